@@ -1,0 +1,45 @@
+# `make demo` and `make test` do all set-up: a virtual environment in $(VENV), the package, and what a target needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types layers unit slow bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/demo.py
+
+test: lint types layers unit
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed-dev
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term
+
+slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/ece.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage dist build

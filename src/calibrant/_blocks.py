@@ -1,0 +1,98 @@
+"""Row blocks: apply a function to them and add up.
+
+Everything that is a sum over rows is written as one function of a row slice. The same function then serves blocks that
+fit the cache, threads, and memory maps larger than memory. Partial results are added in row order whatever the number of
+threads, so that a result does not depend on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from calibrant._typing import FloatArray
+
+BLOCK_ELEMENTS = 2**15
+"""Elements of a block: 256 kB in float64, which stays in the second-level cache."""
+
+THREAD_ELEMENTS = 2**22
+"""Below this many elements starting threads costs more than it saves."""
+
+KEEP_ELEMENTS = 2**22
+"""Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew, block by block."""
+
+Sum = TypeVar("Sum")
+
+
+def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[slice]:
+    """Consecutive row slices of about ``elements`` elements each."""
+    step = max(1, (elements or BLOCK_ELEMENTS) // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def n_threads() -> int:
+    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use."""
+    wanted = os.environ.get("CALIBRANT_NUM_THREADS")
+    if wanted is not None:
+        return max(1, int(wanted))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_blocks(function: Callable[[slice], Sum], n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[Sum]:
+    """``function`` of every row block, in row order; by threads where there is enough to do."""
+    blocks = row_blocks(n_rows, n_columns, elements=elements)
+    workers = n_threads()
+    if workers == 1 or n_rows * n_columns < THREAD_ELEMENTS:
+        yield from map(function, blocks)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from _in_order(pool, function, blocks, ahead=4 * workers)
+
+
+def _in_order(pool: ThreadPoolExecutor, function: Callable[[slice], Sum], blocks: Iterator[slice], ahead: int) -> Iterator[Sum]:
+    """Results in submission order with at most ``ahead`` of them in flight, so that memory stays bounded."""
+    waiting: deque[Any] = deque()
+    for rows in blocks:
+        waiting.append(pool.submit(function, rows))
+        if len(waiting) >= ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def sum_blocks(function: Callable[[slice], Any], n_rows: int, n_columns: int, *, elements: int | None = None) -> Any:
+    """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of these."""
+    parts = map_blocks(function, n_rows, n_columns, elements=elements)
+    total = next(parts)
+    for part in parts:
+        total = tuple(a + b for a, b in zip(total, part, strict=True)) if isinstance(total, tuple) else total + part
+    return total
+
+
+class LiftedRows:
+    """An ``(n, K)`` array that is computed from another one when its rows are asked for.
+
+    ``u[rows]`` is ``lift(scores[rows])``: the inner form of data that is too large to be held twice.
+    """
+
+    def __init__(self, scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> None:
+        self.scores = scores
+        self.lift = lift
+        self.shape: tuple[int, int] = (scores.shape[0], scores.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.lift(self.scores[rows])
+
+
+def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> FloatArray | LiftedRows:
+    """``lift(scores)``, at once where it is small and on demand where it is not."""
+    if scores.size <= KEEP_ELEMENTS:
+        return lift(scores)
+    return LiftedRows(scores, lift)

@@ -1,0 +1,84 @@
+"""Probabilities and logits of a block of rows: the only home of logarithms and of the zero policy.
+
+Every function takes and returns plain ``(m, K)`` arrays, computes in float64 and leaves its input alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+
+EPS = 1e-12
+"""Default floor of probabilities before their logarithm is taken."""
+
+LOG_ZERO = float(np.log(1e-300))
+"""What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay finite."""
+
+# Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on short rows.
+_SHORT_ROW = 32
+
+
+def row_sum(block: FloatArray) -> FloatArray:
+    """Sum of each row in float64."""
+    if block.dtype != np.float64:
+        return np.asarray(block.sum(axis=1, dtype=np.float64))
+    return np.asarray(block @ np.ones(block.shape[1]))
+
+
+def row_max(block: FloatArray) -> FloatArray:
+    """Largest entry of each row."""
+    n_columns = block.shape[1]
+    if n_columns > _SHORT_ROW:
+        return np.asarray(block.max(axis=1))
+    largest = block[:, 0].copy()
+    for k in range(1, n_columns):
+        np.maximum(largest, block[:, k], out=largest)
+    return largest
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """``exp(z_k) / sum_l exp(z_l)`` by row."""
+    out = np.asarray(logits - row_max(logits)[:, None], dtype=np.float64)
+    np.exp(out, out=out)
+    out /= row_sum(out)[:, None]
+    return out
+
+
+def log_softmax(logits: FloatArray) -> FloatArray:
+    """``z_k - log sum_l exp(z_l)`` by row."""
+    out = np.asarray(logits - row_max(logits)[:, None], dtype=np.float64)
+    out -= np.log(row_sum(np.exp(out)))[:, None]
+    return out
+
+
+def log_clipped(proba: FloatArray, eps: float) -> FloatArray:
+    """``log(clip(p, eps, 1 - eps))``, not renormalised."""
+    out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
+    return np.log(out, out=out)
+
+
+def log_floored(proba: FloatArray, eps: float) -> FloatArray:
+    """``log(max(p, eps))``: the logarithm of a predicted probability in a loss."""
+    out = np.maximum(np.asarray(proba, dtype=np.float64), eps)
+    return np.log(out, out=out)
+
+
+def finite_logits(logits: FloatArray) -> FloatArray:
+    """Logits in float64 with -inf replaced by ``LOG_ZERO``."""
+    out = np.array(logits, dtype=np.float64)
+    out[np.isneginf(out)] = LOG_ZERO
+    return out
+
+
+def centred(logits: FloatArray) -> FloatArray:
+    """Finite logits minus their row mean: the form in which a constant added to a row is gone."""
+    out = finite_logits(logits)
+    out -= (row_sum(out) / out.shape[1])[:, None]
+    return out
+
+
+def log_odds(proba: FloatArray, eps: float) -> FloatArray:
+    """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
+    p = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
+    return np.asarray(np.log(p) - np.log1p(-p))

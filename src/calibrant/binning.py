@@ -1,0 +1,258 @@
+"""Bins of scores, and tables of sums per bin that add up.
+
+A bin rule puts a score of a claim into one of ``n_bins`` bins. `UniformBins` is the same for all data; `Bins` holds upper
+edges per claim, made from the data (``"quantile"``, ``"unique"``) or taken from a fitted calibrator. A `BinTable` holds the
+sums of a set of rows: tables of two sets, on the same bins, add to the table of their union.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
+from calibrant._kernels import cell_sums
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_count, check_option
+from calibrant.notions import Claim, Claims
+
+__all__ = ["BinTable", "Bins", "HasBins", "UniformBins", "bin_table", "distinct_sums", "quantile_edges"]
+
+STRATEGIES = ("uniform", "quantile", "unique")
+
+# A share of the weight that round-off may add to a cumulative sum.
+_ROUND_OFF = 1e-12
+
+
+@dataclass(frozen=True)
+class UniformBins:
+    """``n_bins`` bins of equal width: score s goes to ``min(int(s * n_bins), n_bins - 1)``."""
+
+    n_bins: int
+
+    def assign(self, score: FloatArray) -> IntArray:
+        """Bin of each score, computed in float64."""
+        bins = (np.asarray(score, dtype=np.float64) * self.n_bins).astype(np.intp)
+        return np.minimum(bins, self.n_bins - 1, out=bins)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins by their upper edges, right-closed, one array of edges per claim.
+
+    Bin b of a claim holds the scores in ``(edges[b - 1], edges[b]]``; the first has no lower limit and the last no upper
+    one. One array of edges serves all claims.
+
+    >>> Bins([np.array([0.2, 0.5, 1.0])]).assign(np.array([0.2, 0.3, 0.9]), 0)
+    array([0, 1, 2])
+    """
+
+    edges: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        edges = tuple(np.asarray(e, dtype=np.float64) for e in self.edges)
+        if not edges or any(e.ndim != 1 or not e.size or np.isnan(e).any() or (np.diff(e) < 0).any() for e in edges):
+            raise ValueError("edges must be one or more increasing arrays of upper edges, one array per claim")
+        object.__setattr__(self, "edges", edges)
+
+    @property
+    def n_bins(self) -> int:
+        """The largest number of bins of a claim."""
+        return max(e.size for e in self.edges)
+
+    def assign(self, score: FloatArray, claim: int) -> IntArray:
+        """Bin of each score of one claim."""
+        edges = self.edges[claim if len(self.edges) > 1 else 0]
+        return np.asarray(np.searchsorted(edges[:-1], score, side="left"))
+
+
+@runtime_checkable
+class HasBins(Protocol):
+    """A fitted calibrator on whose bins others can be judged."""
+
+    @property
+    def bins_(self) -> Bins: ...
+
+
+BinRule = UniformBins | Bins
+
+
+@dataclass(frozen=True, eq=False)
+class BinTable:
+    """Sums per (claim, bin): of weights, of scores and of outcomes, each of shape (n_claims, n_bins).
+
+    ``n_quantities * n_labels`` is the number of claims; ``weight[c, b]`` is 0 where nothing fell.
+    """
+
+    weight: FloatArray
+    score: FloatArray
+    outcome: FloatArray
+    n_quantities: int
+    n_labels: int
+    bins: BinRule = field(repr=False)
+
+    @property
+    def n_claims(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def n_bins(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def mean_score(self) -> FloatArray:
+        """Mean score per cell; NaN where empty."""
+        return _ratio(self.score, self.weight)
+
+    @property
+    def mean_outcome(self) -> FloatArray:
+        """Frequency of the outcome per cell; NaN where empty."""
+        return _ratio(self.outcome, self.weight)
+
+    @property
+    def gap(self) -> FloatArray:
+        """``|mean outcome - mean score|`` per cell; 0 where empty."""
+        return np.abs(np.divide(self.outcome - self.score, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
+
+    def __add__(self, other: BinTable) -> BinTable:
+        if not isinstance(other, BinTable):
+            return NotImplemented
+        if self.weight.shape != other.weight.shape or not _same_bins(self.bins, other.bins):
+            raise ValueError("tables add only if they have the same claims and the same bins")
+        return BinTable(
+            self.weight + other.weight,
+            self.score + other.score,
+            self.outcome + other.outcome,
+            self.n_quantities,
+            self.n_labels,
+            self.bins,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, for JSON; empty cells are None."""
+        return {
+            "n_claims": self.n_claims,
+            "n_bins": self.n_bins,
+            "weight": self.weight.tolist(),
+            "mean_score": _none_for_nan(self.mean_score),
+            "mean_outcome": _none_for_nan(self.mean_outcome),
+        }
+
+
+def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.divide(a, b, out=np.full_like(b, np.nan), where=b > 0)
+
+
+def _none_for_nan(values: FloatArray) -> list[list[float | None]]:
+    return [[None if np.isnan(v) else float(v) for v in row] for row in values]
+
+
+def _same_bins(a: BinRule, b: BinRule) -> bool:
+    if isinstance(a, Bins) and isinstance(b, Bins):
+        return len(a.edges) == len(b.edges) and all(np.array_equal(x, y) for x, y in zip(a.edges, b.edges, strict=True))
+    return a == b
+
+
+def distinct_sums(score: FloatArray, outcome: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Distinct scores in increasing order, with the sums of weight and of weight times outcome at each.
+
+    Rows of weight zero are absent. This is how every method that orders scores treats ties.
+    """
+    present = weight > 0
+    if not present.all():
+        score, outcome, weight = score[present], outcome[present], weight[present]
+    values, place = np.unique(score, return_inverse=True)
+    total = np.bincount(place, weight, minlength=len(values))
+    return values, total, np.bincount(place, weight * outcome, minlength=len(values))
+
+
+def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
+    """Upper edges of ``n_bins`` bins of equal mass of distinct ``values`` with weights ``total``.
+
+    Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties never split, and a bin
+    may stay empty.
+    """
+    share = np.cumsum(total) / total.sum()
+    place = np.ceil(n_bins * (share - _ROUND_OFF)).astype(np.intp) - 1
+    last = np.searchsorted(place, np.arange(n_bins), side="right") - 1
+    return np.where(last >= 0, values[np.maximum(last, 0)], -np.inf)
+
+
+def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
+    """The rule that is fixed beforehand, or None where the data must make it."""
+    if isinstance(bins, UniformBins | Bins):
+        return bins
+    if isinstance(bins, HasBins):
+        return bins.bins_
+    if bins is not None:
+        raise TypeError(f"bins must be a fitted binning calibrator or a Bins object, got {type(bins).__name__}")
+    check_count(n_bins, "n_bins")
+    check_option(strategy, "strategy", STRATEGIES)
+    return UniformBins(int(n_bins)) if strategy == "uniform" else None
+
+
+def bin_table(claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bins: Any = None) -> BinTable:
+    """Sums of all claims per bin.
+
+    Uniform bins need O(block) memory beside the table. Others gather one claim at a time, O(n); ``"unique"`` makes a
+    table as wide as the largest number of distinct scores of a claim.
+    """
+    rule = check_bin_rule(bins, n_bins, strategy)
+    if isinstance(rule, UniformBins):
+        return _uniform_table(claims, rule)
+    if rule is not None:
+        _check_claims(rule, claims)
+    edges, rows = [], []
+    for claim in claims:
+        own = rule.edges[claim.index if len(rule.edges) > 1 else 0] if rule else _edges(claim, n_bins, strategy)
+        edges.append(own)
+        rows.append(_claim_sums(claim, own))
+    made = rule or Bins(tuple(edges))
+    sums = np.zeros((3, len(rows), made.n_bins))
+    for index, row in enumerate(rows):
+        sums[:, index, : row.shape[1]] = row
+    return BinTable(sums[0], sums[1], sums[2], claims.n_quantities, claims.n_labels, made)
+
+
+def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
+    n_cells = claims.n_claims * rule.n_bins
+
+    def sums(rows: slice) -> FloatArray:
+        block = claims.select(rows)
+        cell = rule.assign(block.score)
+        if claims.n_claims > 1:
+            cell += claims.index(block) * rule.n_bins
+        return np.array(cell_sums(cell, block.score, block.hit, claims.weight[rows], n_cells))
+
+    elements = max(BLOCK_ELEMENTS, 8 * n_cells)  # a block must outweigh the table that it fills
+    total = sum_blocks(sums, claims.n_rows, claims.n_columns, elements=elements).reshape(3, claims.n_claims, rule.n_bins)
+    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
+
+
+def _check_claims(rule: Bins, claims: Claims) -> None:
+    if len(rule.edges) not in (1, claims.n_claims):
+        raise ValueError(
+            f"the bins are those of {len(rule.edges)} claims, the data make {claims.n_claims}: "
+            "use the notion and the number of classes that the bins were made with"
+        )
+
+
+def _edges(claim: Claim, n_bins: int, strategy: str) -> FloatArray:
+    values, total, _ = distinct_sums(claim.score, claim.outcome, claim.weight)
+    if not values.size:
+        return np.array([1.0])
+    return values if strategy == "unique" else quantile_edges(values, total, n_bins)
+
+
+def _claim_sums(claim: Claim, edges: FloatArray) -> FloatArray:
+    place = np.searchsorted(edges[:-1], claim.score, side="left")
+    size = edges.size
+    return np.stack(
+        [
+            np.bincount(place, claim.weight, minlength=size),
+            np.bincount(place, claim.weight * claim.score, minlength=size),
+            np.bincount(place, claim.weight * claim.outcome, minlength=size),
+        ]
+    )

@@ -1,0 +1,217 @@
+"""Predictions to try things on: real ones that are made on the spot, and synthetic ones whose error is known.
+
+Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data; the synthetic families draw
+scores and labels such that the true calibration errors are closed formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
+
+from calibrant._typing import AnyArray, FloatArray, IntArray, Rng
+from calibrant._validation import check_count, check_option
+
+__all__ = [
+    "KnownError",
+    "SplitPredictions",
+    "digits_predictions",
+    "linear_family",
+    "noisy_simplex",
+    "power_family",
+    "two_label_example",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPredictions:
+    """Probabilities of a classifier on rows that it was not trained on: one part to calibrate, one to judge."""
+
+    val_proba: FloatArray
+    val_labels: IntArray
+    test_proba: FloatArray
+    test_labels: IntArray
+    class_names: AnyArray
+
+
+@dataclass(frozen=True, eq=False)
+class KnownError:
+    """Scores and labels drawn from a law whose calibration errors are known.
+
+    ``errors`` maps the name of an error to its true value: ``"<notion>-l1"`` and ``"<notion>-l2"`` are the limits of the
+    expected calibration error with ``norm`` 1 and 2 for many rows and fine bins, ``"<notion>-ks"`` that of the KS error.
+    """
+
+    proba: FloatArray
+    labels: IntArray
+    errors: dict[str, float]
+
+
+_MODELS = ("naive_bayes", "forest", "boosting", "mlp", "logistic")
+
+
+def _make_model(name: str) -> Any:
+    if name == "naive_bayes":
+        return GaussianNB(var_smoothing=1e-3)
+    if name == "forest":
+        return RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
+    if name == "boosting":
+        return HistGradientBoostingClassifier(max_iter=30, learning_rate=0.3, random_state=0)
+    if name == "mlp":
+        return MLPClassifier((32,), alpha=0.0, max_iter=400, random_state=0)
+    return LogisticRegression(C=100.0, max_iter=2000)
+
+
+def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
+    """Predictions of a scikit-learn classifier on the bundled handwritten digits: K = 10, 600 + 600 rows.
+
+    Parameters
+    ----------
+    model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}
+        Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others in between.
+
+    Notes
+    -----
+    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are for calibrating and 600 for
+    judging, all three stratified by class.
+
+    Examples
+    --------
+    >>> data = digits_predictions()
+    >>> data.val_proba.shape, data.test_proba.shape
+    ((600, 10), (600, 10))
+    """
+    check_option(model, "model", _MODELS)
+    X, y = load_digits(return_X_y=True)
+    rest_X, test_X, rest_y, test_y = train_test_split(X, y, test_size=600, stratify=y, random_state=0)
+    train_X, val_X, train_y, val_y = train_test_split(rest_X, rest_y, test_size=600, stratify=rest_y, random_state=0)
+    scaler = StandardScaler().fit(train_X)
+    fitted = _make_model(model).fit(scaler.transform(train_X), train_y)
+    val, test = (fitted.predict_proba(scaler.transform(part)) for part in (val_X, test_X))
+    return SplitPredictions(val, val_y, test, test_y, fitted.classes_)
+
+
+def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> KnownError:
+    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = s^a`.
+
+    For the claim of class 1 the gap is :math:`|s^a - s|`, of one sign: L1 and KS error are
+    :math:`|1/2 - 1/(a+1)|`, the squared L2 error :math:`1/(2a+1) - 2/(a+2) + 1/3`.
+
+    Examples
+    --------
+    >>> round(power_family(10, 2.0, rng=0).errors["class-1-l1"], 4)
+    0.1667
+    """
+    check_count(n_samples, "n_samples")
+    if not exponent > 0:
+        raise ValueError(f"exponent must be positive, got {exponent!r}")
+    generator = np.random.default_rng(rng)
+    score = generator.random(n_samples)
+    labels = (generator.random(n_samples) < score**exponent).astype(np.intp)
+    l1 = abs(0.5 - 1 / (exponent + 1))
+    l2 = (1 / (2 * exponent + 1) - 2 / (exponent + 2) + 1 / 3) ** 0.5
+    return KnownError(score, labels, {"class-1-l1": l1, "class-1-l2": l2, "class-1-ks": l1})
+
+
+def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) -> KnownError:
+    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = (1 - 2d)s + d`: overconfident at both ends.
+
+    For the claim of class 1 the gap is :math:`d|1 - 2s|`, which changes sign at 1/2: L1 error d/2, L2 error
+    :math:`d/\sqrt 3`, KS error d/4.
+
+    Examples
+    --------
+    >>> linear_family(10, 0.2, rng=0).errors["class-1-l1"]
+    0.1
+    """
+    check_count(n_samples, "n_samples")
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"shrinkage must be in [0, 1], got {shrinkage!r}")
+    generator = np.random.default_rng(rng)
+    score = generator.random(n_samples)
+    labels = (generator.random(n_samples) < (1 - 2 * shrinkage) * score + shrinkage).astype(np.intp)
+    errors = {"class-1-l1": shrinkage / 2, "class-1-l2": shrinkage / 3**0.5, "class-1-ks": shrinkage / 4}
+    return KnownError(score, labels, errors)
+
+
+def noisy_simplex(n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None) -> KnownError:
+    r"""Probabilities p uniform on the simplex; with probability ``noise`` the label is drawn uniformly instead of from p.
+
+    So :math:`P(y = k \mid p) = (1 - d) p_k + d / K`: overconfident in every direction, and perfectly calibrated in the
+    canonical sense for ``noise=0``. With :math:`H_K = 1 + 1/2 + \dots + 1/K`:
+
+    - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is :math:`H_K / K`;
+    - class-wise L1 (mean over classes): :math:`2 d (1 - 1/K)^K / K`;
+    - class-wise L2: :math:`d \sqrt{(K - 1) / (K + 1)} / K`;
+    - ``"canonical-l2"``, the root mean square of the Euclidean gap: :math:`\sqrt K` times the latter.
+
+    Examples
+    --------
+    >>> round(noisy_simplex(10, 3, 0.3, rng=0).errors["confidence-l1"], 6)
+    0.083333
+    """
+    check_count(n_samples, "n_samples")
+    check_count(n_classes, "n_classes", minimum=2)
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise must be in [0, 1], got {noise!r}")
+    generator = np.random.default_rng(rng)
+    proba = generator.dirichlet(np.ones(n_classes), n_samples)
+    labels = draw_labels(proba, rng=generator)
+    replaced = generator.random(n_samples) < noise
+    labels[replaced] = generator.integers(n_classes, size=int(replaced.sum()))
+    confidence = noise * (np.sum(1 / np.arange(1, n_classes + 1)) - 1) / n_classes
+    class_l2 = noise * ((n_classes - 1) / (n_classes + 1)) ** 0.5 / n_classes
+    errors = {
+        "confidence-l1": float(confidence),
+        "confidence-ks": float(confidence),
+        "class-wise-l1": 2 * noise * (1 - 1 / n_classes) ** n_classes / n_classes,
+        "class-wise-l2": class_l2,
+        "canonical-l2": class_l2 * n_classes**0.5,
+    }
+    return KnownError(proba, labels, errors)
+
+
+def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
+    """One label per row, drawn from its probabilities: data for which they are perfectly calibrated.
+
+    Examples
+    --------
+    >>> draw_labels(np.eye(3), rng=0).tolist()
+    [0, 1, 2]
+    """
+    generator = np.random.default_rng(rng)
+    bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
+    threshold = generator.random(len(bounds)) * bounds[:, -1]
+    return np.asarray((bounds <= threshold[:, None]).sum(axis=1), dtype=np.intp)
+
+
+def two_label_example(n_samples: int = 100) -> KnownError:
+    """Example 1 of Gupta & Ramdas 2022: confidence-calibrated, yet wrong about either predicted class.
+
+    Half of the rows say class 0 with 0.6 and are right in a fifth of the cases, half say class 1 with 0.6 and are always
+    right: the confidence error is 0, the top-label error 0.4. Exact when ``n_samples`` is a multiple of ten.
+
+    References
+    ----------
+    Gupta & Ramdas (2022), Example 1, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> two_label_example().errors["top-label-l1"]
+    0.4
+    """
+    check_count(n_samples, "n_samples")
+    says_zero = np.arange(n_samples) < n_samples / 2
+    proba = np.where(says_zero[:, None], [0.6, 0.4], [0.4, 0.6])
+    right = ~says_zero | (np.arange(n_samples) % 5 == 0)
+    labels = np.where(says_zero == right, 0, 1).astype(np.intp)
+    return KnownError(proba, labels, {"confidence-l1": 0.0, "top-label-l1": 0.4})

@@ -1,0 +1,135 @@
+"""Over- and underconfidence and sharpness: moments of the top score (Wenger et al. 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._blocks import sum_blocks
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_predictions
+from calibrant.notions import ClaimBlock, as_notion
+
+
+@dataclass(frozen=True)
+class ConfidenceSums:
+    """Sums over rows of the top score z: of weights, of z, of z^2, and of weights and z over correct rows."""
+
+    weight: float = 0.0
+    score: float = 0.0
+    square: float = 0.0
+    right: float = 0.0
+    right_score: float = 0.0
+
+    @classmethod
+    def of_block(cls, block: ClaimBlock, weight: FloatArray) -> ConfidenceSums:
+        """Sums of the rows of a confidence block."""
+        z, right = block.score[:, 0], block.hit
+        hit_weight = weight[right]
+        return cls(
+            float(weight.sum()),
+            float(weight @ z),
+            float(weight @ z**2),
+            float(hit_weight.sum()),
+            float(hit_weight @ z[right]),
+        )
+
+    def __add__(self, other: ConfidenceSums) -> ConfidenceSums:
+        return ConfidenceSums(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.weight
+
+    @property
+    def overconfidence(self) -> float:
+        wrong = self.weight - self.right
+        return (self.score - self.right_score) / wrong if wrong > 0 else 0.0
+
+    @property
+    def underconfidence(self) -> float:
+        return 1.0 - self.right_score / self.right if self.right > 0 else 0.0
+
+    def sharpness(self, n_classes: int) -> float:
+        """Variance of z (n - 1 in the denominator), scaled so that its largest value is about 1."""
+        if self.weight <= 1:
+            return 0.0
+        variance = max(0.0, self.square - self.score**2 / self.weight) / (self.weight - 1)
+        return variance * 4 * n_classes**2 / (n_classes - 1) ** 2
+
+
+def _sums(
+    y_true: LabelsLike, y_prob: ScoresLike, sample_weight: WeightsLike | None, classes: LabelsLike | None
+) -> tuple[ConfidenceSums, int]:
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    claims = as_notion("confidence").claims(proba, y, weight)
+
+    def of_rows(rows: slice) -> Any:
+        return ConfidenceSums.of_block(claims.select(rows), np.asarray(weight[rows]))
+
+    return sum_blocks(of_rows, claims.n_rows, claims.n_columns), proba.shape[1]
+
+
+def overconfidence(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    """Mean confidence where the prediction is wrong, E[z | wrong]; 0.0 where no row is wrong.
+
+    With u the `underconfidence`, ``|o P(wrong) - u P(right)| <= ECE_p`` (Wenger et al. 2020, Theorem 1,
+    arXiv:1906.04933).
+
+    Examples
+    --------
+    >>> overconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
+    0.5
+    """
+    return _sums(y_true, y_prob, sample_weight, classes)[0].overconfidence
+
+
+def underconfidence(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    """Mean lack of confidence where the prediction is right, E[1 - z | right]; 0.0 where no row is right.
+
+    See `overconfidence`; Wenger et al. 2020, arXiv:1906.04933.
+
+    Examples
+    --------
+    >>> underconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
+    0.25
+    """
+    return _sums(y_true, y_prob, sample_weight, classes)[0].underconfidence
+
+
+def sharpness(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest value about 1.
+
+    The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a single row.
+
+    References
+    ----------
+    Wenger et al. (2020), arXiv:1906.04933.
+
+    Examples
+    --------
+    >>> round(sharpness([0, 1], [[1.0, 0.0], [0.5, 0.5]]), 12)
+    2.0
+    """
+    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes)
+    return sums.sharpness(n_classes)

@@ -1,0 +1,102 @@
+"""Proper scores and accuracy: means over rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._blocks import sum_blocks
+from calibrant._simplex import EPS, log_floored
+from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_predictions
+from calibrant.notions import ClassNotion, Notion, as_notion
+
+
+def log_loss(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    eps: float = EPS,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    r"""Mean negative log-probability of the truth, :math:`-\frac1n \sum_i \log \max(p_{i y_i}, \epsilon)`, in nats.
+
+    The floor ``eps`` keeps a truth that was called impossible from making the mean infinite: with the default it costs 27.6
+    nats.
+
+    References
+    ----------
+    Good (1952), Rational decisions, doi:10.1111/j.2517-6161.1952.tb00104.x.
+
+    Examples
+    --------
+    >>> log_loss([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    0.693147...
+    """
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    losses = -log_floored(true_class(proba, y), eps)
+    return float(weight @ losses / weight.sum())
+
+
+def brier_score(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion | None = None,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    r"""Brier score: the mean of :math:`\sum_k (p_{ik} - 1[y_i = k])^2`, between 0 and 2.
+
+    With a ``notion`` the mean over its claims of ``(score - outcome)^2``: ``"confidence"`` gives the top-1 Brier score of
+    Gupta 2021, ``"class-1"`` the usual score of a binary problem.
+
+    References
+    ----------
+    Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
+
+    Examples
+    --------
+    >>> brier_score([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    0.5
+    """
+    chosen = None if notion is None else as_notion(notion)
+    sum_to_one = not isinstance(chosen, ClassNotion)
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    claims = (ClassNotion() if chosen is None else chosen).claims(proba, y, weight)
+
+    def squares(rows: slice) -> Any:
+        block = claims.select(rows)
+        error = np.array(block.score)
+        error.ravel()[block.hit] -= 1.0
+        return weight[rows] @ np.einsum("ij,ij->i", error, error)
+
+    total = sum_blocks(squares, claims.n_rows, claims.n_columns) / weight.sum()
+    return float(total if chosen is None else total / claims.n_quantities)
+
+
+def accuracy(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    """Share of rows whose highest probability is at the truth; ties go to the lowest column.
+
+    Examples
+    --------
+    >>> accuracy([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    0.5
+    """
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    claims = as_notion("confidence").claims(proba, y, weight)
+    hits = sum_blocks(lambda rows: weight[rows][claims.select(rows).hit].sum(), claims.n_rows, claims.n_columns)
+    return float(hits / weight.sum())
+
+
+def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
+    """The entry of the true class of each row, (n,)."""
+    return scores[np.arange(len(y)), y]
