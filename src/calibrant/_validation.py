@@ -236,7 +236,8 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {y[row]!r} in row {row} is not among the classes {_some(names)}; add it to classes=[...] and to the scores"
+            f"label {_some(y[row : row + 1])} in row {row} is not among the classes {_some(names)}; "
+            "add it to classes=[...] and to the scores"
         )
     return codes.astype(np.intp, copy=False)
 

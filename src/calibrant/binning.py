@@ -53,7 +53,7 @@ class Bins:
 
     def __post_init__(self) -> None:
         edges = tuple(np.asarray(e, dtype=np.float64) for e in self.edges)
-        if not edges or any(e.ndim != 1 or not e.size or np.isnan(e).any() or (np.diff(e) < 0).any() for e in edges):
+        if not edges or any(e.ndim != 1 or not e.size or np.isnan(e).any() or (e[1:] < e[:-1]).any() for e in edges):
             raise ValueError("edges must be one or more increasing arrays of upper edges, one array per claim")
         object.__setattr__(self, "edges", edges)
 
