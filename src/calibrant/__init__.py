@@ -1,9 +1,31 @@
-"""Calibrant: probabilities of multiclass classifiers that can be acted on."""
+"""Calibrant: probabilities of multiclass classifiers that can be acted on.
 
-from calibrant import datasets, metrics, notions
-from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported that is not needed
+(scikit-learn alone imports pandas wherever it is installed).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from calibrant import datasets, metrics, notions
+    from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+
+# Where each public name lives; a module stands for itself.
+_HOMES = {
+    # everyday verbs
+    "evaluate": "evaluation",
+    "Evaluation": "evaluation",
+    "MetricAccumulator": "evaluation",
+    # modules
+    "datasets": "",
+    "metrics": "",
+    "notions": "",
+}
 
 __all__ = [
     "Evaluation",
@@ -13,3 +35,16 @@ __all__ = [
     "metrics",
     "notions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = getattr(import_module(f"calibrant.{home}"), name) if home else import_module(f"calibrant.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
