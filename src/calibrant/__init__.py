@@ -12,11 +12,28 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions
+    from calibrant import datasets, metrics, notions, testing
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+    from calibrant.multiclass import (
+        DirichletCalibration,
+        EnsembleTemperatureScaling,
+        Identity,
+        MatrixScaling,
+        StructuredScaling,
+        TemperatureScaling,
+        VectorScaling,
+    )
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
+    # the whole vector: fit(P, y)
+    "Identity": "multiclass",
+    "TemperatureScaling": "multiclass",
+    "EnsembleTemperatureScaling": "multiclass",
+    "VectorScaling": "multiclass",
+    "MatrixScaling": "multiclass",
+    "DirichletCalibration": "multiclass",
+    "StructuredScaling": "multiclass",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
@@ -25,15 +42,24 @@ _HOMES = {
     "datasets": "",
     "metrics": "",
     "notions": "",
+    "testing": "",
 }
 
 __all__ = [
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
     "Evaluation",
+    "Identity",
+    "MatrixScaling",
     "MetricAccumulator",
+    "StructuredScaling",
+    "TemperatureScaling",
+    "VectorScaling",
     "datasets",
     "evaluate",
     "metrics",
     "notions",
+    "testing",
 ]
 
 
