@@ -1,7 +1,9 @@
 """Calibrators of one claim: a score and an outcome. One method a file."""
 
+from calibrant.binary.beta import BetaCalibration
 from calibrant.binary.platt import PlattScaling
 
 __all__ = [
+    "BetaCalibration",
     "PlattScaling",
 ]
