@@ -1,9 +1,11 @@
 """Calibrators of one claim: a score and an outcome. One method a file."""
 
 from calibrant.binary.beta import BetaCalibration
+from calibrant.binary.isotonic import IsotonicCalibration
 from calibrant.binary.platt import PlattScaling
 
 __all__ = [
     "BetaCalibration",
+    "IsotonicCalibration",
     "PlattScaling",
 ]
