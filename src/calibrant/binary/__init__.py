@@ -1,10 +1,12 @@
 """Calibrators of one claim: a score and an outcome. One method a file."""
 
+from calibrant.binary.bayesian_binning import BayesianBinning
 from calibrant.binary.beta import BetaCalibration
 from calibrant.binary.isotonic import IsotonicCalibration
 from calibrant.binary.platt import PlattScaling
 
 __all__ = [
+    "BayesianBinning",
     "BetaCalibration",
     "IsotonicCalibration",
     "PlattScaling",
