@@ -4,10 +4,12 @@ from calibrant.binary.bayesian_binning import BayesianBinning
 from calibrant.binary.beta import BetaCalibration
 from calibrant.binary.isotonic import IsotonicCalibration
 from calibrant.binary.platt import PlattScaling
+from calibrant.binary.venn_abers import VennAbers
 
 __all__ = [
     "BayesianBinning",
     "BetaCalibration",
     "IsotonicCalibration",
     "PlattScaling",
+    "VennAbers",
 ]
