@@ -4,6 +4,7 @@ from calibrant.binary.bayesian_binning import BayesianBinning
 from calibrant.binary.beta import BetaCalibration
 from calibrant.binary.isotonic import IsotonicCalibration
 from calibrant.binary.platt import PlattScaling
+from calibrant.binary.spline import SplineCalibration
 from calibrant.binary.venn_abers import VennAbers
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "BetaCalibration",
     "IsotonicCalibration",
     "PlattScaling",
+    "SplineCalibration",
     "VennAbers",
 ]
