@@ -31,7 +31,7 @@ def test_probcal_agrees_on_raw_scores(probcal_golden, probcal_reference):
 def test_without_smoothing_it_is_logistic_regression(rng):
     p, y = noisy(rng)
     platt = PlattScaling(target_smoothing=False).fit(p, y)
-    sk = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(np.log(p / (1 - p))[:, None], y)
+    sk = LogisticRegression(C=1e10, tol=1e-10, max_iter=1000).fit(np.log(p / (1 - p))[:, None], y)
     assert platt.coef_ == pytest.approx(sk.coef_[0, 0], abs=1e-5)  # where scikit-learn's solver stops
     assert platt.intercept_ == pytest.approx(sk.intercept_[0], abs=1e-5)
 
