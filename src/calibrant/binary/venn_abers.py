@@ -85,8 +85,10 @@ class VennAbers(BaseBinaryCalibrator):
 
     def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         # An added miss is pooled with what lies below it, an added hit with what lies above; at the ends there is nothing.
-        low = np.append(0.0, self.p0_)[np.searchsorted(self.scores_, score, side="right")]
-        high = np.append(self.p1_, 1.0)[np.searchsorted(self.scores_, score, side="left")]
+        below = np.searchsorted(self.scores_, score, side="right") - 1
+        above = np.searchsorted(self.scores_, score, side="left")
+        low = np.where(below >= 0, self.p0_[np.maximum(below, 0)], 0.0)
+        high = np.where(above < len(self.p1_), self.p1_[np.minimum(above, len(self.p1_) - 1)], 1.0)
         return low, high
 
 
