@@ -8,27 +8,14 @@ import pytest
 from sklearn.base import clone
 
 import calibrant
+import calibrators
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.testing import CHECKS, check_calibrator, declared_exceptions
-
-CALIBRATORS = [
-    calibrant.Identity(),
-    calibrant.TemperatureScaling(),
-    calibrant.TemperatureScaling(prior_scale=0.25),
-    calibrant.EnsembleTemperatureScaling(),
-    calibrant.VectorScaling(),
-    calibrant.MatrixScaling(lam=0.01),
-    calibrant.DirichletCalibration(),
-    calibrant.DirichletCalibration(lam=0.01, penalty="l2"),
-    calibrant.StructuredScaling(),
-    calibrant.StructuredScaling(structure="vector"),
-]
-"""One list for all checks that run over every calibrator."""
 
 
 @pytest.mark.parametrize("inputs", ["proba", "logits"])
 @pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=repr)
+@pytest.mark.parametrize("calibrator", calibrators.ALL, ids=repr)
 def test_every_calibrator_keeps_the_promise(calibrator, name, inputs):
     reason = declared_exceptions(calibrator).get(name)
     if reason:

@@ -13,6 +13,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from calibrant import datasets, metrics, notions, testing
+    from calibrant.binary import (
+        BayesianBinning,
+        BetaCalibration,
+        IsotonicCalibration,
+        PlattScaling,
+        SplineCalibration,
+        VennAbers,
+    )
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
     from calibrant.multiclass import (
         DirichletCalibration,
@@ -26,6 +34,13 @@ if TYPE_CHECKING:
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
+    # one claim: fit(p, y) with p of shape (n,) or (n, 2)
+    "PlattScaling": "binary",
+    "BetaCalibration": "binary",
+    "IsotonicCalibration": "binary",
+    "BayesianBinning": "binary",
+    "SplineCalibration": "binary",
+    "VennAbers": "binary",
     # the whole vector: fit(P, y)
     "Identity": "multiclass",
     "TemperatureScaling": "multiclass",
@@ -46,15 +61,21 @@ _HOMES = {
 }
 
 __all__ = [
+    "BayesianBinning",
+    "BetaCalibration",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
     "Identity",
+    "IsotonicCalibration",
     "MatrixScaling",
     "MetricAccumulator",
+    "PlattScaling",
+    "SplineCalibration",
     "StructuredScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
     "datasets",
     "evaluate",
     "metrics",

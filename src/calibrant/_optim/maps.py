@@ -146,9 +146,7 @@ class AffineMap:
         width = self.n_classes + 1
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
-            block = blocks[k].astype(np.float64)
-            block[np.arange(width), np.arange(width)] += diagonal[k] + 1e-10 * np.trace(block) / width + 1e-12
-            factor, _ = cho_factor(block, lower=True, overwrite_a=True)
+            factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
             lower, _ = lapack.dpotri(factor, lower=True)
             inverse[k] = np.tril(lower) + np.tril(lower, -1).T
 
@@ -164,10 +162,21 @@ class AffineMap:
 
 def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:
     """Product with the inverse of a dense Hessian plus a diagonal; what is flat is left (almost) alone."""
-    total = hessian.copy()
-    index = np.arange(len(total))
-    total[index, index] += diagonal.ravel()
-    # Directions that no probability depends on have no curvature: a ridge far below the others makes them solvable.
-    total[index, index] += 1e-11 * np.trace(total) / len(total) + 1e-300
-    factor = cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
+    factor = _cholesky(hessian, diagonal.ravel(), 1e-11)
     return lambda v: np.asarray(cho_solve(factor, v.ravel(), check_finite=False)).reshape(v.shape)
+
+
+def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
+    """Factor of ``matrix + diag(diagonal)`` and a ridge relative to its mean curvature, raised until it is positive.
+
+    Directions that no probability depends on have no curvature, and round-off may make it negative.
+    """
+    index = np.arange(len(matrix))
+    mean = (np.trace(matrix) + diagonal.sum()) / len(matrix)
+    while True:
+        total = matrix.copy()
+        total[index, index] += diagonal + ridge * mean + 1e-100
+        try:
+            return cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            ridge *= 100.0

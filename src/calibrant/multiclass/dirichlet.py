@@ -145,13 +145,14 @@ class DirichletCalibration(BaseCalibrator):
         scores = np.zeros(len(self.grid))
         found: list[FloatArray | None] = [None] * len(self.grid)
         for held_out in range(fold.max() + 1):
-            theta = None
+            # Rows of the other folds keep weight zero instead of being copied.
+            train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
+            start = None
             for place in np.argsort(self.grid)[::-1]:
-                # Rows of the other fold keep weight zero instead of being copied.
-                train = np.where(fold == held_out, 0.0, weight)
-                theta = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=theta).parameters
-                scores[place] += _held_out_loss(theta, u, y, np.where(fold == held_out, weight, 0.0))
-                found[place] = theta
+                solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start)
+                scores[place] += _held_out_loss(solution.parameters, u, y, test)
+                # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
+                start = found[place] = solution.parameters if solution.converged else None
         best = int(np.argmin(scores))
         return float(self.grid[best]), scores / (fold.max() + 1), found[best]
 
