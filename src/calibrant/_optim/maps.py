@@ -172,11 +172,11 @@ def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[F
     Directions that no probability depends on have no curvature, and round-off may make it negative.
     """
     index = np.arange(len(matrix))
-    mean = (np.trace(matrix) + diagonal.sum()) / len(matrix)
+    largest = np.abs(matrix[index, index] + diagonal).max() + np.finfo(float).tiny
     while True:
         total = matrix.copy()
-        total[index, index] += diagonal + ridge * mean + 1e-100
+        total[index, index] += diagonal + ridge * largest
         try:
             return cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
-            ridge *= 100.0
+            ridge *= 100.0  # ends at the latest where the ridge outweighs every row

@@ -19,7 +19,7 @@ _MAX_CG = 200
 _REFRESH_CG = 15
 
 
-def minimize(objective: Objective, start: FloatArray, *, max_iter: int = 500) -> Solution:
+def minimize(objective: Objective, start: FloatArray, *, max_iter: int = 500, tol: float = TOLERANCE) -> Solution:
     """The minimum, by Newton steps with a line search that never raises the objective."""
     theta = objective.gauged(start)
     value, gradient = objective.value_and_gradient(theta)
@@ -31,7 +31,7 @@ def minimize(objective: Objective, start: FloatArray, *, max_iter: int = 500) ->
             solve = objective.solver(theta)
         step, used_cg = conjugate_gradient(objective, theta, gradient, solve)
         promised = -0.5 * float((gradient * step).sum())
-        accuracy = TOLERANCE * (1 + abs(value))
+        accuracy = tol * (1 + abs(value))
         moved = line_search(objective, theta, value, gradient, step)
         if moved is None:
             # Close to the optimum round-off hides any decrease: that is convergence, elsewhere it is not.

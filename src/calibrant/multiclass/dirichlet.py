@@ -21,6 +21,9 @@ FALLBACK_LAM = 1e-3
 
 _HELD_OUT_FLOOR = 1e-15
 
+# Fits of folds are compared by their held-out loss, not kept; cal_dirichlet stops them at a relative 1e-8.
+_FOLD_TOLERANCE = 1e-9
+
 
 class DirichletCalibration(BaseCalibrator):
     r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p + b)`.
@@ -149,7 +152,7 @@ class DirichletCalibration(BaseCalibrator):
             train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
             start = None
             for place in np.argsort(self.grid)[::-1]:
-                solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start)
+                solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start, tol=_FOLD_TOLERANCE)
                 scores[place] += _held_out_loss(solution.parameters, u, y, test)
                 # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
                 start = found[place] = solution.parameters if solution.converged else None

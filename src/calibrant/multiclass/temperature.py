@@ -126,17 +126,17 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         self.temperature_ = float(np.exp(-temperature.parameters[0]))
         likelihood = np.empty((len(y), 3))
         for rows in row_blocks(*u.shape):
-            block = self._members(u[rows])
-            likelihood[rows] = block[:, np.arange(block.shape[1]), y[rows]].T
+            block = self._log_members(u[rows])
+            likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
         mixture = mixture_weights(likelihood, weight)
         self.weights_ = mixture.parameters
         record(self, temperature)
         self.objective_ = mixture.objective
 
-    def _members(self, u: FloatArray) -> FloatArray:
-        """Probabilities of the three members, (3, m, K)."""
-        uniform = np.full(u.shape, 1.0 / u.shape[1])
-        return np.stack([np.exp(log_softmax(u / self.temperature_)), np.exp(log_softmax(u)), uniform])
+    def _log_members(self, u: FloatArray) -> FloatArray:
+        """Log-probabilities of the three members, (3, m, K)."""
+        return np.stack([log_softmax(u / self.temperature_), log_softmax(u), np.full(u.shape, -np.log(u.shape[1]))])
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
-        return np.log(np.tensordot(self.weights_, self._members(u), axes=1))
+        used = self.weights_ > 0
+        return np.logaddexp.reduce(self._log_members(u)[used] + np.log(self.weights_[used])[:, None, None], axis=0)
