@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
+        HistogramBinning,
         IsotonicCalibration,
         PlattScaling,
         SplineCalibration,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
     from calibrant.multiclass import (
+        CanonicalBinning,
         DirichletCalibration,
         EnsembleTemperatureScaling,
         Identity,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         TemperatureScaling,
         VectorScaling,
     )
+    from calibrant.reductions import MulticlassToBinary
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
@@ -38,6 +41,7 @@ _HOMES = {
     "PlattScaling": "binary",
     "BetaCalibration": "binary",
     "IsotonicCalibration": "binary",
+    "HistogramBinning": "binary",
     "BayesianBinning": "binary",
     "SplineCalibration": "binary",
     "VennAbers": "binary",
@@ -49,6 +53,9 @@ _HOMES = {
     "MatrixScaling": "multiclass",
     "DirichletCalibration": "multiclass",
     "StructuredScaling": "multiclass",
+    "CanonicalBinning": "multiclass",
+    # lifting and composing
+    "MulticlassToBinary": "reductions",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
@@ -63,13 +70,16 @@ _HOMES = {
 __all__ = [
     "BayesianBinning",
     "BetaCalibration",
+    "CanonicalBinning",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
+    "HistogramBinning",
     "Identity",
     "IsotonicCalibration",
     "MatrixScaling",
     "MetricAccumulator",
+    "MulticlassToBinary",
     "PlattScaling",
     "SplineCalibration",
     "StructuredScaling",

@@ -38,6 +38,8 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
 
     inputs: str
     classes: Any
+    _block_elements: ClassVar[int | None] = None
+    """Elements of a block at prediction, where a method has reason to differ."""
 
     def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
         """Learn the map from scores and labels.
@@ -82,15 +84,19 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         scores = self._check_new(X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
-        for rows in row_blocks(*scores.shape):
+        for rows in row_blocks(*scores.shape, elements=self._block_elements):
             out[rows] = self._proba_of(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """Label of the highest calibrated probability; ties go to the lowest column."""
         scores = self._check_new(X)
-        codes = map_blocks(lambda rows: self._proba_of(scores[rows]).argmax(axis=1), *scores.shape)
+        codes = map_blocks(lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements)
         return self.classes_[np.concatenate(list(codes))]
+
+    def _codes_of(self, scores: FloatArray) -> IntArray:
+        """Predicted columns of a block of checked scores, (m,)."""
+        return np.asarray(self._proba_of(scores).argmax(axis=1))
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

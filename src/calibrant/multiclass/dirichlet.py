@@ -150,13 +150,15 @@ class DirichletCalibration(BaseCalibrator):
         for held_out in range(fold.max() + 1):
             # Rows of the other folds keep weight zero instead of being copied.
             train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
-            start = None
+            start = np.eye(n_classes, n_classes + 1)
             for place in np.argsort(self.grid)[::-1]:
                 solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start, tol=_FOLD_TOLERANCE)
                 scores[place] += _held_out_loss(solution.parameters, u, y, test)
                 # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
-                start = found[place] = solution.parameters if solution.converged else None
-        best = int(np.argmin(scores))
+                found[place] = solution.parameters if solution.converged else None
+                start = solution.parameters if solution.converged else np.eye(n_classes, n_classes + 1)
+        # Equal scores differ by the tolerance of the fits; the first of them is chosen.
+        best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
         return float(self.grid[best]), scores / (fold.max() + 1), found[best]
 
     @property
