@@ -19,6 +19,7 @@ from calibrant import _frames
 from calibrant._blocks import LiftedRows, lifted, map_blocks, row_blocks
 from calibrant._optim.solution import Solution
 from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_odds, log_softmax, softmax
+from calibrant._training import TrainingSummary, training_summary
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,
@@ -38,6 +39,7 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
 
     inputs: str
     classes: Any
+    training_: TrainingSummary
     _block_elements: ClassVar[int | None] = None
     """Elements of a block at prediction, where a method has reason to differ."""
 
@@ -55,6 +57,15 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         -------
         self
         """
+        scores, codes, weight = self._prepared(X, y, sample_weight)
+        self._fit_scores(scores, codes, weight)
+        self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
+        return self
+
+    def _prepared(
+        self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Checked data for `_fit_scores`, after the attributes that all calibrators have are set."""
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -62,8 +73,7 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         self.classes_ = classes
         self.n_classes_ = scores.shape[1]
         self.n_features_in_ = _frames.n_columns(X)
-        self._fit_scores(scores, codes, weight)
-        return self
+        return scores, codes, weight
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""

@@ -153,7 +153,8 @@ class MulticlassToBinary(_Boundary):
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
         made = self._clone_for(claim)
-        made.fit(np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight)
+        data = made._prepared(np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight)
+        made._fit_scores(*data)  # a part of a calibrator needs no summary of its own
         return made
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
