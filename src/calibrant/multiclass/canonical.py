@@ -26,6 +26,7 @@ POINTS_PER_BIN = 50
 """Rows a bin of the projection partition, where the number of bins is not given."""
 
 MOST_BINS = 2**62
+MOST_RESOLUTION = 2**20
 
 
 class CanonicalBinning(BaseCalibrator):
@@ -128,11 +129,16 @@ class CanonicalBinning(BaseCalibrator):
             check_option(self.directions, "directions", ("cyclic", "random"))
         else:
             _check_directions(self.directions, n_classes)
-        if self.partition != "projection" and self._fixed_partition(n_classes).n_bins >= MOST_BINS:
+        if self.partition != "projection" and self._has_too_many_bins(n_classes):
             raise ValueError(
                 f"the {self.partition} partition of {n_classes} classes has more bins than can be numbered; "
                 "use a smaller depth or resolution, or partition='projection'"
             )
+
+    def _has_too_many_bins(self, n_classes: int) -> bool:
+        # Depth and resolution alone decide first: the number of bins of large ones takes forever to compute.
+        size, most = (self.depth, 61) if self.partition == "sierpinski" else (self.resolution, MOST_RESOLUTION)
+        return size > most or self._fixed_partition(n_classes).n_bins >= MOST_BINS
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         kept = np.array(weight, dtype=np.float64)
