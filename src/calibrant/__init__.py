@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         VennAbers,
     )
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+    from calibrant.io import load, save
     from calibrant.multiclass import (
         CanonicalBinning,
         DirichletCalibration,
@@ -60,6 +61,8 @@ _HOMES = {
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "save": "io",
+    "load": "io",
     # modules
     "datasets": "",
     "metrics": "",
@@ -88,8 +91,10 @@ __all__ = [
     "VennAbers",
     "datasets",
     "evaluate",
+    "load",
     "metrics",
     "notions",
+    "save",
     "testing",
 ]
 

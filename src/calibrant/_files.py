@@ -1,0 +1,36 @@
+"""Writing files so that they are whole or not there: aside first, then renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path of a file to write instead of ``path``: it takes its place at the end, or is removed where writing fails.
+
+    What is no regular file (a device, a pipe) is written directly, because a renamed file would replace it.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory: give the name of a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist: make it first, or write somewhere else")
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    aside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        os.replace(aside, target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,252 @@
+"""Values as JSON and back: numbers, text, arrays, records and calibrators, by name and never by import path.
+
+JSON has what it has: ``None``, booleans, finite numbers, text and lists stand for themselves. Everything else is an object
+with one key that says what it is: ``{"array": ...}``, ``{"float": "inf"}``, ``{"tuple": [...]}``, ``{"map": [[key, value]]}``,
+``{"notion": "top-label"}``, ``{"record": ...}`` or ``{"model": 3}``, a place in the list of calibrators of the file. That list
+is flat, parts before what they are parts of, so that a part that is shared is written once and nothing refers to itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibrant._typing import AnyArray
+from calibrant.notions import Notion, as_notion
+
+_NUMERIC = {name: np.dtype(name).newbyteorder("<") for name in ("float64", "float32", "float16", "int64", "int32", "uint64")}
+_NUMERIC |= {name: np.dtype(name).newbyteorder("<") for name in ("uint32", "int16", "uint16", "int8", "uint8", "bool")}
+
+_LONGEST_TEXT = 2**16
+"""Characters of an entry of an array of text: a file cannot ask for more memory than a small multiple of its own size."""
+
+
+class Writer:
+    """Encodes values; calibrators and records must be among ``classes``."""
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self.classes = classes
+        self.models: list[dict[str, Any]] = []
+        self._places: dict[int, int] = {}
+
+    def model(self, calibrator: Any) -> int:
+        """Add a calibrator and its parts; its place in the list."""
+        if id(calibrator) in self._places:
+            return self._places[id(calibrator)]
+        name = self._name(calibrator)
+        parameters = self._members(name, calibrator.get_params(deep=False))
+        fitted = {key: value for key, value in vars(calibrator).items() if _is_fitted(key)}
+        entry = {"class": name, "parameters": parameters, "fitted": self._members(name, fitted)}
+        self.models.append(entry)
+        self._places[id(calibrator)] = len(self.models) - 1
+        return len(self.models) - 1
+
+    def _members(self, owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self.value(value, f"{owner}.{key}") for key, value in values.items()}
+
+    def _name(self, instance: Any) -> str:
+        name = type(instance).__name__
+        if self.classes.get(name) is not type(instance):
+            raise TypeError(f"{type(instance).__module__}.{name} cannot be saved: only calibrators of this package can")
+        return name
+
+    def value(self, value: Any, where: str) -> Any:
+        """A value as JSON; ``where`` names it in errors."""
+        if value is None or (isinstance(value, bool | int | str) and type(value) in (bool, int, str)):
+            return value
+        if type(value) is float:
+            return _float(value, where)
+        if isinstance(value, np.ndarray | np.generic):
+            return self._array(np.asarray(value), where)
+        return self._composed(value, where)
+
+    def _composed(self, value: Any, where: str) -> Any:
+        if isinstance(value, list):
+            return [self.value(item, where) for item in value]
+        if type(value) is tuple:
+            return {"tuple": [self.value(item, where) for item in value]}
+        if isinstance(value, dict):
+            return {"map": [[self.value(key, where), self.value(item, where)] for key, item in value.items()]}
+        if isinstance(value, Notion):
+            return {"notion": value.name}
+        if is_dataclass(value) and not isinstance(value, type):
+            name = self._name(value)
+            return {"record": name, "fields": self._members(name, {f.name: getattr(value, f.name) for f in fields(value)})}
+        if isinstance(value, BaseEstimator):
+            return {"model": self.model(value)}
+        raise TypeError(f"{where} is {value!r}, a {type(value).__name__}, which cannot be written; for a seed use an integer")
+
+    def _array(self, array: AnyArray, where: str) -> dict[str, Any]:
+        shape = list(array.shape)
+        if array.dtype.kind == "U":
+            return {"array": f"text{array.dtype.itemsize // 4}", "shape": shape, "data": array.ravel().tolist()}
+        if array.dtype.kind == "O":
+            return {"array": "any", "shape": shape, "data": [self.value(item, where) for item in array.ravel().tolist()]}
+        if array.dtype.name not in _NUMERIC:
+            raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be written")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise ValueError(f"{where} holds NaN: this calibrator is not usable and is not saved; fit it again")
+        # The order in memory decides how BLAS adds up, and so the last bit of a prediction.
+        is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+        data = np.asarray(array, dtype=_NUMERIC[array.dtype.name]).tobytes(order="F" if is_fortran else "C")
+        text = base64.b64encode(data).decode("ascii")
+        return {"array": array.dtype.name, "shape": shape, "order": "F" if is_fortran else "C", "data": text}
+
+
+def _float(value: float, where: str) -> Any:
+    if math.isnan(value):
+        raise ValueError(f"{where} is NaN: this calibrator is not usable and is not saved; fit it again")
+    return value if math.isfinite(value) else {"float": "inf" if value > 0 else "-inf"}
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+class Reader:
+    """Decodes what `Writer` wrote; anything else is a ``ValueError``."""
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self.classes = classes
+        self.models: list[Any] = []
+
+    def model(self, entry: Any) -> None:
+        """Add the calibrator of an entry to the list."""
+        entry = _object(entry, {"class", "parameters", "fitted"})
+        cls = self._class(entry["class"])
+        if not issubclass(cls, BaseEstimator):
+            raise ValueError(f"{entry['class']} is no calibrator")
+        parameters, fitted = (self._members(entry[part]) for part in ("parameters", "fitted"))
+        strange = sorted(set(parameters) ^ set(cls._get_param_names()))
+        if strange:
+            raise ValueError(f"the parameters of {entry['class']} do not match: {', '.join(map(repr, strange[:5]))}")
+        made = cls(**parameters)
+        for name, value in fitted.items():
+            if not (_is_fitted(name) and name.isidentifier()) or isinstance(getattr(cls, name, None), property):
+                raise ValueError(f"{name!r} is no fitted attribute of {entry['class']}")
+            setattr(made, name, value)
+        self.models.append(made)
+
+    def _class(self, name: Any) -> type[Any]:
+        if not isinstance(name, str) or name not in self.classes:
+            raise ValueError(f"{_short(name)} is not a class of this version of calibrant")
+        return self.classes[name]
+
+    def _members(self, values: Any) -> dict[str, Any]:
+        if not isinstance(values, dict):
+            raise ValueError(f"expected an object of names and values, got {_short(values)}")
+        return {key: self.value(value) for key, value in values.items()}
+
+    def value(self, value: Any) -> Any:
+        """The value that JSON stands for."""
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        kind = next((key for key in ("array", "float", "tuple", "map", "notion", "record", "model") if key in value), None)
+        if kind is None:
+            raise ValueError(f"{_short(value)} does not say what it is")
+        return getattr(self, f"_{kind}")(value)
+
+    def _float(self, value: dict[str, Any]) -> float:
+        if value not in ({"float": "inf"}, {"float": "-inf"}):
+            raise ValueError(f"{_short(value)} is no number")
+        return float(value["float"])
+
+    def _tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(self.value(item) for item in _list(_object(value, {"tuple"})["tuple"]))
+
+    def _map(self, value: dict[str, Any]) -> dict[Any, Any]:
+        pairs = [_list(pair) for pair in _list(_object(value, {"map"})["map"])]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ValueError("a map must be pairs of a key and a value")
+        return {self.value(key): self.value(item) for key, item in pairs}
+
+    def _notion(self, value: dict[str, Any]) -> Notion:
+        return as_notion(_object(value, {"notion"})["notion"])
+
+    def _record(self, value: dict[str, Any]) -> Any:
+        value = _object(value, {"record", "fields"})
+        cls: Any = self._class(value["record"])
+        members = self._members(value["fields"])
+        if issubclass(cls, BaseEstimator) or set(members) != {f.name for f in fields(cls)}:
+            raise ValueError(f"the fields of {value['record']!r} do not match")
+        return cls(**members)
+
+    def _model(self, value: dict[str, Any]) -> Any:
+        place = _object(value, {"model"})["model"]
+        if type(place) is not int or not 0 <= place < len(self.models):
+            raise ValueError(f"model {_short(place)} is referred to before it is given")
+        return self.models[place]
+
+    def _array(self, value: dict[str, Any]) -> Any:
+        kind, shape, data = value["array"], value.get("shape"), value.get("data")
+        if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
+            raise ValueError(f"{_short(shape)} is no shape of an array")
+        if isinstance(kind, str) and kind in _NUMERIC:
+            _object(value, {"array", "shape", "order", "data"})
+            array = _numbers(kind, tuple(shape), value["order"], data)
+        else:
+            _object(value, {"array", "shape", "data"})
+            array = self._entries(kind, _list(data)).reshape(_fitting(shape, len(_list(data))))
+        return array[()] if array.ndim == 0 else array
+
+    def _entries(self, kind: Any, data: list[Any]) -> AnyArray:
+        if kind == "any":
+            array = np.empty(len(data), dtype=object)
+            array[:] = [self.value(item) for item in data]
+            return array
+        width = kind.removeprefix("text") if isinstance(kind, str) else ""
+        if not (width.isascii() and width.isdigit()) or len(width) > 9 or not all(isinstance(item, str) for item in data):
+            raise ValueError(f"{_short(kind)} is no kind of array")
+        if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
+            raise ValueError(f"entries of the array do not fit {_short(kind)}")
+        return np.array(data, dtype=f"<U{int(width)}")
+
+
+def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:
+    if order not in ("C", "F") or not isinstance(data, str):
+        raise ValueError(f"an array needs its order, 'C' or 'F', and its data as text; got {_short(order)}, {_short(data)}")
+    try:
+        raw = base64.b64decode(data.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError(f"the data of an array are damaged: {error}") from None
+    dtype = _NUMERIC[kind]
+    if len(raw) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(
+            f"an array of {kind} and shape {shape} needs {math.prod(shape) * dtype.itemsize} bytes, got {len(raw)}"
+        )
+    array = np.frombuffer(raw, dtype=dtype).astype(np.dtype(kind)).reshape(shape, order=order)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError("an array holds NaN, which no fit leaves behind")
+    return array
+
+
+def _fitting(shape: list[int], size: int) -> tuple[int, ...]:
+    if math.prod(shape) != size:
+        raise ValueError(f"an array of shape {tuple(shape)} needs {math.prod(shape)} entries, got {size}")
+    return tuple(shape)
+
+
+def _object(value: Any, keys: set[str]) -> dict[str, Any]:
+    if not isinstance(value, dict) or set(value) != keys:
+        raise ValueError(f"expected an object with {', '.join(sorted(keys))}; got {_short(value)}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {_short(value)}")
+    return value
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
