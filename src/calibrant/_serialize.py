@@ -73,7 +73,7 @@ class Writer:
         if type(value) is tuple:
             return {"tuple": [self.value(item, where) for item in value]}
         if isinstance(value, dict):
-            return {"map": [[self.value(key, where), self.value(item, where)] for key, item in value.items()]}
+            return {"map": [[key, self.value(item, where)] for key, item in value.items()]}
         if isinstance(value, Notion):
             return {"notion": value.name}
         if is_dataclass(value) and not isinstance(value, type):
@@ -124,9 +124,9 @@ class Reader:
         if not issubclass(cls, BaseEstimator):
             raise ValueError(f"{entry['class']} is no calibrator")
         parameters, fitted = (self._members(entry[part]) for part in ("parameters", "fitted"))
-        strange = sorted(set(parameters) ^ set(cls._get_param_names()))
+        strange = sorted(set(parameters) - set(cls._get_param_names()))  # of parameters added since, the default holds
         if strange:
-            raise ValueError(f"the parameters of {entry['class']} do not match: {', '.join(map(repr, strange[:5]))}")
+            raise ValueError(f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}")
         made = cls(**parameters)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(getattr(cls, name, None), property):
@@ -165,9 +165,9 @@ class Reader:
 
     def _map(self, value: dict[str, Any]) -> dict[Any, Any]:
         pairs = [_list(pair) for pair in _list(_object(value, {"map"})["map"])]
-        if any(len(pair) != 2 for pair in pairs):
-            raise ValueError("a map must be pairs of a key and a value")
-        return {self.value(key): self.value(item) for key, item in pairs}
+        if any(len(pair) != 2 or not isinstance(pair[0], str | int | float) for pair in pairs):
+            raise ValueError("a map must be pairs of a key, text or a number, and a value")
+        return {key: self.value(item) for key, item in pairs}
 
     def _notion(self, value: dict[str, Any]) -> Notion:
         return as_notion(_object(value, {"notion"})["notion"])

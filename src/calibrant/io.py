@@ -161,7 +161,8 @@ def _check_works(loaded: Any) -> None:
     except RecursionError:
         raise
     except Exception as error:  # whatever a made-up combination of numbers may end in
-        raise ValueError(f"its parts do not fit together ({type(error).__name__}: {error})") from None
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"its parts do not fit together ({said[:300]})") from None
 
 
 def _check_prediction(loaded: Any) -> None:
