@@ -1,0 +1,154 @@
+"""What the commands do, apart from how they are called and what they print: files in, results and files out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._methods import BINARY, WHOLE, method_named
+from calibrant._simplex import finite_logits, softmax
+from calibrant._tables import Block, LabelRule, Request, Source, label_rule, open_source, open_writer
+from calibrant._tables.columns import Columns
+from calibrant._tables.sources import checked_scores
+from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import check_weight
+from calibrant.evaluation import Evaluation, MetricAccumulator
+from calibrant.metrics._evaluation import accumulate
+from calibrant.metrics._ks import claims_ks
+from calibrant.notions import as_notion
+from calibrant.reductions import MulticlassToBinary
+
+KS_ROWS = 4_000_000
+"""Up to this many rows their top scores are kept for the KS error, which needs them in order."""
+
+METHODS = (*WHOLE, *BINARY, "auto")
+
+Say = Callable[[str], None]
+Watch = Callable[[Iterator[Block], int | None], Iterator[Block]]
+
+
+class Predictions(NamedTuple):
+    """All rows of a file: checked scores, labels (values of ``classes``), weights or None."""
+
+    scores: FloatArray
+    labels: AnyArray
+    weight: FloatArray | None
+    classes: AnyArray
+    inputs: str
+
+
+def opened(request: Request, say: Say) -> tuple[Source, LabelRule]:
+    """A file of scores with labels, and how these are read; what was guessed is said."""
+    source = open_source(request, needs_label=True)
+    rule = label_rule(source, request)
+    for line in (source.said, rule.said):
+        if line:
+            say(line)
+    return source, rule
+
+
+def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
+    """A whole file, for what needs all rows at once."""
+    source, rule = opened(request, say)
+    parts = [
+        (checked_scores(block, source, request.renormalize), rule.codes(block.labels, block.start), block.weight)
+        for block in watch(source.blocks(), source.n_rows)
+    ]
+    scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
+    weight = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
+    return Predictions(scores, rule.classes[codes], weight, rule.classes, source.inputs)
+
+
+def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Evaluation:
+    """The evaluation of a file of any size, block by block."""
+    source, rule = opened(request, say)
+    total, tops = MetricAccumulator(n_bins), _TopScores()
+    for block in watch(source.blocks(), source.n_rows):
+        scores = checked_scores(block, source, request.renormalize)
+        codes = rule.codes(block.labels, block.start)
+        weight = np.asarray(check_weight(block.weight, len(codes)))
+        total.merge(accumulate(scores, codes, weight, source.inputs, n_bins))
+        tops.add(softmax(finite_logits(scores)) if source.inputs == "logits" else scores, codes, weight)
+    return replace(total.compute(), ks=tops.ks())
+
+
+class _TopScores:
+    """Top score, correctness and weight of every row, as long as there are not too many."""
+
+    def __init__(self) -> None:
+        self.parts: list[FloatArray] = []
+        self.n_rows = 0
+
+    def add(self, proba: FloatArray, codes: IntArray, weight: FloatArray) -> None:
+        self.n_rows += len(codes)
+        if self.n_rows > KS_ROWS:
+            self.parts.clear()
+            return
+        block = as_notion("confidence").select(np.asarray(proba, dtype=np.float64), codes)
+        outcome = np.zeros(len(codes))
+        outcome[block.hit] = 1.0
+        self.parts.append(np.array([block.score[:, 0], outcome, weight]))
+
+    def ks(self) -> float | None:
+        """The KS error of confidence, or None where rows were too many."""
+        if not self.parts:
+            return None
+        score, outcome, weight = np.concatenate(self.parts, axis=1)
+        two = np.column_stack([1.0 - score, score])
+        return claims_ks(as_notion("class-1").claims(two, outcome.astype(np.intp), weight))
+
+
+def made_calibrator(method: str, notion: str | None, inputs: str, classes: AnyArray, seed: int | None) -> Any:
+    """The unfitted calibrator of a method's name."""
+    if method not in METHODS:
+        raise ValueError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
+    if method in BINARY:
+        chosen = notion or "class-wise"
+        made = MulticlassToBinary(method_named(method), notion=chosen, normalize=chosen == "class-wise")
+    elif notion is not None:
+        raise ValueError(f"--notion goes with the methods {', '.join(BINARY)}; {method} calibrates the whole vector")
+    else:
+        made = method_named(method)
+    if "random_state" in made.get_params(deep=False):
+        made.set_params(random_state=seed)
+    return made.set_params(inputs=inputs, classes=classes)
+
+
+def fitted_calibrator(data: Predictions, calibrator: Any) -> Any:
+    """The calibrator fitted to all rows of a file."""
+    return calibrator.fit(data.scores, data.labels, sample_weight=data.weight)
+
+
+def proba_of(scores: FloatArray, inputs: str) -> FloatArray:
+    """Scores as probabilities."""
+    return softmax(finite_logits(scores)) if inputs == "logits" else scores
+
+
+def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watch) -> int:
+    """Calibrated probabilities of a file of any size; the number of rows."""
+    names = tuple(str(label) for label in model.classes_.tolist())
+    expected = Columns((), names, model.inputs, None, None, was_guessed=True)
+    is_text = {request.path.suffix.lower(), output.suffix.lower()} <= {".csv", ".tsv"}
+    source = open_source(request, needs_label=False, expected=expected, as_text=is_text)
+    _check_fits(source, model, names)
+    if source.said:
+        say(source.said)
+    n_rows = 0
+    with open_writer(output, source, names) as writer:
+        for block in watch(source.blocks(whole=True), source.n_rows):
+            scores = checked_scores(block, source, request.renormalize)
+            writer.write(block, np.asarray(model.predict_proba(scores)))
+            n_rows += len(scores)
+    return n_rows
+
+
+def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
+    if source.inputs != model.inputs:
+        kinds = {"proba": "probabilities", "logits": "logits"}
+        raise ValueError(f"the model takes {kinds[model.inputs]} and the file holds {kinds[source.inputs]}")
+    if source.n_classes != len(names):
+        raise ValueError(f"the model has {len(names)} classes and the file {source.n_classes} columns of scores")
