@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from calibrant._blocks import row_blocks, sum_blocks
+from calibrant._blocks import sum_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
 from calibrant.binning import BinTable, bin_table
-from calibrant.inference._draws import cell_index
+from calibrant.inference._draws import cell_index, claim_bins
 from calibrant.inference._results import Interval, check_level
 from calibrant.metrics._binned import debiased_square, quantity_weight, table_error
 from calibrant.notions import Claims, ClassNotion, Notion, as_notion
@@ -46,7 +47,8 @@ def debiased_interval(
     .. math:: \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
         \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j - \mu_b)^2 ,
 
-    of which the first leads for a miscalibrated model and the second for a calibrated one. The interval is
+    of which the first leads for a miscalibrated model and the second for a calibrated one (with estimated means the first is
+    too large by about twice the second, so that the interval is rather too wide). The interval is
     :math:`\sqrt{\max(0, T \pm z\, \text{sd})}`.
 
     Parameters
@@ -120,21 +122,15 @@ def _cell_means(table: BinTable) -> FloatArray:
     return np.divide(table.outcome - table.score, table.weight, out=np.zeros_like(table.weight), where=counted).ravel()
 
 
-def _residuals(claims: Claims, table: BinTable, rows: slice) -> tuple[FloatArray, IntArray]:
-    """Residuals and cells of a row block, (m, J) each."""
-    block = claims.select(rows)
-    residual = -np.array(block.score)
-    residual.ravel()[block.hit] += 1.0
-    return residual, cell_index(claims, block, table.bins)
-
-
 def _mean_variance(claims: Claims, table: BinTable) -> float:
     """Variance that the mean residuals of the bins bring."""
     means, n = _cell_means(table), float(claims.weight.sum())
 
     def moments(rows: slice) -> Any:
-        residual, cell = _residuals(claims, table, rows)
-        mean = means[cell]
+        block = claims.select(rows)
+        residual = -np.array(block.score)
+        residual.ravel()[block.hit] += 1.0
+        mean = means[cell_index(claims, block, table.bins)]
         influence = (2 * mean * residual - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
@@ -142,40 +138,40 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
     return max(0.0, float(second / n - (first / n) ** 2)) / n
 
 
+Column = tuple[FloatArray, IntArray]
+
+
 def _pair_variance(claims: Claims, table: BinTable) -> float:
     """Variance that pairs of rows in the same bins bring.
 
     A covariance of two quantities is the sum over pairs of rows that share the bins of both.
     """
-    quantities = range(claims.n_quantities)
-    if len(quantities) > _MOST_QUANTITIES:
-        spread = sum(max(0.0, _own_pairs(claims, table, j)) ** 0.5 for j in quantities) ** 2
+    if claims.n_quantities > _MOST_QUANTITIES:
+        own = (_pairs(column, column, claims.weight) for column in _columns(claims, table))
+        spread = sum(max(0.0, part) ** 0.5 for part in own) ** 2
     else:
-        columns = [_scaled_deviations(claims, table, j) for j in quantities]
-        spread = sum(
-            (1 if j == k else 2) * _pairs(columns[j], columns[k], claims.weight) for j in quantities for k in range(j + 1)
-        )
+        spread = _all_pairs(list(_columns(claims, table)), claims.weight)
     return 2 * max(0.0, spread) / float(claims.n_quantities * claims.weight.sum()) ** 2
 
 
-Column = tuple[FloatArray, IntArray]
-
-
-def _own_pairs(claims: Claims, table: BinTable, quantity: int) -> float:
-    column = _scaled_deviations(claims, table, quantity)
-    return _pairs(column, column, claims.weight)
-
-
-def _scaled_deviations(claims: Claims, table: BinTable, quantity: int) -> Column:
-    """Residuals of one quantity about the mean of their cell, divided by the root of its rows, and the cells, (n,) each."""
-    means, counts = _cell_means(table), table.weight.ravel()
+def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
+    """Of each quantity the residuals about the mean of their cell, divided by the root of its rows, and the cells."""
+    means, counts = _cell_means(table).reshape(table.weight.shape), table.weight
     scale = np.divide(1.0, np.sqrt(counts), out=np.zeros_like(counts), where=counts >= 2)
     deviation, cell = np.empty(claims.n_rows), np.empty(claims.n_rows, dtype=np.intp)
-    for rows in row_blocks(claims.n_rows, claims.n_columns):
-        residual, cells = _residuals(claims, table, rows)
-        cell[rows] = cells[:, quantity]
-        deviation[rows] = (residual[:, quantity] - means[cell[rows]]) * scale[cell[rows]]
-    return deviation, cell - quantity * claims.n_labels * table.n_bins
+    for claim in claims:
+        label, place = claim.index % claims.n_labels, claim_bins(claim, table.bins)
+        cell[claim.rows] = label * table.n_bins + place
+        deviation[claim.rows] = (claim.outcome - claim.score - means[claim.index, place]) * scale[claim.index, place]
+        if label == claims.n_labels - 1:
+            yield deviation.copy(), cell.copy()
+
+
+def _all_pairs(columns: list[Column], weight: FloatArray) -> float:
+    total = 0.0
+    for j, one in enumerate(columns):
+        total += _pairs(one, one, weight) + 2 * sum(_pairs(one, other, weight) for other in columns[:j])
+    return total
 
 
 def _pairs(one: Column, other: Column, weight: FloatArray) -> float:

@@ -108,7 +108,7 @@ def score_decomposition(
     notion : str
         Which claims are taken apart, see `calibrant.notions`.
     cv : int
-        Folds of the cross-fitting, stratified by label.
+        Folds of the cross-fitting, at random.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
     rng : int, Generator or None
@@ -149,7 +149,7 @@ def score_decomposition(
         classes=classes,
         rng=rng,
     )
-    value, refinement = (float(pairs.weight @ part / pairs.weight.sum()) for part in (pairs.before, pairs.after))
+    value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     chosen = as_notion(notion)
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
     claims = _corp(chosen.claims(proba, y, weight), _CLAIM_SCORES[score])

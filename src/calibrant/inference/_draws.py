@@ -17,7 +17,7 @@ from calibrant._blocks import row_blocks
 from calibrant._kernels import alias_counts, alias_draws, alias_tables
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binning import BinRule, Bins
-from calibrant.notions import ClaimBlock, Claims
+from calibrant.notions import Claim, ClaimBlock, Claims
 
 # Slots of alias tables that are built at a time (about 60 bytes each while being built, 12 afterwards), and up to how many
 # they are kept for the next draw.
@@ -161,6 +161,11 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
             rows = claim[:, j] == index
             place[rows, j] = bins.assign(block.score[rows, j], index)
     return claim * bins.n_bins + place
+
+
+def claim_bins(claim: Claim, bins: BinRule) -> IntArray:
+    """Bin of every score of a whole claim."""
+    return bins.assign(claim.score, claim.index) if isinstance(bins, Bins) else bins.assign(claim.score)
 
 
 def poisson_binomial(prob: FloatArray) -> FloatArray:

@@ -20,10 +20,15 @@ class CalibrationGain:
     Attributes
     ----------
     score : {"log_loss", "brier_score"}
-    gain, low, high : float
-        Mean of score before minus score after, positive where recalibration helps, and its interval.
+    gain : float
+        Mean of score before minus score after, positive where recalibration helps.
+    low, high : float
+        Interval of the calibration error, the gain of the true map.
     level : float
     standard_error : float
+        Of the gain of the fitted maps.
+    excess : float
+        What estimating the map from all rows costs.
     before, after : float
         Mean scores.
     p_value : float
@@ -40,6 +45,7 @@ class CalibrationGain:
     high: float
     level: float
     standard_error: float
+    excess: float
     before: float
     after: float
     p_value: float
@@ -78,12 +84,13 @@ def calibration_gain(
 ) -> CalibrationGain:
     r"""How much a calibrator lowers a proper score, with a paired confidence interval.
 
-    With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a row,
+    With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a row, the gain is the mean
+    of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates, from below, the calibration error in the sense of the
+    score, :math:`E[S(p, y) - S(P(y \mid p), y)]`: no map gains more than the true one, and a fitted map less. The interval
+    is one of that error. With :math:`s = \text{sd}(d) / \sqrt n`, J folds and X the excess, which is what estimating the
+    map costs, it goes from :math:`\bar d - t s` to
 
-    .. math:: d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i), \qquad \bar d \pm t \, \text{sd}(d) / \sqrt n .
-
-    The mean gain is a lower estimate of the calibration error in the sense of the score,
-    :math:`E[S(p, y) - S(P(y \mid p), y)]`: no map gains more than the true one.
+    .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big) .
 
     Parameters
     ----------
@@ -96,7 +103,7 @@ def calibration_gain(
     inputs : {"proba", "logits"}
         What ``y_prob`` holds; the calibrator gets it as it is and must be told the same.
     cv : int
-        Folds, stratified by label.
+        Folds, at random.
     level : float
         Coverage of the interval.
     sample_weight : weights of shape (n,), optional
@@ -111,9 +118,15 @@ def calibration_gain(
 
     Notes
     -----
-    The interval is asymptotic. It accounts for the rows on which the maps are judged, paired, and takes the maps as
-    given: the maps of different folds share rows, which for maps of few parameters matters less than 1/n. The gain is
-    that of maps fitted on a share 1 - 1/cv of the rows, a little less than a fit on all rows would bring.
+    Asymptotic; and it assumes that the family of the calibrator holds the true map, else the interval is one of the part
+    of the error that the family can mend. The last two terms vanish like 1/n. They matter for small gains: the first
+    because fitted maps gain less than the true one; the second because :math:`s` grows with the root of the gain, so that
+    a gain that came out small by chance comes with too small an :math:`s` (the same interval for the root of the gain,
+    squared). X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy, squared
+    distance) of the J maps from their mean; q/2n for a regular family of q parameters in log-loss.
+
+    Folds are not stratified by label: that would tell the maps the label frequencies of the rows that they are judged on.
+    Costs J fits and J predictions of all rows.
 
     References
     ----------
@@ -147,13 +160,25 @@ def calibration_gain(
 
 def _gain(pairs: PairedScores, score: str, level: float) -> CalibrationGain:
     total = float(pairs.weight.sum())
-    before, after = (float(pairs.weight @ part / total) for part in (pairs.before, pairs.after))
-    gain = float(pairs.weight @ pairs.gain / total)
-    error = _standard_error(pairs.gain, pairs.weight, gain)
+    differences = pairs.before - pairs.after
+    gain, excess = pairs.mean(differences), max(0.0, pairs.mean(pairs.excess))
+    error = _standard_error(differences, pairs.weight, gain)
     freedom = max(total - 1, 1.0)
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * error
-    p_value = float(stdtr(freedom, -gain / error)) if error > 0 else float(gain <= 0)
-    return CalibrationGain(score, gain, gain - reach, gain + reach, level, error, before, after, p_value, total)
+    quantile = float(stdtrit(freedom, (1 + level) / 2))
+    growth = min(excess, error**2 / (4 * gain)) if gain > 0 else excess
+    return CalibrationGain(
+        score=score,
+        gain=gain,
+        low=gain - quantile * error,
+        high=gain + quantile * error + excess * pairs.n_folds / (pairs.n_folds - 1) + quantile**2 * growth,
+        level=level,
+        standard_error=error,
+        excess=excess,
+        before=pairs.mean(pairs.before),
+        after=pairs.mean(pairs.after),
+        p_value=float(stdtr(freedom, -gain / error)) if error > 0 else float(gain <= 0),
+        n_samples=total,
+    )
 
 
 def _standard_error(values: FloatArray, weight: FloatArray, mean: float) -> float:
