@@ -148,8 +148,8 @@ def test_the_level_is_met_under_the_null_hypothesis(n_classes, metric):
     n_runs = 1000
     p_values = np.empty(n_runs)
     for seed in range(n_runs):
-        data = datasets.noisy_simplex(150, n_classes, 0.0, rng=seed)
-        p_values[seed] = consistency_test(data.labels, data.proba, metric, 199, rng=seed).p_value
+        data = datasets.noisy_simplex(100, n_classes, 0.0, rng=seed)
+        p_values[seed] = consistency_test(data.labels, data.proba, metric, 99, rng=seed).p_value
     for level in (0.05, 0.01):
         error = np.sqrt(level * (1 - level) / n_runs)
         assert abs(np.mean(p_values <= level) - level) <= 3 * error
