@@ -115,6 +115,13 @@ def test_the_result_speaks(overconfident):
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(result.gain / result.standard_error)
 
 
+def test_the_default_calibrator_is_structured_scaling(overconfident):
+    multiclass = pytest.importorskip("calibrant.multiclass", reason="the scaling methods are not part of this build")
+    result = calibration_gain(*overconfident, rng=0)
+    assert result == calibration_gain(*overconfident, multiclass.StructuredScaling(), rng=0)
+    assert result.low > 0
+
+
 def test_predictions_that_no_map_changes():
     result = calibration_gain([0, 1] * 10, np.full((20, 2), 0.5), Temperature(), rng=0)
     assert result.gain == pytest.approx(0, abs=1e-15)

@@ -17,6 +17,8 @@ from calibrant.inference._results import Interval, check_level
 from calibrant.metrics._binned import debiased_square, quantity_weight, table_error
 from calibrant.notions import Claims, ClassNotion, Notion, as_notion
 
+# Elements of the row blocks: large, because bins are assigned column by column.
+_ELEMENTS = 2**19
 # With more quantities (classes, ranks) their covariances are bounded instead of estimated.
 _MOST_QUANTITIES = 100
 # Up to this many joint cells a table is made of all of them, and not only of those that occur.
@@ -147,7 +149,7 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
         influence = (2 * mean * residual - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
-    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns)
+    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=_ELEMENTS)
     return max(0.0, float(second / n - (first / n) ** 2)) / n
 
 
