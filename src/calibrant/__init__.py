@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions, testing
+    from calibrant import datasets, label_shift, metrics, notions, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         SplineCalibration,
         VennAbers,
     )
+    from calibrant.classifier import CalibratedClassifier
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
     from calibrant.multiclass import (
         CanonicalBinning,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         VectorScaling,
     )
     from calibrant.reductions import MulticlassToBinary
+    from calibrant.selection import AutoCalibration, CrossFitted, compare
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
@@ -56,21 +58,29 @@ _HOMES = {
     "CanonicalBinning": "multiclass",
     # lifting and composing
     "MulticlassToBinary": "reductions",
+    "CrossFitted": "selection",
+    "AutoCalibration": "selection",
+    "CalibratedClassifier": "classifier",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "compare": "selection",
     # modules
     "datasets": "",
+    "label_shift": "",
     "metrics": "",
     "notions": "",
     "testing": "",
 }
 
 __all__ = [
+    "AutoCalibration",
     "BayesianBinning",
     "BetaCalibration",
+    "CalibratedClassifier",
     "CanonicalBinning",
+    "CrossFitted",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
@@ -86,8 +96,10 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
+    "compare",
     "datasets",
     "evaluate",
+    "label_shift",
     "metrics",
     "notions",
     "testing",
