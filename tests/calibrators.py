@@ -39,4 +39,10 @@ LIFTED = [
     calibrant.MulticlassToBinary(calibrant.BetaCalibration(), notion="top-2-label"),
 ]
 
+COMPOSED = [
+    calibrant.CrossFitted(calibrant.DirichletCalibration(lam=0.01), cv=3),
+    calibrant.CrossFitted(calibrant.IsotonicCalibration(), cv=3),
+    calibrant.AutoCalibration(cv=3),
+]
+
 ALL = WHOLE_VECTOR + ONE_CLAIM + LIFTED

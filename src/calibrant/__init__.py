@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions, testing
+    from calibrant import datasets, inference, label_shift, metrics, notions, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         SplineCalibration,
         VennAbers,
     )
+    from calibrant.classifier import CalibratedClassifier
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
     from calibrant.io import load, save
     from calibrant.multiclass import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         VectorScaling,
     )
     from calibrant.reductions import MulticlassToBinary
+    from calibrant.selection import AutoCalibration, CrossFitted, compare
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
@@ -57,23 +59,32 @@ _HOMES = {
     "CanonicalBinning": "multiclass",
     # lifting and composing
     "MulticlassToBinary": "reductions",
+    "CrossFitted": "selection",
+    "AutoCalibration": "selection",
+    "CalibratedClassifier": "classifier",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "compare": "selection",
     "save": "io",
     "load": "io",
     # modules
     "datasets": "",
+    "inference": "",
+    "label_shift": "",
     "metrics": "",
     "notions": "",
     "testing": "",
 }
 
 __all__ = [
+    "AutoCalibration",
     "BayesianBinning",
     "BetaCalibration",
+    "CalibratedClassifier",
     "CanonicalBinning",
+    "CrossFitted",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
@@ -89,8 +100,11 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
+    "compare",
     "datasets",
     "evaluate",
+    "inference",
+    "label_shift",
     "load",
     "metrics",
     "notions",

@@ -29,10 +29,11 @@ _LONGEST_TEXT = 2**16
 
 
 class Writer:
-    """Encodes values; calibrators and records must be among ``classes``."""
+    """Encodes values; calibrators and records must be among ``classes``, NaN only in ``"Class.attribute_"`` of a list."""
 
-    def __init__(self, classes: Mapping[str, type]) -> None:
+    def __init__(self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()) -> None:
         self.classes = classes
+        self.may_be_nan = may_be_nan
         self.models: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}
 
@@ -91,7 +92,7 @@ class Writer:
             return {"array": "any", "shape": shape, "data": [self.value(item, where) for item in array.ravel().tolist()]}
         if array.dtype.name not in _NUMERIC:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be written")
-        if array.dtype.kind == "f" and np.isnan(array).any():
+        if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{where} holds NaN: this calibrator is not usable and is not saved; fit it again")
         # The order in memory decides how BLAS adds up, and so the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -113,8 +114,9 @@ def _is_fitted(name: str) -> bool:
 class Reader:
     """Decodes what `Writer` wrote; anything else is a ``ValueError``."""
 
-    def __init__(self, classes: Mapping[str, type]) -> None:
+    def __init__(self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()) -> None:
         self.classes = classes
+        self.may_be_nan = may_be_nan
         self.models: list[Any] = []
 
     def model(self, entry: Any) -> None:
@@ -123,7 +125,7 @@ class Reader:
         cls = self._class(entry["class"])
         if not issubclass(cls, BaseEstimator):
             raise ValueError(f"{entry['class']} is no calibrator")
-        parameters, fitted = (self._members(entry[part]) for part in ("parameters", "fitted"))
+        parameters, fitted = (self._members(entry["class"], entry[part]) for part in ("parameters", "fitted"))
         strange = sorted(set(parameters) - set(cls._get_param_names()))  # of parameters added since, the default holds
         if strange:
             raise ValueError(f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}")
@@ -139,10 +141,16 @@ class Reader:
             raise ValueError(f"{_short(name)} is not a class of this version of calibrant")
         return self.classes[name]
 
-    def _members(self, values: Any) -> dict[str, Any]:
+    def _members(self, owner: str, values: Any) -> dict[str, Any]:
         if not isinstance(values, dict):
             raise ValueError(f"expected an object of names and values, got {_short(values)}")
-        return {key: self.value(value) for key, value in values.items()}
+        return {key: self._member(f"{owner}.{key}", value) for key, value in values.items()}
+
+    def _member(self, where: str, value: Any) -> Any:
+        made = self.value(value)
+        if where not in self.may_be_nan and _holds_nan(made):
+            raise ValueError(f"{where} holds NaN, which no fit leaves behind")
+        return made
 
     def value(self, value: Any) -> Any:
         """The value that JSON stands for."""
@@ -175,7 +183,7 @@ class Reader:
     def _record(self, value: dict[str, Any]) -> Any:
         value = _object(value, {"record", "fields"})
         cls: Any = self._class(value["record"])
-        members = self._members(value["fields"])
+        members = self._members(value["record"], value["fields"])
         if issubclass(cls, BaseEstimator) or set(members) != {f.name for f in fields(cls)}:
             raise ValueError(f"the fields of {value['record']!r} do not match")
         return cls(**members)
@@ -223,10 +231,15 @@ def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArr
         raise ValueError(
             f"an array of {kind} and shape {shape} needs {math.prod(shape) * dtype.itemsize} bytes, got {len(raw)}"
         )
-    array = np.frombuffer(raw, dtype=dtype).astype(np.dtype(kind)).reshape(shape, order=order)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError("an array holds NaN, which no fit leaves behind")
-    return array
+    return np.frombuffer(raw, dtype=_NUMERIC[kind]).astype(np.dtype(kind)).reshape(shape, order=order)
+
+
+def _holds_nan(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_holds_nan, value))
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
+        return bool(np.isnan(value).any())
+    return False
 
 
 def _fitting(shape: list[int], size: int) -> tuple[int, ...]:

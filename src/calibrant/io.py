@@ -13,10 +13,13 @@ import numpy as np
 from calibrant import __version__, binary, multiclass
 from calibrant._base import _Boundary
 from calibrant._files import write_text
+from calibrant._gains import Gain
 from calibrant._serialize import Reader, Writer
 from calibrant._training import TrainingSummary
 from calibrant._validation import check_fitted
+from calibrant.classifier import CalibratedClassifier
 from calibrant.reductions import MulticlassToBinary
+from calibrant.selection import AutoCalibration, CrossFitted
 
 __all__ = ["load", "save"]
 
@@ -28,8 +31,11 @@ MOST_BYTES = 2**30
 _CALIBRATORS: tuple[type, ...] = (
     *(getattr(module, name) for module in (binary, multiclass) for name in module.__all__),
     MulticlassToBinary,
+    CrossFitted,
+    AutoCalibration,
 )
-_RECORDS: tuple[type, ...] = (TrainingSummary,)
+_RECORDS: tuple[type, ...] = (TrainingSummary, Gain)
+_MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
 _CLASSES: Mapping[str, type] = {cls.__name__: cls for cls in (*_CALIBRATORS, *_RECORDS)}
 
 
@@ -63,14 +69,15 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     _check_calibrator(calibrator)
-    writer = Writer(_CLASSES)
+    writer = Writer(_CLASSES, _MAY_BE_NAN)
     writer.model(calibrator)
+    training = vars(calibrator).get("training_")  # maps that were fitted one by one and then put together have none
     document = {
         "format": FORMAT,
         "schema": SCHEMA,
         "calibrant": __version__,
         "classes": np.asarray(calibrator.classes_).tolist(),
-        "training": calibrator.training_.to_dict(),
+        "training": None if training is None else training.to_dict(),
         "models": writer.models,
     }
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
@@ -81,7 +88,7 @@ def _check_calibrator(calibrator: Any) -> None:
         check_fitted(calibrator)
         return
     hint = "save takes a fitted calibrator such as TemperatureScaling().fit(P, y)"
-    if type(calibrator).__name__ == "CalibratedClassifier":
+    if isinstance(calibrator, CalibratedClassifier):
         hint = "save its calibrator_, and keep the classifier inside by its own means"
     raise TypeError(f"a {type(calibrator).__name__} is no calibrator: {hint}")
 
@@ -145,7 +152,7 @@ def _from_document(document: Any) -> Any:
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
-    reader = Reader(_CLASSES)
+    reader = Reader(_CLASSES, _MAY_BE_NAN)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
@@ -169,7 +176,7 @@ def _check_prediction(loaded: Any) -> None:
     labels = loaded.classes_
     if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) != loaded.n_classes_ or len(labels) < 2:
         raise ValueError("classes_ must be the labels of two or more columns")
-    if not isinstance(loaded.training_, TrainingSummary):
+    if not isinstance(vars(loaded).get("training_", None), TrainingSummary | None):
         raise ValueError("training_ must be a summary of the training data")
     loaded._check_parameters(len(labels))
     proba = np.asarray(loaded.predict_proba(_probe(loaded.inputs, len(labels))))
