@@ -25,6 +25,12 @@ def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
     return labels
 
 
+def entries(block: FloatArray, label: IntArray) -> FloatArray:
+    """Entries of each row in the columns ``label`` (m, J), in float64."""
+    rows = np.arange(len(block))[:, None]
+    return np.asarray(block[rows, label], dtype=np.float64)
+
+
 def cell_sums(
     cell: IntArray, score: FloatArray, hit: IntArray, weight: FloatArray, n_cells: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
