@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows, row_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, READ_ELEMENTS, LiftedRows, row_blocks, sum_blocks
 from calibrant._kernels import entries, top_labels
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
@@ -55,7 +55,7 @@ _GATHER_ELEMENTS = 2**23
 class ClaimBlock(NamedTuple):
     """The claims of a block of rows.
 
-    ``score`` (m, J) in float64; ``label`` (m, J), the class that each score speaks of, or None where it speaks of a set of classes;
+    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where it speaks of a set;
     ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the truth is not known).
     """
 
@@ -233,6 +233,19 @@ class Claims:
         if self.n_labels == 1 or block.label is None:
             return quantity
         return np.asarray(block.label + quantity)
+
+    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0) -> Any:
+        """Sum of ``function(block, weight)`` over row blocks of the claims and their weights.
+
+        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many elements of the data.
+        """
+        elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
+        return sum_blocks(
+            lambda rows: function(self.select(rows), self.weight[rows]),
+            self.n_rows,
+            self.n_columns,
+            elements=max(elements, at_least),
+        )
 
     def __iter__(self) -> Iterator[Claim]:
         step = max(1, _GATHER_ELEMENTS // self.n_rows)
