@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._blocks import READ_ELEMENTS, sum_blocks
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
@@ -35,8 +36,11 @@ def log_loss(
     0.693147...
     """
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    losses = -log_floored(true_class(proba, y), eps)
-    return float(weight @ losses / weight.sum())
+
+    def log_true(rows: slice) -> Any:
+        return weight[rows] @ log_floored(true_class(proba[rows], y[rows]), eps)
+
+    return float(-sum_blocks(log_true, *proba.shape, elements=READ_ELEMENTS) / weight.sum())
 
 
 def brier_score(
