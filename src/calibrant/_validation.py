@@ -255,9 +255,9 @@ def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArra
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got shape {weight.shape}")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if bad.size:
-        raise ValueError(f"sample_weight of row {int(bad[0])} is {weight[bad[0]]}: weights must be finite and not negative")
+    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
+        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
+        raise ValueError(f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative")
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
     return weight
