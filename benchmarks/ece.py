@@ -1,8 +1,9 @@
 """Confidence- and class-wise ECE beside other packages: milliseconds and ratios from one run.
 
 One thread, process CPU time, the minimum of several interleaved runs: every round gives each package a few calls in a row,
-so that a busy moment of the machine falls on all of them and none pays for the caches that another has filled. Peers that are not installed are named and left out. All get the same arrays,
-in the form that each asks for, made beforehand: torch tensors share the memory, PyCalib gets its one-hot labels.
+so that a busy moment of the machine falls on all of them and none pays for the caches that another has filled. All get the
+same arrays in the form that they ask for, made beforehand: torch tensors share their memory, PyCalib gets one-hot labels.
+Peers that are not installed are named and left out.
 
     python benchmarks/ece.py                   10k x 10 and 10k x 100
     python benchmarks/ece.py --large           1M x 10 too
@@ -11,11 +12,9 @@ in the form that each asks for, made beforehand: torch tensors share the memory,
 
 from __future__ import annotations
 
-import os
+import _one_thread  # noqa: F401  # must come before NumPy
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CALIBRANT_NUM_THREADS"):
-    os.environ[_name] = "1"  # read when NumPy and torch are imported, hence before them
-
+# isort: split
 import argparse
 import math
 import time
