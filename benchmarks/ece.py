@@ -31,7 +31,7 @@ from calibrant.metrics import expected_calibration_error
 N_BINS = 15
 OURS = "calibrant"
 CALLS_IN_A_ROW = 3
-# Peers sum in float32 or put edge points elsewhere; a wrong definition is off by far more.
+# torchmetrics sums in float32 whatever it is given; another definition would be off by far more.
 AGREEMENT = 1e-6
 
 Call = Callable[[], float]
@@ -46,6 +46,18 @@ class Workload(NamedTuple):
 
 WORKLOADS = (Workload("A", 10_000, 10, 12), Workload("B", 10_000, 100, 6))
 LARGE = Workload("D", 1_000_000, 10, 1)
+
+
+class Result(NamedTuple):
+    name: str
+    ratio: float
+    difference: float
+
+    @property
+    def agreement(self) -> str:
+        if self.name == OURS:
+            return ""
+        return "agrees" if self.difference <= AGREEMENT else f"DIFFERS by {self.difference:.1e}"
 
 
 def predictions(work: Workload, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -136,15 +148,16 @@ def _one_ms(call: Call) -> float:
     return 1e3 * (time.process_time() - start)
 
 
-def compare(work: Workload, notion: str, calls: dict[str, Call], rounds: int) -> list[float]:
-    """Print a row per package; the ratios to ours."""
+def compare(work: Workload, notion: str, calls: dict[str, Call]) -> list[Result]:
+    """Print a row per package; the results of the peers."""
     values = {name: call() for name, call in calls.items()}
-    best = cpu_ms(calls, rounds)
+    best = cpu_ms(calls, work.rounds)
+    results = []
     for name, ms in best.items():
-        gap = abs(values[name] - values[OURS])
-        said = "" if name == OURS else "agrees" if gap <= AGREEMENT else f"DIFFERS by {gap:.2g}"
-        print(f"{work.name}  {notion:<10}  {name:<24} {ms:10.3f} {ms / best[OURS]:8.1f} x  {values[name]:.8f}  {said}")
-    return [ms / best[OURS] for name, ms in best.items() if name != OURS]
+        result = Result(name, ms / best[OURS], abs(values[name] - values[OURS]))
+        print(f"{work.name}  {notion:<10}  {name:<24} {ms:10.3f} {result.ratio:8.1f} x  {values[name]:.8f}  {result.agreement}")
+        results.append(result)
+    return [result for result in results if result.name != OURS]
 
 
 def main() -> None:
@@ -157,21 +170,25 @@ def main() -> None:
     peers = installed_peers()
     print(f"\nCPU time of one call, {options.dtype}, {N_BINS} bins, one thread")
     print(f"{'':3}{'notion':<12}{'package':<24} {'ms':>10} {'ratio':>10}  {'value':<10}")
-    ratios = []
+    results = []
     for work in (*WORKLOADS, LARGE) if options.large else WORKLOADS:
         y, p = predictions(work, options.dtype)
         errors = {OURS: calibrant(y, p), **{name: PEERS[name](y, p) for name in peers}}
         for notion in ("confidence", "class-wise"):
             calls = {name: made[notion] for name, made in errors.items() if notion in made}
-            ratios += compare(work, notion, calls, work.rounds)
-    print(verdict(ratios, len(peers)))
+            results += compare(work, notion, calls)
+    print(verdict(results, len(peers)))
 
 
-def verdict(ratios: list[float], n_peers: int) -> str:
-    if not ratios:
+def verdict(results: list[Result], n_peers: int) -> str:
+    if not results:
         return "\nno peer is installed: nothing to compare with"
-    ahead = "ahead of" if min(ratios) > 1 else "NOT ahead of"
-    return f"\ncalibrant is {ahead} every peer present ({n_peers} of {len(PEERS)}); smallest ratio {min(ratios):.2f}"
+    closest = min(results, key=lambda result: result.ratio)
+    ahead = "ahead of" if closest.ratio > 1 else "NOT ahead of"
+    other = sorted({result.name for result in results if result.difference > AGREEMENT})
+    agree = f"values differ from those of {', '.join(other)}" if other else "all values agree"
+    smallest = f"smallest ratio {closest.ratio:.2f} ({closest.name})"
+    return f"\n{agree}\ncalibrant is {ahead} every peer present ({n_peers} of {len(PEERS)}); {smallest}"
 
 
 if __name__ == "__main__":
