@@ -1,15 +1,97 @@
-"""Calibrant: probabilities of multiclass classifiers that can be acted on."""
+"""Calibrant: probabilities of multiclass classifiers that can be acted on.
 
-from calibrant import datasets, metrics, notions
-from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported that is not needed
+(scikit-learn alone imports pandas wherever it is installed).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from calibrant import datasets, metrics, notions, testing
+    from calibrant.binary import (
+        BayesianBinning,
+        BetaCalibration,
+        IsotonicCalibration,
+        PlattScaling,
+        SplineCalibration,
+        VennAbers,
+    )
+    from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+    from calibrant.multiclass import (
+        DirichletCalibration,
+        EnsembleTemperatureScaling,
+        Identity,
+        MatrixScaling,
+        StructuredScaling,
+        TemperatureScaling,
+        VectorScaling,
+    )
+
+# Where each public name lives; a module stands for itself.
+_HOMES = {
+    # one claim: fit(p, y) with p of shape (n,) or (n, 2)
+    "PlattScaling": "binary",
+    "BetaCalibration": "binary",
+    "IsotonicCalibration": "binary",
+    "BayesianBinning": "binary",
+    "SplineCalibration": "binary",
+    "VennAbers": "binary",
+    # the whole vector: fit(P, y)
+    "Identity": "multiclass",
+    "TemperatureScaling": "multiclass",
+    "EnsembleTemperatureScaling": "multiclass",
+    "VectorScaling": "multiclass",
+    "MatrixScaling": "multiclass",
+    "DirichletCalibration": "multiclass",
+    "StructuredScaling": "multiclass",
+    # everyday verbs
+    "evaluate": "evaluation",
+    "Evaluation": "evaluation",
+    "MetricAccumulator": "evaluation",
+    # modules
+    "datasets": "",
+    "metrics": "",
+    "notions": "",
+    "testing": "",
+}
+
 __all__ = [
+    "BayesianBinning",
+    "BetaCalibration",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
     "Evaluation",
+    "Identity",
+    "IsotonicCalibration",
+    "MatrixScaling",
     "MetricAccumulator",
+    "PlattScaling",
+    "SplineCalibration",
+    "StructuredScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+    "VennAbers",
     "datasets",
     "evaluate",
     "metrics",
     "notions",
+    "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = getattr(import_module(f"calibrant.{home}"), name) if home else import_module(f"calibrant.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -7,6 +7,7 @@ blocks and output frames live here and nowhere else.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant import _frames
 from calibrant._blocks import LiftedRows, lifted, map_blocks, row_blocks
+from calibrant._optim.solution import Solution
 from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_odds, log_softmax, softmax
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
@@ -25,6 +27,7 @@ from calibrant._validation import (
     check_predictions,
     check_scores,
 )
+from calibrant.exceptions import ConvergenceWarning
 
 Rows = FloatArray | LiftedRows
 """Lifted scores: an array, or something that gives one when its rows are asked for."""
@@ -145,6 +148,16 @@ class BaseCalibrator(_Boundary):
             return centred(scores)
         finite = finite_logits(scores)
         return softmax(finite) if self.form == "proba" else log_softmax(finite)
+
+
+def record(calibrator: Any, solution: Solution) -> None:
+    """Store how a fit ended, and warn once with cause and remedy where it did not converge."""
+    calibrator.converged_ = solution.converged
+    calibrator.n_iter_ = solution.n_iter
+    calibrator.objective_ = solution.objective
+    if not solution.converged:
+        message = f"{type(calibrator).__name__}: {solution.outcome.value}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class BaseBinaryCalibrator(_Boundary):

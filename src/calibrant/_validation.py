@@ -236,7 +236,8 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {y[row]!r} in row {row} is not among the classes {_some(names)}; add it to classes=[...] and to the scores"
+            f"label {_some(y[row : row + 1])} in row {row} is not among the classes {_some(names)}; "
+            "add it to classes=[...] and to the scores"
         )
     return codes.astype(np.intp, copy=False)
 
@@ -311,3 +312,9 @@ def check_eps(eps: float) -> None:
     """The floor of probabilities."""
     if not 0 < eps < 0.5:
         raise ValueError(f"eps must lie between 0 and 0.5, got {eps!r}")
+
+
+def check_strength(value: float, name: str) -> None:
+    """A penalty: finite and not negative."""
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")

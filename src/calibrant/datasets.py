@@ -10,13 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
-from sklearn.preprocessing import StandardScaler
 
 from calibrant._typing import AnyArray, FloatArray, IntArray, Rng
 from calibrant._validation import check_count, check_option
@@ -25,6 +18,7 @@ __all__ = [
     "KnownError",
     "SplitPredictions",
     "digits_predictions",
+    "draw_labels",
     "linear_family",
     "noisy_simplex",
     "power_family",
@@ -60,15 +54,18 @@ _MODELS = ("naive_bayes", "forest", "boosting", "mlp", "logistic")
 
 
 def _make_model(name: str) -> Any:
+    # scikit-learn's models are imported here because they take longer to import than this whole package.
+    from sklearn import ensemble, linear_model, naive_bayes, neural_network
+
     if name == "naive_bayes":
-        return GaussianNB(var_smoothing=1e-3)
+        return naive_bayes.GaussianNB(var_smoothing=1e-3)
     if name == "forest":
-        return RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
+        return ensemble.RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
     if name == "boosting":
-        return HistGradientBoostingClassifier(max_iter=30, learning_rate=0.3, random_state=0)
+        return ensemble.HistGradientBoostingClassifier(max_iter=30, learning_rate=0.3, random_state=0)
     if name == "mlp":
-        return MLPClassifier((32,), alpha=0.0, max_iter=400, random_state=0)
-    return LogisticRegression(C=100.0, max_iter=2000)
+        return neural_network.MLPClassifier((32,), alpha=0.0, max_iter=400, random_state=0)
+    return linear_model.LogisticRegression(C=100.0, max_iter=2000)
 
 
 def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
@@ -90,6 +87,10 @@ def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
     >>> data.val_proba.shape, data.test_proba.shape
     ((600, 10), (600, 10))
     """
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
     check_option(model, "model", _MODELS)
     X, y = load_digits(return_X_y=True)
     rest_X, test_X, rest_y, test_y = train_test_split(X, y, test_size=600, stratify=y, random_state=0)

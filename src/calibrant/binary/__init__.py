@@ -1,0 +1,17 @@
+"""Calibrators of one claim: a score and an outcome. One method a file."""
+
+from calibrant.binary.bayesian_binning import BayesianBinning
+from calibrant.binary.beta import BetaCalibration
+from calibrant.binary.isotonic import IsotonicCalibration
+from calibrant.binary.platt import PlattScaling
+from calibrant.binary.spline import SplineCalibration
+from calibrant.binary.venn_abers import VennAbers
+
+__all__ = [
+    "BayesianBinning",
+    "BetaCalibration",
+    "IsotonicCalibration",
+    "PlattScaling",
+    "SplineCalibration",
+    "VennAbers",
+]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import _blocks
+
+
+@given(n_rows=st.integers(1, 200), n_columns=st.integers(1, 20), elements=st.integers(1, 500))
+def test_blocks_cover_every_row_once_in_order(n_rows, n_columns, elements):
+    blocks = list(_blocks.row_blocks(n_rows, n_columns, elements=elements))
+    covered = np.concatenate([np.arange(n_rows)[rows] for rows in blocks])
+    np.testing.assert_array_equal(covered, np.arange(n_rows))
+    assert all((b.stop - b.start) * n_columns <= max(elements, n_columns) for b in blocks)
+
+
+@given(elements=st.integers(1, 300))
+def test_blocks_of_any_size_give_the_same_sums(elements):
+    data = np.arange(120.0).reshape(40, 3)
+    total, rows = _blocks.sum_blocks(lambda b: (data[b].sum(axis=0), b.stop - b.start), 40, 3, elements=elements)
+    np.testing.assert_array_equal(total, data.sum(axis=0))
+    assert rows == 40
+
+
+def test_threads_give_bit_for_bit_what_one_thread_gives(monkeypatch, rng):
+    data = rng.normal(size=(5000, 3))
+    results = []
+    for threads, limit in (("1", 10**9), ("3", 1)):
+        monkeypatch.setenv("CALIBRANT_NUM_THREADS", threads)
+        monkeypatch.setattr(_blocks, "THREAD_ELEMENTS", limit)
+        results.append(_blocks.sum_blocks(lambda b: np.exp(data[b]).sum(axis=0), 5000, 3, elements=100))
+    np.testing.assert_array_equal(*results)
+
+
+def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
+    monkeypatch.setenv("CALIBRANT_NUM_THREADS", "2")
+    monkeypatch.setattr(_blocks, "THREAD_ELEMENTS", 1)
+
+    def fails(rows):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        _blocks.sum_blocks(fails, 10, 1, elements=2)
+
+
+def test_small_data_is_lifted_once_and_large_data_on_demand(monkeypatch):
+    scores = np.arange(12.0).reshape(4, 3)
+    assert isinstance(_blocks.lifted(scores, np.sqrt), np.ndarray)
+    monkeypatch.setattr(_blocks, "KEEP_ELEMENTS", 5)
+    lazy = _blocks.lifted(scores, np.sqrt)
+    assert isinstance(lazy, _blocks.LiftedRows)
+    assert lazy.shape == (4, 3)
+    assert len(lazy) == 4
+    np.testing.assert_array_equal(lazy[1:3], np.sqrt(scores[1:3]))

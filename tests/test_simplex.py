@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+from calibrant import _simplex
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 100])
+def test_softmax_and_its_logarithm_agree_with_scipy(rng, n_classes):
+    z = rng.normal(scale=30, size=(50, n_classes))
+    np.testing.assert_allclose(_simplex.softmax(z), special.softmax(z, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(_simplex.log_softmax(z), special.log_softmax(z, axis=1), rtol=1e-13, atol=1e-13)
+
+
+def test_row_reductions_agree_with_numpy_in_both_precisions(rng):
+    for n_columns in (3, 200):
+        block = rng.normal(size=(20, n_columns))
+        np.testing.assert_allclose(_simplex.row_sum(block), block.sum(1), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(_simplex.row_max(block), block.max(1))
+        single = block.astype(np.float32)
+        assert _simplex.row_sum(single).dtype == np.float64
+
+
+def test_huge_logits_do_not_overflow():
+    out = _simplex.softmax(np.array([[1e4, -1e4, 0.0]]))
+    np.testing.assert_array_equal(out, [[1.0, 0.0, 0.0]])
+
+
+def test_minus_infinity_becomes_a_very_small_finite_logit():
+    out = _simplex.finite_logits(np.array([[0.0, -np.inf]]))
+    np.testing.assert_allclose(out, [[0.0, np.log(1e-300)]])
+
+
+def test_centring_removes_a_constant_of_the_row(rng):
+    z = rng.normal(size=(5, 4))
+    np.testing.assert_allclose(_simplex.centred(z + 7.0), _simplex.centred(z), atol=1e-12)
+    np.testing.assert_allclose(_simplex.centred(z).sum(1), 0, atol=1e-12)
+
+
+def test_logarithms_are_clipped_on_both_sides_and_not_renormalised():
+    out = _simplex.log_clipped(np.array([[0.0, 1.0, 0.5]]), 1e-3)
+    np.testing.assert_allclose(out, np.log([[1e-3, 1 - 1e-3, 0.5]]), rtol=1e-15)
+
+
+def test_a_loss_is_floored_only_from_below():
+    np.testing.assert_allclose(_simplex.log_floored(np.array([0.0, 1.0]), 1e-12), [np.log(1e-12), 0.0])
+
+
+def test_log_odds_are_exact_at_both_ends_of_the_interval():
+    p = np.array([1e-9, 0.5, 1 - 1e-9])
+    np.testing.assert_allclose(_simplex.log_odds(p, 1e-12), special.logit(p), rtol=1e-12, atol=1e-15)
+    assert np.isfinite(_simplex.log_odds(np.array([0.0, 1.0]), 1e-12)).all()
+
+
+def test_inputs_are_left_alone(rng):
+    z = rng.normal(size=(5, 4))
+    z.flags.writeable = False
+    for function in (_simplex.softmax, _simplex.log_softmax, _simplex.centred, _simplex.finite_logits):
+        function(z)
