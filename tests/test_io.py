@@ -194,6 +194,7 @@ def test_a_fit_that_holds_nan_is_not_saved(tmp_path):
 
 def test_of_a_calibrated_classifier_its_calibrator_is_saved(tmp_path, rng):
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    X[:, 0] += y
     model = calibrant.CalibratedClassifier(LogisticRegression(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
     with pytest.raises(TypeError, match="save its calibrator_"):
         calibrant.save(model, tmp_path / "model.json")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._members import set_up
 from calibrant._methods import BINARY, WHOLE, method_named
 from calibrant._simplex import finite_logits, softmax
 from calibrant._tables import Block, LabelRule, Request, Source, label_rule, open_source, open_writer
@@ -102,30 +103,18 @@ class _TopScores:
         return claims_ks(as_notion("class-1").claims(two, outcome.astype(np.intp), weight))
 
 
-def made_calibrator(method: str, notion: str | None, inputs: str, classes: AnyArray, seed: int | None) -> Any:
-    """The unfitted calibrator of a method's name."""
+def made_calibrator(method: str, notion: str | None, data: Predictions, seed: int | None) -> Any:
+    """The unfitted calibrator of a method's name, for the scores of a file."""
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
-    if method in BINARY:
-        chosen = notion or "class-wise"
-        made = MulticlassToBinary(method_named(method), notion=chosen, normalize=chosen == "class-wise")
-    elif notion is not None:
+    if notion is not None and method not in BINARY:
         raise ValueError(f"--notion goes with the methods {', '.join(BINARY)}; {method} calibrates the whole vector")
-    else:
-        made = method_named(method)
-    if "random_state" in made.get_params(deep=False):
+    made = method_named(method)
+    if seed is not None and "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
-    return made.set_params(inputs=inputs, classes=classes)
-
-
-def fitted_calibrator(data: Predictions, calibrator: Any) -> Any:
-    """The calibrator fitted to all rows of a file."""
-    return calibrator.fit(data.scores, data.labels, sample_weight=data.weight)
-
-
-def proba_of(scores: FloatArray, inputs: str) -> FloatArray:
-    """Scores as probabilities."""
-    return softmax(finite_logits(scores)) if inputs == "logits" else scores
+    if notion is not None:
+        made = MulticlassToBinary(made, notion=notion, normalize=notion == "class-wise")
+    return set_up(made, data.inputs, len(data.classes), data.classes)
 
 
 def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watch) -> int:
