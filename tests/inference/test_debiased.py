@@ -153,3 +153,10 @@ def test_intervals_cover_the_true_error_of_families_where_it_is_known(make, noti
         result = debiased_interval(data.labels, data.proba, notion=notion)
         covered += result.low <= data.errors[f"{notion}-l2"] <= result.high
     assert covered >= 920
+
+
+@pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label"])
+def test_the_order_of_the_array_in_memory_does_not_matter(notion, rng):
+    proba, labels = rng.dirichlet(np.ones(4), 200), rng.integers(4, size=200)
+    one, other = (debiased_interval(labels, p, notion=notion) for p in (proba, np.asfortranarray(proba)))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9)

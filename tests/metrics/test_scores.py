@@ -54,3 +54,10 @@ def test_inputs_are_left_alone(data):
     brier_score(y, proba)
     log_loss(y, proba)
     np.testing.assert_array_equal(proba, before)
+
+
+def test_the_order_of_the_array_in_memory_does_not_matter(rng):
+    proba = rng.dirichlet(np.ones(4), 50)
+    labels = rng.integers(4, size=50)
+    for metric in (brier_score, log_loss, accuracy):
+        assert metric(labels, np.asfortranarray(proba)) == pytest.approx(metric(labels, proba), rel=1e-12)

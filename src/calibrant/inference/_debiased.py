@@ -143,8 +143,8 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
 
     def moments(rows: slice) -> Any:
         block = claims.select(rows)
-        residual = -np.array(block.score)
-        residual.ravel()[block.hit] += 1.0
+        residual = np.negative(block.score, order="C")  # hits are places in this order
+        residual.reshape(-1)[block.hit] += 1.0
         mean = means[cell_index(claims, block, table.bins)]
         influence = (2 * mean * residual - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2

@@ -71,8 +71,8 @@ def brier_score(
     claims = (ClassNotion() if chosen is None else chosen).claims(proba, y, weight)
 
     def squares(block: ClaimBlock, weight: FloatArray) -> Any:
-        error = np.array(block.score)
-        error.ravel()[block.hit] -= 1.0
+        error = np.array(block.score, order="C")  # hits are places in this order
+        error.reshape(-1)[block.hit] -= 1.0
         return weight @ np.einsum("ij,ij->i", error, error)
 
     total = claims.sum_over(squares) / weight.sum()
