@@ -1,0 +1,9 @@
+"""The report: what calibration does to a set of predictions, on one page, in HTML, Markdown or JSON."""
+
+from calibrant.report._content import Report
+from calibrant.report._html import to_html
+from calibrant.report._markdown import to_markdown
+from calibrant.report._render import render, to_json
+from calibrant.report._summarise import summarise
+
+__all__ = ["Report", "render", "summarise", "to_html", "to_json", "to_markdown"]

@@ -1,0 +1,84 @@
+"""The numbers behind the charts: reliability diagrams, the KS graph, errors per class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from calibrant._kernels import top_labels
+from calibrant._typing import FloatArray, IntArray
+from calibrant.binning import BinTable
+from calibrant.guarantees import clopper_pearson
+from calibrant.metrics import calibration_curve, ks_error
+from calibrant.notions import Claim, as_notion
+from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
+
+MOST_CLASSES = 100
+"""Diagrams of more classes are left out, those of the smallest error first."""
+
+_KS_POINTS = 200
+_DIGITS = 5
+
+
+def _rounded(values: FloatArray) -> tuple[float, ...]:
+    return tuple(np.round(values, _DIGITS).tolist())
+
+
+def reliability(y: IntArray, before: FloatArray, after: FloatArray, n_bins: int) -> tuple[Reliability, ...]:
+    """Diagrams of confidence, and of the classes with the largest errors for top-label and class-wise."""
+    made = [Reliability("confidence", None, *(_curve(_table(y, p, "confidence", n_bins), 0) for p in (before, after)))]
+    for notion in ("top-label", "class-wise"):
+        tables = [_table(y, p, notion, n_bins) for p in (before, after)]
+        made += [Reliability(notion, k, *(_curve(table, k) for table in tables)) for k in _worst(tables[0])]
+    return tuple(made)
+
+
+def _table(y: IntArray, proba: FloatArray, notion: str, n_bins: int) -> BinTable:
+    return calibration_curve(y, proba, notion=notion, n_bins=n_bins)
+
+
+def _errors(table: BinTable) -> FloatArray:
+    """Calibration error of each claim among its own rows; 0 where there are none."""
+    rows = table.weight.sum(axis=1)
+    return np.divide((table.weight * table.gap).sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0)
+
+
+def _worst(table: BinTable) -> Iterator[int]:
+    """Claims by the part of the error that they make up, the largest first."""
+    share = (table.weight * table.gap).sum(axis=1)
+    yield from np.argsort(-share, kind="stable")[:MOST_CLASSES].tolist()
+
+
+def _curve(table: BinTable, claim: int) -> Curve:
+    some = table.weight[claim] > 0
+    count, hits = table.weight[claim][some], table.outcome[claim][some]
+    low, high = clopper_pearson(hits, count, 0.05)
+    columns = (table.score[claim][some] / count, hits / count, low, high)
+    return Curve(*map(_rounded, columns), count=tuple(count.tolist()))
+
+
+def ks_graph(y: IntArray, before: FloatArray, after: FloatArray) -> KsGraph:
+    """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows."""
+    share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
+    paths = [_path(y, proba, share) for proba in (before, after)]
+    errors = [ks_error(y, proba) for proba in (before, after)]
+    return KsGraph(*errors, _rounded(share), _rounded(paths[0]), _rounded(paths[1]))
+
+
+def _path(y: IntArray, proba: FloatArray, share: FloatArray) -> FloatArray:
+    claim: Claim = next(iter(as_notion("confidence").claims(proba, y, np.ones(len(y)))))
+    order = np.argsort(claim.score, kind="stable")
+    walk = np.concatenate([[0.0], np.cumsum(claim.outcome[order] - claim.score[order])]) / len(y)
+    return walk[np.rint(share * len(y)).astype(np.intp)]
+
+
+def class_rows(y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int) -> tuple[ClassRow, ...]:
+    """Errors of every class, class-wise and top-label."""
+    rows = np.bincount(y, minlength=len(names))
+    predicted = np.bincount(top_labels(before, 1)[:, 0], minlength=len(names))
+    errors = [_errors(_table(y, p, notion, n_bins)) for notion in ("class-wise", "top-label") for p in (before, after)]
+    columns = [np.round(error, 6).tolist() for error in errors]
+    return tuple(
+        ClassRow(k, name, int(rows[k]), int(predicted[k]), *(column[k] for column in columns)) for k, name in enumerate(names)
+    )

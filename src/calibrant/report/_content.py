@@ -1,0 +1,155 @@
+"""What a report says: plain numbers and sentences, the one thing that all its forms are rendered from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SCHEMA = "calibrant.report/1"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, with its interval where there is one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One line of the table of before and after. ``better`` is "lower", "higher" or "neither"."""
+
+    name: str
+    title: str
+    before: Estimate
+    after: Estimate
+    better: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Bins of a claim: mean score, frequency, its exact 95 % interval, and rows. Empty bins are left out."""
+
+    score: tuple[float, ...]
+    frequency: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    count: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A reliability diagram: of ``notion``, and where it has a claim per class, of the class of column ``column``."""
+
+    notion: str
+    column: int | None
+    before: Curve
+    after: Curve
+
+
+@dataclass(frozen=True)
+class KsGraph:
+    """Cumulative outcome minus cumulative score over the share of rows, ordered by score."""
+
+    before_error: float
+    after_error: float
+    share: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A class: rows, rows predicted as it, and its calibration errors before and after."""
+
+    column: int
+    name: str
+    rows: int
+    predicted: int
+    class_before: float
+    class_after: float
+    top_before: float
+    top_after: float
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A proper score as calibration plus refinement, before and after."""
+
+    score: str
+    before: tuple[float, float]
+    after: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class TestRow:
+    """A test of calibration, before and after."""
+
+    __test__ = False  # for pytest: not a class of tests
+
+    title: str
+    null: str
+    guarantee: str
+    statistic_before: float
+    statistic_after: float
+    expected: float | None
+    p_before: float
+    p_after: float
+
+
+@dataclass(frozen=True)
+class GuaranteeNote:
+    """What is guaranteed, in words, and for each reported probability: claim, value, rows, low, high."""
+
+    method: str
+    text: str
+    bins: tuple[tuple[str, float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class MapTable:
+    """A table of the fitted map."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class MapNote:
+    """The fitted map, in words and numbers."""
+
+    name: str
+    text: str
+    tables: tuple[MapTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a report says; see `calibrant.report.summarise`."""
+
+    name: str
+    verdict: str
+    judgement: str
+    n_samples: int
+    n_classes: int
+    classes: tuple[str, ...]
+    metrics: tuple[MetricRow, ...]
+    reliability: tuple[Reliability, ...]
+    ks: KsGraph
+    per_class: tuple[ClassRow, ...]
+    decomposition: Decomposition
+    tests: tuple[TestRow, ...]
+    guarantee: GuaranteeNote | None
+    map: MapNote
+    warnings: tuple[str, ...]
+    how: tuple[str, ...]
+    code: str
+    version: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dictionaries, for JSON."""
+        return {"schema": SCHEMA, **asdict(self)}

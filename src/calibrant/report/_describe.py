@@ -1,0 +1,132 @@
+"""A fitted map in words and tables, one description per kind of calibrator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+from calibrant.multiclass import (
+    CanonicalBinning,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    Identity,
+    MatrixScaling,
+    StructuredScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calibrant.reductions import MulticlassToBinary
+from calibrant.report._content import MapNote, MapTable
+from calibrant.selection import AutoCalibration, CrossFitted
+
+MOST_CLASSES = 20
+"""Matrices of more classes are not shown."""
+
+
+@singledispatch
+def describe(model: Any, classes: Sequence[str]) -> MapNote:
+    """What a fitted calibrator does, for classes of these names."""
+    return MapNote(type(model).__name__, f"Fitted with {_settings(model)}.")
+
+
+def _settings(model: Any) -> str:
+    own = {k: v for k, v in model.get_params(deep=False).items() if k not in ("classes", "inputs", "calibrator")}
+    return ", ".join(f"{name}={value!r}" for name, value in own.items()) or "no settings"
+
+
+@describe.register
+def _(model: Identity, classes: Sequence[str]) -> MapNote:
+    return MapNote("Identity", "The probabilities are left as they are.")
+
+
+@describe.register
+def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
+    return MapNote("TemperatureScaling", _temperature(model.temperature_))
+
+
+def _temperature(value: float) -> str:
+    effect = "softened: the model was overconfident" if value > 1 else "sharpened: the model was underconfident"
+    return f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The ranking of classes is kept."
+
+
+@describe.register
+def _(model: EnsembleTemperatureScaling, classes: Sequence[str]) -> MapNote:
+    tempered, raw, uniform = (f"{weight:.1%}" for weight in model.weights_)
+    text = f"A mixture: {tempered} tempered by T = {model.temperature_:.4g}, {raw} as they were, {uniform} uniform."
+    return MapNote("EnsembleTemperatureScaling", text)
+
+
+@describe.register
+def _(model: VectorScaling, classes: Sequence[str]) -> MapNote:
+    text = "Every class has a factor and an offset of its own, on the scale of logits."
+    return MapNote("VectorScaling", text, (_vector_table(model, classes),))
+
+
+def _vector_table(model: Any, classes: Sequence[str]) -> MapTable:
+    rows = zip(classes, np.asarray(model.coef_).tolist(), model.intercept_.tolist(), strict=True)
+    return MapTable("Factor and offset of each class", ("class", "factor", "offset"), tuple(rows))
+
+
+@describe.register(MatrixScaling)
+@describe.register(StructuredScaling)
+def _(model: Any, classes: Sequence[str]) -> MapNote:
+    first = f" after tempering by T = {model.temperature_:.4g}" if isinstance(model, StructuredScaling) else ""
+    if np.ndim(model.coef_) == 1:
+        text = f"Every class has a factor and an offset of its own, on the scale of logits{first}."
+        return MapNote(type(model).__name__, text, (_vector_table(model, classes),))
+    text = f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+    return MapNote(type(model).__name__, text, _matrix_tables(model.coef_, model.intercept_, classes, "W", "intercept"))
+
+
+@describe.register
+def _(model: DirichletCalibration, classes: Sequence[str]) -> MapNote:
+    text = (
+        f"softmax(A log(K p) + log c), the canonical form, penalty {model.lam_:g}: c is where the centre of the simplex goes, "
+        "entry (k, l) of A how much the score of class l speaks for class k."
+    )
+    return MapNote("DirichletCalibration", text, _matrix_tables(*model.canonical(), classes, "A", "c"))
+
+
+def _matrix_tables(matrix: FloatArray, last: FloatArray, classes: Sequence[str], name: str, extra: str) -> tuple[MapTable, ...]:
+    if len(classes) > MOST_CLASSES:
+        return ()
+    rows = tuple((c, *row.tolist(), float(b)) for c, row, b in zip(classes, matrix, last, strict=True))
+    return (MapTable(f"{name} (row: class that is spoken for), {extra}", ("class", *classes, extra), rows),)
+
+
+@describe.register
+def _(model: CanonicalBinning, classes: Sequence[str]) -> MapNote:
+    text = (
+        f"{len(model.occupied_)} of {model.n_bins_} bins of the simplex hold calibration rows; each reports their frequencies."
+    )
+    return MapNote("CanonicalBinning", text)
+
+
+@describe.register
+def _(model: MulticlassToBinary, classes: Sequence[str]) -> MapNote:
+    base = type(model.calibrator).__name__
+    pooled = len(model.fallback_classes_)
+    rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
+    text = f"{base} for each of {len(model.calibrators_)} claims of the notion {model.notion!r}.{rest}"
+    return MapNote(f"MulticlassToBinary({base})", text)
+
+
+@describe.register
+def _(model: CrossFitted, classes: Sequence[str]) -> MapNote:
+    return MapNote("CrossFitted", f"The average of {len(model.calibrators_)} maps of {type(model.calibrator).__name__}.")
+
+
+@describe.register
+def _(model: AutoCalibration, classes: Sequence[str]) -> MapNote:
+    order = np.argsort(-model.weights_, kind="stable").tolist()
+    losses = [None if np.isnan(loss) else float(loss) for loss in model.losses_]
+    rows = tuple((model.names_[j], float(model.weights_[j]), losses[j]) for j in order)
+    table = MapTable("Weights of the stack", ("member", "weight", "cross-fitted log-loss"), rows)
+    parts = [describe(fitted, classes) for name, fitted in model.members_.items() if name != "identity"]
+    tables = (table, *(replaced for part in parts for replaced in part.tables))
+    said = " ".join(f"{part.name}: {part.text}" for part in parts)
+    return MapNote("AutoCalibration", f"{model.explain().splitlines()[0]} {said}".strip(), tables)

@@ -1,0 +1,187 @@
+"""A report as one self-contained page. Every string that comes from the user is escaped here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
+from calibrant.report._words import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+
+_SECTIONS = {
+    "verdict": "Verdict",
+    "metrics": "Before and after",
+    "reliability": "Reliability",
+    "classes": "Classes",
+    "ks": "KS graph",
+    "decomposition": "Decomposition",
+    "tests": "Tests",
+    "guarantee": "Guarantee",
+    "map": "The map",
+    "how": "How computed",
+}
+_NOTIONS = {
+    "confidence": "top class (confidence)",
+    "top-label": "by predicted class (top-label)",
+    "class-wise": "by class (class-wise)",
+}
+
+
+def to_html(report: Report) -> str:
+    """One self-contained page: styles, charts and data are in it, nothing is loaded."""
+    parts = {
+        "name": escape(report.name),
+        "facts": escape(facts(report)),
+        "nav": "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS.items()),
+        "judgement": escape(report.judgement),
+        "verdict": escape(report.verdict),
+        "warnings": _warnings(report.warnings),
+        "metrics": _metrics_table(report.metrics),
+        "notions": "".join(map(_radio, _NOTIONS)),
+        "classes": _class_table(report),
+        "ks_label": escape(ks_sentence(report)),
+        "decomposition_label": escape(decomposition_sentence(report)),
+        "tests": _test_table(report),
+        "guarantee": _guarantee(report.guarantee),
+        "map_name": escape(report.map.name),
+        "map_text": escape(report.map.text),
+        "map_tables": "".join(_map_table(table) for table in report.map.tables),
+        "how": "".join(f"<li>{escape(line)}</li>" for line in report.how),
+        "code": escape(report.code),
+        "version": escape(report.version),
+        "css": _static("report.css"),
+        "js": _static("report.js"),
+        "chart_js": _static("chart.umd.min.js"),
+        "data": _script_data(report),
+    }
+    return _filled(files("calibrant.report").joinpath("templates", "report.html").read_text(encoding="utf-8"), parts)
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """The template with its ``{{names}}`` replaced; what is put in is not looked at again."""
+    made = []
+    for place, piece in enumerate(template.split("{{")):
+        name, closing, rest = piece.partition("}}")
+        made.append(piece if place == 0 else parts[name] + rest if closing else "{{" + piece)
+    return "".join(made)
+
+
+def _static(name: str) -> str:
+    return files("calibrant.report").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _script_data(report: Report) -> str:
+    """What the charts need, as JSON that cannot end the script element that holds it."""
+    content = report.to_dict()
+    data = {key: content[key] for key in ("classes", "reliability", "ks", "decomposition")}
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _warnings(lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<section class="warnings" aria-label="Warnings"><h2>Be careful</h2><ul>{items}</ul></section>'
+
+
+def _radio(notion: str) -> str:
+    checked = " checked" if notion == "confidence" else ""
+    return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{escape(_NOTIONS[notion])}</label>'
+
+
+def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]) -> str:
+    """A table whose columns sort; ``header`` says of each column its title and whether it holds numbers."""
+    heads = "".join(
+        f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
+        for title, kind in ((title, "number" if is_number else "text") for title, is_number in header)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    hidden = f'<caption class="hidden">{escape(caption)}</caption>'
+    return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _head(text: str) -> str:
+    return f'<th scope="row">{escape(text)}</th>'
+
+
+def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
+    if value is None:
+        return '<td class="number" data-value="">-</td>'
+    return f'<td class="number {kind}" data-value="{value!r}">{value:.{digits}f}</td>'
+
+
+def _metrics_table(rows: Sequence[MetricRow]) -> str:
+    header = [("measure", False), ("before", True), ("after", True), ("note", False)]
+    cells = [
+        _head(row.title)
+        + _estimate(row.before, "")
+        + _estimate(row.after, _change(row))
+        + f'<td class="note">{escape(row.note)}</td>'
+        for row in rows
+    ]
+    return _table("Before and after calibration", header, cells)
+
+
+def _estimate(estimate: Estimate, kind: str) -> str:
+    interval = "" if estimate.low is None else f'<span class="interval">{estimate.low:.4f} to {estimate.high:.4f}</span>'
+    value = f'<span class="{kind}">{estimate.value:.4f}</span>'
+    return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
+
+
+def _change(row: MetricRow) -> str:
+    difference = row.after.value - row.before.value
+    if row.better == "neither" or abs(difference) < 5e-5:
+        return ""
+    return "better" if (difference > 0) == (row.better == "higher") else "worse"
+
+
+def _class_table(report: Report) -> str:
+    titles = ["rows", "predicted", "class-wise before", "after", "top-label before", "after"]
+    header = [("class", False), *((title, True) for title in titles)]
+    rows = [
+        _head(row.name)
+        + _number(row.rows, 0)
+        + _number(row.predicted, 0)
+        + "".join(_number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after))
+        for row in report.per_class
+    ]
+    return _table("Calibration error of each class", header, rows)
+
+
+def _test_table(report: Report) -> str:
+    titles = ["statistic before", "after", "by chance", "p-value before", "after"]
+    header = [("test", False), *((title, True) for title in titles), ("null hypothesis", False)]
+    rows = [
+        _head(test.title)
+        + "".join(_number(v, 5) for v in (test.statistic_before, test.statistic_after, test.expected))
+        + "".join(_number(p, 4) for p in (test.p_before, test.p_after))
+        + f'<td class="note">{escape(test.null)} ({escape(test.guarantee)})</td>'
+        for test in report.tests
+    ]
+    return _table("Tests of calibration", header, rows)
+
+
+def _guarantee(note: GuaranteeNote | None) -> str:
+    if note is None:
+        return f"<p>{escape(NO_GUARANTEE)}</p>"
+    header = [("when the model says", False), ("with", True), ("the truth is between", True), ("and", True), ("rows", True)]
+    rows = [
+        _head(claim) + _number(value, 3) + _number(low, 3) + _number(high, 3) + _number(count, 0)
+        for claim, value, count, low, high in note.bins
+    ]
+    table = _table("Guaranteed ranges of the true frequency", header, rows)
+    return f'<p>{escape(note.text)}</p><p class="hint">By {escape(note.method)}.</p><div class="scroll tall">{table}</div>'
+
+
+def _map_table(table: Any) -> str:
+    header = [(title, place > 0) for place, title in enumerate(table.header)]
+    rows = ["".join(_cell(value) for value in row) for row in table.rows]
+    return f'<h3>{escape(table.caption)}</h3><div class="scroll">{_table(table.caption, header, rows)}</div>'
+
+
+def _cell(value: Any) -> str:
+    return _head(value) if isinstance(value, str) else _number(value, 3)

@@ -1,0 +1,84 @@
+"""A report as Markdown: tables instead of charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from calibrant.report._content import Estimate, MetricRow, Report
+from calibrant.report._words import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+
+
+def to_markdown(report: Report) -> str:
+    """The same content as text: tables instead of charts."""
+    blocks = [
+        f"# Calibration report: {_plain(report.name)}",
+        facts(report),
+        f"**Verdict.** {_plain(report.verdict)}",
+        *_listed("Be careful", report.warnings),
+        "## Before and after",
+        _markdown_table(["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]),
+        "## Reliability, top class",
+        _reliability_table(report),
+        "## Classes",
+        _markdown_table(
+            ["class", "rows", "predicted", "class-wise before", "after", "top-label before", "after"],
+            [[r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after] for r in report.per_class],
+        ),
+        "## Cumulative difference and decomposition",
+        f"{ks_sentence(report)} {decomposition_sentence(report)}",
+        "## Tests",
+        _markdown_table(
+            ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"],
+            [[t.title, t.statistic_before, t.statistic_after, t.p_before, t.p_after, t.null] for t in report.tests],
+        ),
+        "## Guarantee",
+        _plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
+        f"## The map: {_plain(report.map.name)}",
+        _plain(report.map.text),
+        *(f"{_plain(t.caption)}\n\n{_markdown_table(t.header, t.rows)}" for t in report.map.tables),
+        *_listed("How this was computed", report.how),
+        "## Code to repeat it",
+        f"```python\n{report.code}\n```",
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {title}", "\n".join(f"- {_plain(line)}" for line in lines)] if lines else []
+
+
+def _metric_cells(row: MetricRow) -> list[Any]:
+    return [row.title, _with_interval(row.before), _with_interval(row.after), row.note]
+
+
+def _with_interval(estimate: Estimate) -> str:
+    interval = "" if estimate.low is None else f" ({estimate.low:.4f} to {estimate.high:.4f})"
+    return f"{estimate.value:.4f}{interval}"
+
+
+def _reliability_table(report: Report) -> str:
+    first = report.reliability[0]
+    rows = [
+        [when, *cells]
+        for when, curve in (("before", first.before), ("after", first.after))
+        for cells in zip(curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True)
+    ]
+    return _markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(_markdown_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _markdown_cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "-" if value is None else _plain(str(value))
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is: no tags, no cells, no line breaks."""
+    one_line = " ".join(text.split())
+    return one_line.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;").replace("`", "\\`")

@@ -1,0 +1,289 @@
+"""From scores and labels to the content of a report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calibrant import __version__, inference
+from calibrant._folds import Fold, as_folds
+from calibrant._gains import Gain, paired_gain
+from calibrant._members import as_proba, fit_fold, fit_on, proba_of, set_up
+from calibrant._simplex import EPS, log_floored
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import LOGITS_HINT, check_predictions
+from calibrant.binary import HistogramBinning
+from calibrant.evaluation import Evaluation, evaluate
+from calibrant.reductions import MulticlassToBinary
+from calibrant.report._charts import class_rows, ks_graph, reliability
+from calibrant.report._content import Decomposition, Estimate, GuaranteeNote, MetricRow, Report, TestRow
+from calibrant.report._describe import describe
+from calibrant.report._verdict import cautions, verdict
+from calibrant.selection import AutoCalibration
+
+_BOOTSTRAP_ELEMENTS = 2**25
+_MOST_BINS_SHOWN = 60
+
+_MEANS = {"accuracy": ("Accuracy", "higher"), "log_loss": ("Log-loss", "lower"), "brier_score": ("Brier score", "lower")}
+_NOTIONS = {"confidence": "Confidence", "class-wise": "Class-wise", "top-label": "Top-label"}
+_PLUG_IN = {
+    "conf_ece": "ECE, confidence",
+    "cw_ece": "ECE, class-wise",
+    "tl_ece": "ECE, top-label",
+    "mce": "Largest gap (MCE)",
+    "ks": "KS error",
+    "overconfidence": "Overconfidence (sureness where wrong)",
+    "underconfidence": "Underconfidence (doubt where right)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """The rows that are judged, as they are and as calibrated by maps that have not seen them."""
+
+    y: IntArray
+    before: FloatArray
+    after: FloatArray
+    model: Any
+    folds: list[Fold]
+    seen: FloatArray
+    shift: tuple[FloatArray, FloatArray]
+    remarks: tuple[str, ...]
+    is_held_out: bool
+
+
+def summarise(
+    y_true: LabelsLike,
+    scores: ScoresLike,
+    *,
+    calibrator: Any = None,
+    calibration: tuple[ScoresLike, LabelsLike] | None = None,
+    inputs: str = "proba",
+    classes: LabelsLike | None = None,
+    method: str = "auto",
+    name: str = "predictions",
+    code: str | None = None,
+    cv: int = 5,
+    n_bins: int = 15,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> Report:
+    """What calibration does to a set of predictions.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,)
+    scores : scores of shape (n, K)
+        The rows that are judged.
+    calibrator : unfitted calibrator, optional
+        By default `AutoCalibration`.
+    calibration : (scores, labels), optional
+        Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map fitted on other rows.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    method, name, code : str
+        What the calibrator and the data are called, and the code to repeat the report.
+    cv : int
+        Folds of cross-fitting.
+    n_bins : int
+    n_resamples : int
+        Of tests and intervals.
+    random_state : int
+
+    Returns
+    -------
+    Report
+
+    Notes
+    -----
+    Costs cv + 1 fits of the calibrator, ten of structured scaling for the decomposition, and the resampling of tests.
+
+    Examples
+    --------
+    >>> from calibrant import TemperatureScaling
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> report = summarise(data.val_labels, data.val_proba, calibrator=TemperatureScaling(), n_resamples=99)
+    >>> report.judgement
+    'good'
+    """
+    data, y, _, labels = check_predictions(y_true, scores, None, classes, inputs=inputs, hint=LOGITS_HINT)
+    made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, data.shape[1])
+    fit_data = (data, y) if calibration is None else _checked(calibration, labels, inputs, data.shape[1])
+    case = _judged(data, y, made, None if calibration is None else fit_data, inputs, cv, random_state)
+    names = tuple(str(label) for label in np.asarray(labels).tolist())
+    evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
+    gain = _gain(case)
+    tests = _tests(case, n_resamples, random_state)
+    judgement, sentence = verdict(evaluations[0], float(case.before.max(axis=1).mean()), gain, method)
+    return Report(
+        name=name,
+        verdict=sentence,
+        judgement=judgement,
+        n_samples=len(y),
+        n_classes=data.shape[1],
+        classes=names,
+        metrics=_metrics(case, evaluations, gain, tests, n_bins, n_resamples, random_state),
+        reliability=reliability(y, case.before, case.after, n_bins),
+        ks=ks_graph(y, case.before, case.after),
+        per_class=class_rows(y, case.before, case.after, names, n_bins),
+        decomposition=_decomposition(case, random_state),
+        tests=tests,
+        guarantee=_guarantee(*fit_data, inputs, labels),
+        map=describe(case.model, names),
+        warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
+        how=_how(case, method, cv, n_bins, n_resamples, random_state),
+        code=code or _code(made, inputs, calibration is not None),
+        version=__version__,
+    )
+
+
+def _checked(calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int) -> tuple[FloatArray, IntArray]:
+    scores, y, _, _ = check_predictions(calibration[1], calibration[0], None, labels, inputs=inputs, hint=LOGITS_HINT)
+    if scores.shape[1] != n_classes:
+        raise ValueError(f"the calibration rows have {scores.shape[1]} classes and the rows to judge {n_classes}")
+    return scores, y
+
+
+def _judged(data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv: int, seed: int) -> _Case:
+    before, n_classes = as_proba(data, inputs), data.shape[1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fit_on(clone(made), *(held or (data, y)), None, inputs)
+        if held is None:
+            folds, after = _out_of_fold(data, y, made, inputs, cv, seed)
+        else:
+            # Rows that no fit has seen: nothing overlaps.
+            nothing = np.empty(0)
+            folds, after = [Fold(np.arange(1), np.ones(1), nothing.astype(np.intp), nothing)], proba_of(model, data, inputs)
+    seen = np.bincount(y if held is None else held[1], minlength=n_classes).astype(float)
+    own = np.bincount(y, minlength=n_classes).astype(float)
+    shift = (own, own) if held is None else (seen, own)
+    remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
+    return _Case(y, before, after, model, folds, seen, shift, remarks, held is not None)
+
+
+def _out_of_fold(data: FloatArray, y: IntArray, made: Any, inputs: str, cv: int, seed: int) -> tuple[list[Fold], FloatArray]:
+    folds = as_folds(cv, data, y, np.ones(len(y)), seed)
+    if not folds:
+        raise ValueError("a report needs at least two rows, to fit on one part and judge on the other")
+    after = np.empty(data.shape)
+    for fold in folds:
+        after[fold.judge] = proba_of(fit_fold(made, data, y, fold, inputs), data[fold.judge], inputs)
+    return folds, after
+
+
+def _gain(case: _Case) -> Gain:
+    rows = np.arange(len(case.y))
+    losses = [-log_floored(proba[rows, case.y], EPS) for proba in (case.before, case.after)]
+    return paired_gain(losses[0], losses[1], np.ones(len(rows)), case.folds, score="log_loss")
+
+
+def _metrics(
+    case: _Case,
+    evaluations: tuple[Evaluation, Evaluation],
+    gain: Gain,
+    tests: Sequence[TestRow],
+    n_bins: int,
+    n_resamples: int,
+    seed: int,
+) -> tuple[MetricRow, ...]:
+    pair = (case.before, case.after)
+    resamples = int(np.clip(_BOOTSTRAP_ELEMENTS // case.before.size, 50, n_resamples))
+    rows = []
+    for name, (title, better) in _MEANS.items():
+        both = [_as_estimate(inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)) for p in pair]
+        rows.append(MetricRow(name, title, both[0], both[1], better, f"95 % bootstrap interval, {resamples} resamples"))
+    for notion, title in _NOTIONS.items():
+        both = [_as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins)) for p in pair]
+        note = "Debiased L2 calibration error with its 95 % interval"
+        rows.append(MetricRow(f"{notion}-l2", f"{title} error (L2)", both[0], both[1], "lower", note))
+    expected = {row.title.split(", ")[-1]: row.expected for row in tests}
+    for name, title in _PLUG_IN.items():
+        both = [Estimate(float(getattr(e, name))) for e in evaluations]
+        chance = expected.get(name)
+        note = f"Plug-in: a calibrated model of this size would show {chance:.4f} on average" if chance else ""
+        rows.append(MetricRow(name, title, both[0], both[1], "lower", note))
+    return tuple(rows)
+
+
+def _as_estimate(interval: Any) -> Estimate:
+    return Estimate(float(interval.estimate), float(interval.low), float(interval.high))
+
+
+def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[TestRow, ...]:
+    made = []
+    for metric in ("conf_ece", "cw_ece", "tl_ece"):
+        pair = [inference.consistency_test(case.y, p, metric, n_resamples, rng=seed) for p in (case.before, case.after)]
+        made.append(_test_row(f"Consistency test, {metric}", *pair))
+    if len(case.y) >= 100:
+        pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
+        made.append(_test_row("Kernel test, canonical", *pair))
+    return tuple(made)
+
+
+def _test_row(title: str, before: Any, after: Any) -> TestRow:
+    statistics, p_values = (before.statistic, after.statistic), (before.p_value, after.p_value)
+    return TestRow(title, before.null, before.guarantee, *statistics, before.expected, *p_values)
+
+
+def _decomposition(case: _Case, seed: int) -> Decomposition:
+    parts = [inference.score_decomposition(case.y, p, rng=seed) for p in (case.before, case.after)]
+    pairs = [(part.calibration, part.refinement) for part in parts]
+    return Decomposition("log_loss", pairs[0], pairs[1])
+
+
+def _guarantee(scores: FloatArray, y: IntArray, inputs: str, labels: AnyArray) -> GuaranteeNote | None:
+    """What top-label histogram binning of the same rows guarantees; None where there are too few."""
+    binning = MulticlassToBinary(HistogramBinning(), notion="top-label", inputs=inputs, classes=labels)
+    try:
+        made = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
+    except ValueError:
+        return None
+    widest = sorted(made.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
+    bins = tuple((i.claim, i.value, i.count, i.low, i.high) for i in widest)
+    return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(made), bins)
+
+
+def _how(case: _Case, method: str, cv: int, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
+    fitted = (
+        f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on {len(case.y):,} others."
+        if case.is_held_out
+        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {len(case.y):,} rows is judged by a map "
+        "fitted on the other folds. The map shown was fitted on all rows."
+    )
+    return (
+        fitted,
+        f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties go to the lowest column.",
+        f"Tests use {n_resamples:,} resamples. Seed {seed}. The gain is paired over rows, its interval asymptotic.",
+        "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement what is left.",
+        "The guarantee is that of top-label histogram binning of the same rows, not of the map above.",
+        f"calibrant {__version__}, NumPy {np.__version__}.",
+    )
+
+
+def _code(made: Any, inputs: str, is_held_out: bool) -> str:
+    fit = "val_scores, val_labels" if is_held_out else "scores, labels"
+    return "\n".join(
+        [
+            "import calibrant",
+            f"from calibrant import {_names(made)}",
+            "",
+            f"model = {made!r}",
+            f"model.fit({fit})",
+            f'print(calibrant.evaluate(labels, scores, inputs="{inputs}"))',
+            "print(calibrant.evaluate(labels, model.predict_proba(scores)))",
+            'calibrant.save(model, "model.json")',
+        ]
+    )
+
+
+def _names(made: Any) -> str:
+    own = [type(made).__name__]
+    inner = made.get_params(deep=False).get("calibrator")
+    return ", ".join(sorted([*own, type(inner).__name__] if inner is not None else own))
