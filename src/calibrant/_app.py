@@ -9,14 +9,15 @@ import typer
 
 import calibrant
 from calibrant._commands import apply_file, demo_report, evaluate_file, file_report, fit_file, read_all
-from calibrant._console import Output, before_after
+from calibrant._console import Output, before_after, report_table
 from calibrant._tables import Request
 
 app = typer.Typer(
     help="Probabilities of multiclass classifiers that can be acted on: calibrate, measure, guarantee.",
-    epilog="Example, without any file: calibrant demo",
+    epilog="\b\nExample, without any file:\n  calibrant demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet, .npz or .npy file.", show_default=False)]
@@ -60,7 +61,7 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(no_args_is_help=True, invoke_without_command=True)
+@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -69,7 +70,7 @@ def _root(
     """Probabilities of multiclass classifiers that can be acted on: calibrate, measure, guarantee."""
 
 
-@app.command(epilog="Example: calibrant evaluate predictions.csv --label y --proba 'p_*'")
+@app.command(epilog="\b\nExample:\n  calibrant evaluate predictions.csv --label y --proba 'p_*'")
 def evaluate(
     context: typer.Context,
     file: File,
@@ -93,7 +94,7 @@ def evaluate(
 
 
 @app.command(
-    epilog=f"{METHOD_HELP} Example: calibrant fit predictions.csv --label y --proba 'p_*' -m temperature -o model.json"
+    epilog=f"{METHOD_HELP}\n\n\b\nExample:\n  calibrant fit predictions.csv --label y --proba 'p_*' -m auto -o model.json"
 )
 def fit(
     context: typer.Context,
@@ -122,7 +123,7 @@ def fit(
     output.result(made.to_dict(output_path))
 
 
-@app.command(epilog="Example: calibrant apply model.json new.csv -o calibrated.csv")
+@app.command(epilog="\b\nExample:\n  calibrant apply model.json new.csv -o calibrated.csv")
 def apply(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What calibrant fit saved.", show_default=False)],
@@ -142,7 +143,7 @@ def apply(
     output.result({"n_rows": n_rows, "output": str(output_path)})
 
 
-@app.command(epilog="Example: calibrant compare predictions.parquet -m temperature -m dirichlet -m auto")
+@app.command(epilog="\b\nExample:\n  calibrant compare predictions.parquet -m temperature -m dirichlet -m auto")
 def compare(
     context: typer.Context,
     file: File,
@@ -178,7 +179,7 @@ def compare(
     output.result(result.to_dict())
 
 
-@app.command(epilog="Example: calibrant report predictions.csv --label y --proba 'p_*' -o report.html")
+@app.command(epilog="\b\nExample:\n  calibrant report predictions.csv --label y --proba 'p_*' -o report.html")
 def report(
     context: typer.Context,
     file: File,
@@ -206,7 +207,7 @@ def report(
     output.result(made.to_dict())
 
 
-@app.command(epilog="Example: calibrant demo")
+@app.command(epilog="\b\nExample:\n  calibrant demo")
 def demo(
     context: typer.Context,
     output_path: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The report to write.")] = Path(
@@ -225,8 +226,6 @@ def demo(
 
 
 def _demo_lines(made: Any) -> list[Any]:
-    from calibrant._console import report_table
-
     return [
         "A naive Bayes classifier was trained on handwritten digits (10 classes). On 600 images that it has not seen:",
         f"  {made.verdict}",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._files import check_writable
 from calibrant._members import set_up
 from calibrant._methods import BINARY, WHOLE, method_named
 from calibrant._simplex import finite_logits, softmax
@@ -17,11 +18,14 @@ from calibrant._tables.columns import Columns
 from calibrant._tables.sources import checked_scores
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
-from calibrant.evaluation import Evaluation, MetricAccumulator
+from calibrant.datasets import digits_predictions
+from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+from calibrant.io import save
 from calibrant.metrics._evaluation import accumulate
 from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
+from calibrant.report import Report, render, summarise
 
 KS_ROWS = 4_000_000
 """Up to this many rows their top scores are kept for the KS error, which needs them in order."""
@@ -115,6 +119,92 @@ def made_calibrator(method: str, notion: str | None, data: Predictions, seed: in
     if notion is not None:
         made = MulticlassToBinary(made, notion=notion, normalize=notion == "class-wise")
     return set_up(made, data.inputs, len(data.classes), data.classes)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A calibrator that was fitted to a file, how its own rows look before and after, and a remark about that."""
+
+    method: str
+    model: Any
+    before: Evaluation
+    after: Evaluation
+
+    @property
+    def remark(self) -> str:
+        """How the numbers are to be taken."""
+        return (
+            "These are the rows that the calibrator was fitted to, so that the numbers after it are a little too good; "
+            "calibrant compare and calibrant report judge it on others."
+        )
+
+    def to_dict(self, output: Path) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "method": self.method,
+            "model": str(output),
+            "calibrator": repr(self.model),
+            "training": self.model.training_.to_dict(),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+        }
+
+
+def fit_file(data: Predictions, method: str, notion: str | None, seed: int, output: Path) -> Fitted:
+    """Fit a method to all rows of a file and save it."""
+    model = made_calibrator(method, notion, data, seed)
+    check_writable(output)
+    model.fit(data.scores, data.labels, sample_weight=data.weight)
+    before = evaluate(data.labels, data.scores, inputs=data.inputs, sample_weight=data.weight, classes=data.classes)
+    after = _evaluated(model, data)
+    save(model, output)
+    return Fitted(method, model, before, after)
+
+
+def _evaluated(model: Any, data: Predictions) -> Evaluation:
+    """The evaluation of calibrated rows, whose class-wise claims need not sum to one."""
+    proba = np.asarray(model.predict_proba(data.scores), dtype=np.float64)
+    total = proba.sum(axis=1, keepdims=True)
+    proba = np.divide(proba, total, out=np.full(proba.shape, 1.0 / proba.shape[1]), where=total > 0)
+    return evaluate(data.labels, proba, sample_weight=data.weight, classes=data.classes)
+
+
+def file_report(data: Predictions, method: str, notion: str | None, cv: int, seed: int, name: str, output: Path) -> Report:
+    """A report about a file, cross-fitted, written to ``output``."""
+    calibrator = made_calibrator(method, notion, data, seed)
+    check_writable(output)
+    options = f" --notion {notion}" if notion else ""
+    made = summarise(
+        data.labels,
+        data.scores,
+        calibrator=calibrator,
+        inputs=data.inputs,
+        classes=data.classes,
+        method=method,
+        name=name,
+        command=f"calibrant report {name} -m {method}{options} --cv {cv} --seed {seed} -o {output.name}",
+        cv=cv,
+        random_state=seed,
+    )
+    render(made, output)
+    return made
+
+
+def demo_report(seed: int, output: Path) -> Report:
+    """A report about a classifier of bundled data, fitted on one part and judged on another."""
+    check_writable(output)
+    data = digits_predictions()
+    made = summarise(
+        data.test_labels,
+        data.test_proba,
+        calibration=(data.val_proba, data.val_labels),
+        classes=data.class_names,
+        name="naive Bayes on handwritten digits",
+        command="calibrant demo",
+        random_state=seed,
+    )
+    render(made, output)
+    return made
 
 
 def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watch) -> int:

@@ -10,11 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from calibrant.evaluation import Evaluation
 from calibrant.metrics._evaluation import _TITLES
+from calibrant.report import Report
+from calibrant.report._content import Estimate
 
 
 class Output:
@@ -84,3 +87,18 @@ def before_after(before: Evaluation, after: Evaluation) -> Table:
             pair = (getattr(evaluation, name) for evaluation in (before, after))
             table.add_row(title, *("-" if value is None else f"{value:.5f}" for value in pair))
     return table
+
+
+def report_table(report: Report) -> Table:
+    """The table of a report: before and after with intervals."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "before", "", "after", ""):
+        table.add_column(title, justify="left" if not title else "right")
+    for row in report.metrics:
+        table.add_row(f"  {row.title}", *_with_interval(row.before), *_with_interval(row.after))
+    return table
+
+
+def _with_interval(estimate: Estimate) -> tuple[str, str]:
+    interval = "" if estimate.low is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"{estimate.value:.4f}", escape(interval)

@@ -14,11 +14,8 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     What is no regular file (a device, a pipe) is written directly, because a renamed file would replace it.
     """
+    check_writable(path)
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory: give the name of a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist: make it first, or write somewhere else")
     if target.exists() and not target.is_file():
         yield target
         return
@@ -28,6 +25,17 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(aside, target)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise where a file cannot be written, before anything is computed for it."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)} is a directory: give the name of a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist: make it first, or write somewhere else")
+    if not os.access(target.parent if not target.exists() else target, os.W_OK):
+        raise PermissionError(f"{os.fspath(path)} cannot be written: permission denied")
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -22,25 +22,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
     try:
-        import click
+        import typer
 
         from calibrant._app import app
     except ImportError as error:
         return _complain(f'the command line needs the package {error.name}: pip install "calibrant[cli]"')
+    # Typer has come with a click of its own since some version: what it raises is found through its public names.
+    usage_error = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
     try:
-        app(list(arguments), prog_name="calibrant", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return int(stop.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+        code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
         return _complain("interrupted; nothing was written", INTERRUPTED)
-    except click.ClickException as error:
-        return _complain(error.format_message())
     except BrokenPipeError:
         # Whoever reads our output has seen enough; Python must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except usage_error as error:
+        return _complain(error.format_message())
     except (ValueError, TypeError, OSError, MemoryError) as error:
         return _complain(str(error) or type(error).__name__)
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
@@ -43,10 +46,7 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
     if ending not in ENDINGS:
         raise ValueError(f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written")
     with written_aside(path) as aside:
-        if ending in (".npz", ".npy"):
-            writer: Writer = _ArrayWriter(aside, source, ending)
-        else:
-            writer = _TableWriter(aside, ending, names)
+        writer = _made(aside, ending, source, [f"p_{name}" for name in names])
         try:
             yield writer
             writer.finish()
@@ -54,33 +54,34 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
             writer.release()
 
 
-def renamed(table: Any, names: Sequence[str]) -> Any:
-    """The table with columns that are called like new ones kept under ``raw_...``."""
+def _made(path: Path, ending: str, source: Source, names: Sequence[str]) -> Writer:
+    if ending in (".npz", ".npy"):
+        return _ArrayWriter(path, source, ending)
+    if ending in (".parquet", ".pq"):
+        return _ParquetWriter(path, names)
+    return _CsvWriter(path, names, "\t" if ending == ".tsv" else ",")
+
+
+def extended(batch: Any, proba: FloatArray, names: Sequence[str]) -> Any:
+    """A table with the calibrated columns ``names`` added; columns that are called so are kept as ``raw_...``."""
+    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     new = set(names)
-    return table.rename_columns([f"raw_{name}" if name in new else name for name in table.column_names])
+    table = table.rename_columns([f"raw_{name}" if name in new else name for name in table.column_names])
+    for name, column in zip(names, np.asfortranarray(proba).T, strict=True):
+        table = table.append_column(name, pa.array(column))
+    return table
 
 
-class _TableWriter(Writer):
-    def __init__(self, path: Path, ending: str, names: Sequence[str]) -> None:
-        self.path, self.ending, self.names = path, ending, [f"p_{name}" for name in names]
+class _ParquetWriter(Writer):
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.path, self.names = path, names
         self._writer: Any = None
 
     def write(self, block: Block, proba: FloatArray) -> None:
-        table = block.table if isinstance(block.table, pa.Table) else pa.Table.from_batches([block.table])
-        table = renamed(table, self.names)
-        for name, column in zip(self.names, np.asfortranarray(proba).T, strict=True):
-            table = table.append_column(name, pa.array(column))
+        table = extended(block.table, proba, self.names)
         if self._writer is None:
-            self._writer = self._opened(table.schema)
+            self._writer = pa_parquet.ParquetWriter(self.path, table.schema)
         self._writer.write_table(table)
-
-    def _opened(self, schema: Any) -> Any:
-        if self.ending in (".parquet", ".pq"):
-            return pa_parquet.ParquetWriter(self.path, schema)
-        separator = "\t" if self.ending == ".tsv" else ","
-        return pa_csv.CSVWriter(
-            self.path, schema, write_options=pa_csv.WriteOptions(delimiter=separator, quoting_style="needed")
-        )
 
     def finish(self) -> None:
         pass
@@ -88,6 +89,37 @@ class _TableWriter(Writer):
     def release(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+class _CsvWriter(Writer):
+    """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or none."""
+
+    def __init__(self, path: Path, names: Sequence[str], separator: str) -> None:
+        self.names, self.separator = names, separator
+        self._file = path.open("wb")
+        self._is_new = True
+
+    def write(self, block: Block, proba: FloatArray) -> None:
+        table = extended(block.table, proba, self.names)
+        if self._is_new:
+            line = io.StringIO()
+            csv.writer(line, delimiter=self.separator, lineterminator="\n").writerow(table.column_names)
+            self._file.write(line.getvalue().encode())
+            self._is_new = False
+        style = "needed" if self._has_special(table) else "none"
+        options = pa_csv.WriteOptions(include_header=False, delimiter=self.separator, quoting_style=style)
+        pa_csv.write_csv(table, self._file, options)
+
+    def _has_special(self, table: Any) -> bool:
+        special = f'["\\r\\n{self.separator}]'
+        texts = (column for column in table.columns if pa.types.is_string(column.type))
+        return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
+
+    def finish(self) -> None:
+        pass
+
+    def release(self) -> None:
+        self._file.close()
 
 
 class _ArrayWriter(Writer):

@@ -54,16 +54,15 @@ def _curve(table: BinTable, claim: int) -> Curve:
     some = table.weight[claim] > 0
     count, hits = table.weight[claim][some], table.outcome[claim][some]
     low, high = clopper_pearson(hits, count, 0.05)
-    columns = (table.score[claim][some] / count, hits / count, low, high)
-    return Curve(*map(_rounded, columns), count=tuple(count.tolist()))
+    score = table.score[claim][some] / count
+    return Curve(_rounded(score), _rounded(hits / count), _rounded(low), _rounded(high), tuple(count.tolist()))
 
 
 def ks_graph(y: IntArray, before: FloatArray, after: FloatArray) -> KsGraph:
     """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    paths = [_path(y, proba, share) for proba in (before, after)]
-    errors = [ks_error(y, proba) for proba in (before, after)]
-    return KsGraph(*errors, _rounded(share), _rounded(paths[0]), _rounded(paths[1]))
+    paths = [_rounded(_path(y, proba, share)) for proba in (before, after)]
+    return KsGraph(ks_error(y, before), ks_error(y, after), _rounded(share), paths[0], paths[1])
 
 
 def _path(y: IntArray, proba: FloatArray, share: FloatArray) -> FloatArray:

@@ -86,16 +86,18 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class TestRow:
-    """A test of calibration, before and after."""
+    """A test of calibration, before and after; ``expected`` is the mean of its statistic for a calibrated model."""
 
     __test__ = False  # for pytest: not a class of tests
 
+    name: str
     title: str
     null: str
     guarantee: str
     statistic_before: float
     statistic_after: float
-    expected: float | None
+    expected_before: float | None
+    expected_after: float | None
     p_before: float
     p_after: float
 

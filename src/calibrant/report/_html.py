@@ -153,11 +153,11 @@ def _class_table(report: Report) -> str:
 
 
 def _test_table(report: Report) -> str:
-    titles = ["statistic before", "after", "by chance", "p-value before", "after"]
+    titles = ["error before", "by chance", "error after", "by chance", "p-value before", "after"]
     header = [("test", False), *((title, True) for title in titles), ("null hypothesis", False)]
     rows = [
         _head(test.title)
-        + "".join(_number(v, 5) for v in (test.statistic_before, test.statistic_after, test.expected))
+        + "".join(_number(v) for v in (test.statistic_before, test.expected_before, test.statistic_after, test.expected_after))
         + "".join(_number(p, 4) for p in (test.p_before, test.p_after))
         + f'<td class="note">{escape(test.null)} ({escape(test.guarantee)})</td>'
         for test in report.tests

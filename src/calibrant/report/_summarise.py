@@ -28,9 +28,11 @@ from calibrant.selection import AutoCalibration
 
 _BOOTSTRAP_ELEMENTS = 2**25
 _MOST_BINS_SHOWN = 60
+_KERNEL_ROWS = 100
 
 _MEANS = {"accuracy": ("Accuracy", "higher"), "log_loss": ("Log-loss", "lower"), "brier_score": ("Brier score", "lower")}
 _NOTIONS = {"confidence": "Confidence", "class-wise": "Class-wise", "top-label": "Top-label"}
+_TESTED = {"conf_ece": "top class", "cw_ece": "class by class", "tl_ece": "top label"}
 _PLUG_IN = {
     "conf_ece": "ECE, confidence",
     "cw_ece": "ECE, class-wise",
@@ -67,7 +69,7 @@ def summarise(
     classes: LabelsLike | None = None,
     method: str = "auto",
     name: str = "predictions",
-    code: str | None = None,
+    command: str | None = None,
     cv: int = 5,
     n_bins: int = 15,
     n_resamples: int = 1000,
@@ -86,8 +88,8 @@ def summarise(
         Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map fitted on other rows.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
-    method, name, code : str
-        What the calibrator and the data are called, and the code to repeat the report.
+    method, name, command : str
+        What the calibrator and the data are called, and the command that made the report, if one did.
     cv : int
         Folds of cross-fitting.
     n_bins : int
@@ -128,7 +130,7 @@ def summarise(
         n_samples=len(y),
         n_classes=data.shape[1],
         classes=names,
-        metrics=_metrics(case, evaluations, gain, tests, n_bins, n_resamples, random_state),
+        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, random_state),
         reliability=reliability(y, case.before, case.after, n_bins),
         ks=ks_graph(y, case.before, case.after),
         per_class=class_rows(y, case.before, case.after, names, n_bins),
@@ -138,7 +140,7 @@ def summarise(
         map=describe(case.model, names),
         warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
         how=_how(case, method, cv, n_bins, n_resamples, random_state),
-        code=code or _code(made, inputs, calibration is not None),
+        code=_code(made, inputs, is_held_out=calibration is not None, command=command),
         version=__version__,
     )
 
@@ -154,7 +156,8 @@ def _judged(data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv
     before, n_classes = as_proba(data, inputs), data.shape[1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = fit_on(clone(made), *(held or (data, y)), None, inputs)
+        scores, codes = held or (data, y)
+        model = fit_on(clone(made), scores, codes, None, inputs)
         if held is None:
             folds, after = _out_of_fold(data, y, made, inputs, cv, seed)
         else:
@@ -187,7 +190,6 @@ def _gain(case: _Case) -> Gain:
 def _metrics(
     case: _Case,
     evaluations: tuple[Evaluation, Evaluation],
-    gain: Gain,
     tests: Sequence[TestRow],
     n_bins: int,
     n_resamples: int,
@@ -203,12 +205,12 @@ def _metrics(
         both = [_as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins)) for p in pair]
         note = "Debiased L2 calibration error with its 95 % interval"
         rows.append(MetricRow(f"{notion}-l2", f"{title} error (L2)", both[0], both[1], "lower", note))
-    expected = {row.title.split(", ")[-1]: row.expected for row in tests}
+    chance = {row.name: f"{row.expected_before:.4f} and {row.expected_after:.4f}" for row in tests if row.expected_before}
     for name, title in _PLUG_IN.items():
         both = [Estimate(float(getattr(e, name))) for e in evaluations]
-        chance = expected.get(name)
-        note = f"Plug-in: a calibrated model of this size would show {chance:.4f} on average" if chance else ""
-        rows.append(MetricRow(name, title, both[0], both[1], "lower", note))
+        note = f"Includes chance: calibrated models would show {chance[name]}" if name in chance else ""
+        better = "neither" if name.endswith("confidence") else "lower"
+        rows.append(MetricRow(name, title, both[0], both[1], better, note))
     return tuple(rows)
 
 
@@ -218,18 +220,28 @@ def _as_estimate(interval: Any) -> Estimate:
 
 def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[TestRow, ...]:
     made = []
-    for metric in ("conf_ece", "cw_ece", "tl_ece"):
+    for metric, title in _TESTED.items():
         pair = [inference.consistency_test(case.y, p, metric, n_resamples, rng=seed) for p in (case.before, case.after)]
-        made.append(_test_row(f"Consistency test, {metric}", *pair))
-    if len(case.y) >= 100:
+        made.append(_test_row(metric, f"Consistency, {title}", *pair))
+    if len(case.y) >= _KERNEL_ROWS:
         pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
-        made.append(_test_row("Kernel test, canonical", *pair))
+        made.append(_test_row("kernel", "Kernel, whole vector", *pair))
     return tuple(made)
 
 
-def _test_row(title: str, before: Any, after: Any) -> TestRow:
-    statistics, p_values = (before.statistic, after.statistic), (before.p_value, after.p_value)
-    return TestRow(title, before.null, before.guarantee, *statistics, before.expected, *p_values)
+def _test_row(name: str, title: str, before: Any, after: Any) -> TestRow:
+    return TestRow(
+        name,
+        title,
+        before.null,
+        before.guarantee,
+        before.statistic,
+        after.statistic,
+        before.expected,
+        after.expected,
+        before.p_value,
+        after.p_value,
+    )
 
 
 def _decomposition(case: _Case, seed: int) -> Decomposition:
@@ -267,10 +279,11 @@ def _how(case: _Case, method: str, cv: int, n_bins: int, n_resamples: int, seed:
     )
 
 
-def _code(made: Any, inputs: str, is_held_out: bool) -> str:
+def _code(made: Any, inputs: str, *, is_held_out: bool, command: str | None) -> str:
     fit = "val_scores, val_labels" if is_held_out else "scores, labels"
     return "\n".join(
         [
+            *([f"# {command}", "# and the calibrator in Python:"] if command else []),
             "import calibrant",
             f"from calibrant import {_names(made)}",
             "",

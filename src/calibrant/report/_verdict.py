@@ -53,12 +53,12 @@ def cautions(
 
 
 def _never_seen(seen: FloatArray, classes: Sequence[str]) -> str | None:
-    missing = [classes[k] for k in np.flatnonzero(seen == 0)]
+    missing = [classes[k] for k in np.flatnonzero(seen == 0).tolist()]
     return f"Never seen in the calibration rows: {_some(missing)}. Nothing is known about them." if missing else None
 
 
 def _few_rows(seen: FloatArray, classes: Sequence[str]) -> str | None:
-    few = [f"{classes[k]} ({seen[k]:g})" for k in np.flatnonzero((seen > 0) & (seen < FEW_ROWS))]
+    few = [f"{classes[k]} ({seen[k]:g})" for k in np.flatnonzero((seen > 0) & (seen < FEW_ROWS)).tolist()]
     return f"Few calibration rows, fewer than {FEW_ROWS}: {_some(few)}. Their own numbers mean little." if few else None
 
 

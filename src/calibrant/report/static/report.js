@@ -92,18 +92,19 @@
   }
 
   function drawCounts(chosen) {
-    const bars = (label, curve, name) => ({
-      label, data: curve.score.map((score, i) => ({ x: score, y: curve.count[i] })), backgroundColor: color(name),
-      borderColor: color(name), barThickness: 6, grouped: false, pointStyle: label === "before" ? "rectRot" : "circle",
+    /* Side by side: a little to the left and to the right of where they belong. */
+    const bars = (label, curve, name, shift) => ({
+      label, data: curve.score.map((score, i) => ({ x: score + shift, y: curve.count[i], mean: score })),
+      backgroundColor: color(name), borderColor: color(name), barThickness: 6, grouped: false, pointStyle: label === "before" ? "rectRot" : "circle",
     });
     const options = base({
       scales: {
-        x: axis("reported probability", { type: "linear", min: 0, max: 1, offset: false }),
+        x: axis("reported probability", { type: "linear", min: -0.02, max: 1.02, offset: false, ticks: { color: color("soft"), stepSize: 0.2, includeBounds: false } }),
         y: axis("rows", { beginAtZero: true }),
       },
     });
-    options.plugins.tooltip = { callbacks: { title: (items) => "mean " + percent(items[0].raw.x) } };
-    const datasets = [bars("before", chosen.before, "before"), bars("after", chosen.after, "after")];
+    options.plugins.tooltip = { callbacks: { title: (items) => "mean " + percent(items[0].raw.mean) } };
+    const datasets = [bars("before", chosen.before, "before", -0.008), bars("after", chosen.after, "after", 0.008)];
     draw("chart-counts", { type: "bar", data: { datasets }, options });
   }
 
