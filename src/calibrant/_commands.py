@@ -26,6 +26,7 @@ from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report import Report, render, summarise
+from calibrant.report._render import check_form
 
 KS_ROWS = 4_000_000
 """Up to this many rows their top scores are kept for the KS error, which needs them in order."""
@@ -172,7 +173,7 @@ def _evaluated(model: Any, data: Predictions) -> Evaluation:
 def file_report(data: Predictions, method: str, notion: str | None, cv: int, seed: int, name: str, output: Path) -> Report:
     """A report about a file, cross-fitted, written to ``output``."""
     calibrator = made_calibrator(method, notion, data, seed)
-    check_writable(output)
+    check_report_path(output)
     options = f" --notion {notion}" if notion else ""
     made = summarise(
         data.labels,
@@ -190,9 +191,15 @@ def file_report(data: Predictions, method: str, notion: str | None, cv: int, see
     return made
 
 
+def check_report_path(output: Path) -> None:
+    """Raise where a report cannot be written, before it is made."""
+    check_form(output)
+    check_writable(output)
+
+
 def demo_report(seed: int, output: Path) -> Report:
     """A report about a classifier of bundled data, fitted on one part and judged on another."""
-    check_writable(output)
+    check_report_path(output)
     data = digits_predictions()
     made = summarise(
         data.test_labels,

@@ -165,7 +165,7 @@ def _raise_if_outside(array: FloatArray, hint: str) -> None:
 
 def _renormalized(array: FloatArray) -> FloatArray:
     sums = array.sum(axis=1, dtype=np.float64)
-    empty = np.flatnonzero(~(sums > 0))
+    empty = np.flatnonzero(~((sums > 0) & np.isfinite(sums)))
     if empty.size:
         raise ValueError(f"row {int(empty[0])} of the probabilities sums to {sums[empty[0]]:.6g} and cannot be renormalised")
     return (array / sums[:, None]).astype(array.dtype)

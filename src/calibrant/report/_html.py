@@ -30,6 +30,9 @@ _NOTIONS = {
 }
 
 
+_KINDS = {"note": "note", "null hypothesis": "note"}
+
+
 def to_html(report: Report) -> str:
     """One self-contained page: styles, charts and data are in it, nothing is loaded."""
     parts = {
@@ -97,7 +100,7 @@ def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]
     """A table whose columns sort; ``header`` says of each column its title and whether it holds numbers."""
     heads = "".join(
         f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
-        for title, kind in ((title, "number" if is_number else "text") for title, is_number in header)
+        for title, kind in ((title, "number" if is_number else _KINDS.get(title, "text")) for title, is_number in header)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     hidden = f'<caption class="hidden">{escape(caption)}</caption>'

@@ -43,7 +43,7 @@
         responsive: true,
         maintainAspectRatio: false,
         animation: false,
-        plugins: { legend: { labels: { color: color("ink"), usePointStyle: true } } },
+        plugins: { legend: { labels: { color: color("ink"), usePointStyle: true, boxWidth: 9, boxHeight: 9, padding: 14 } } },
       },
       extra
     );
