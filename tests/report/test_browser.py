@@ -20,8 +20,17 @@ if not (CHROMIUM and DRIVER):
     )
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --disable-dev-shm-usage --force-color-profile=srgb""".split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 HOSTILE = "<script>document.title='broken'</script>"
 
 
@@ -155,7 +164,8 @@ def test_hovering_shows_values(browser, pages):
     browser.execute_script("arguments[0].scrollIntoView()", canvas)
     before = image(browser, "chart-reliability")
     webdriver.ActionChains(browser).move_to_element(canvas).perform()
-    webdriver.support.wait.WebDriverWait(browser, 5).until(lambda b: image(b, "chart-reliability") != before)
+    wait = pytest.importorskip("selenium.webdriver.support.wait")
+    wait.WebDriverWait(browser, 5).until(lambda b: image(b, "chart-reliability") != before)
 
 
 @pytest.mark.parametrize("section", ["metrics", "classes", "tests"])
@@ -164,10 +174,8 @@ def test_tables_sort_both_ways(section, browser, pages):
     heading = browser.find_elements("css selector", f"#{section} th button")[1]
 
     def column():
-        return browser.execute_script(
-            "return [...document.querySelectorAll('#' + arguments[0] + ' tbody tr')].map((r) => Number(r.cells[1].dataset.value))",
-            section,
-        )
+        rows = f"[...document.querySelectorAll('#{section} tbody tr')]"
+        return browser.execute_script(f"return {rows}.map((row) => Number(row.cells[1].dataset.value))")
 
     heading.click()
     assert column() == sorted(column())
