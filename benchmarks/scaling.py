@@ -5,10 +5,7 @@ Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the lar
 
 from __future__ import annotations
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CALIBRANT_NUM_THREADS"):
-    os.environ[name] = "1"
+import _one_thread  # noqa: F401, I001  # before NumPy
 
 import argparse
 import time
