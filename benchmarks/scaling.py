@@ -5,6 +5,9 @@ Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the lar
 
 from __future__ import annotations
 
+import _one_thread  # noqa: F401  # must come before NumPy
+
+# isort: split
 import argparse
 import time
 
@@ -13,7 +16,6 @@ from scipy.special import log_softmax
 from sklearn.calibration import _TemperatureScaling
 from sklearn.linear_model import LogisticRegression
 
-import _one_thread  # noqa: F401  # before NumPy
 from calibrant import DirichletCalibration, StructuredScaling, TemperatureScaling
 
 
