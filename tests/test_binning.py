@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.binning import Bins, BinTable, UniformBins, bin_table, distinct_sums, quantile_edges
+from calibrant.binning import Bins, BinTable, UniformBins, bin_table, distinct_sums, quantile_edges, quantile_ends
 from calibrant.notions import as_notion
 
 
@@ -48,6 +48,11 @@ def test_quantile_bins_have_equal_mass_without_ties():
 def test_quantile_bins_never_split_ties_and_may_stay_empty():
     # F(0.5) = 0.6, so that 0.5 goes to bin ceil(5 * 0.6) - 1 = 2; bins 0 and 1 are empty.
     assert quantile_bins([0.5] * 6 + [0.7, 0.8, 0.9, 1.0], 5) == [2] * 6 + [3, 3, 4, 4]
+
+
+def test_quantile_ends_point_at_the_last_value_of_each_bin():
+    # Shares .6 (six ties), .7, ..., 1: no value ends before the third of five bins.
+    assert quantile_ends(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), 5).tolist() == [-1, -1, 0, 2, 4]
 
 
 def test_a_weight_of_two_moves_quantiles_like_the_row_twice():

@@ -12,11 +12,50 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions
+    from calibrant import datasets, metrics, notions, testing
+    from calibrant.binary import (
+        BayesianBinning,
+        BetaCalibration,
+        HistogramBinning,
+        IsotonicCalibration,
+        PlattScaling,
+        SplineCalibration,
+        VennAbers,
+    )
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+    from calibrant.multiclass import (
+        CanonicalBinning,
+        DirichletCalibration,
+        EnsembleTemperatureScaling,
+        Identity,
+        MatrixScaling,
+        StructuredScaling,
+        TemperatureScaling,
+        VectorScaling,
+    )
+    from calibrant.reductions import MulticlassToBinary
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
+    # one claim: fit(p, y) with p of shape (n,) or (n, 2)
+    "PlattScaling": "binary",
+    "BetaCalibration": "binary",
+    "IsotonicCalibration": "binary",
+    "HistogramBinning": "binary",
+    "BayesianBinning": "binary",
+    "SplineCalibration": "binary",
+    "VennAbers": "binary",
+    # the whole vector: fit(P, y)
+    "Identity": "multiclass",
+    "TemperatureScaling": "multiclass",
+    "EnsembleTemperatureScaling": "multiclass",
+    "VectorScaling": "multiclass",
+    "MatrixScaling": "multiclass",
+    "DirichletCalibration": "multiclass",
+    "StructuredScaling": "multiclass",
+    "CanonicalBinning": "multiclass",
+    # lifting and composing
+    "MulticlassToBinary": "reductions",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
@@ -25,15 +64,33 @@ _HOMES = {
     "datasets": "",
     "metrics": "",
     "notions": "",
+    "testing": "",
 }
 
 __all__ = [
+    "BayesianBinning",
+    "BetaCalibration",
+    "CanonicalBinning",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
     "Evaluation",
+    "HistogramBinning",
+    "Identity",
+    "IsotonicCalibration",
+    "MatrixScaling",
     "MetricAccumulator",
+    "MulticlassToBinary",
+    "PlattScaling",
+    "SplineCalibration",
+    "StructuredScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+    "VennAbers",
     "datasets",
     "evaluate",
     "metrics",
     "notions",
+    "testing",
 ]
 
 

@@ -7,6 +7,7 @@ blocks and output frames live here and nowhere else.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant import _frames
 from calibrant._blocks import LiftedRows, lifted, map_blocks, row_blocks
+from calibrant._optim.solution import Solution
 from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_odds, log_softmax, softmax
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
@@ -25,6 +27,7 @@ from calibrant._validation import (
     check_predictions,
     check_scores,
 )
+from calibrant.exceptions import ConvergenceWarning
 
 Rows = FloatArray | LiftedRows
 """Lifted scores: an array, or something that gives one when its rows are asked for."""
@@ -35,6 +38,8 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
 
     inputs: str
     classes: Any
+    _block_elements: ClassVar[int | None] = None
+    """Elements of a block at prediction, where a method has reason to differ."""
 
     def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
         """Learn the map from scores and labels.
@@ -79,15 +84,19 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         scores = self._check_new(X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
-        for rows in row_blocks(*scores.shape):
+        for rows in row_blocks(*scores.shape, elements=self._block_elements):
             out[rows] = self._proba_of(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """Label of the highest calibrated probability; ties go to the lowest column."""
         scores = self._check_new(X)
-        codes = map_blocks(lambda rows: self._proba_of(scores[rows]).argmax(axis=1), *scores.shape)
+        codes = map_blocks(lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements)
         return self.classes_[np.concatenate(list(codes))]
+
+    def _codes_of(self, scores: FloatArray) -> IntArray:
+        """Predicted columns of a block of checked scores, (m,)."""
+        return np.asarray(self._proba_of(scores).argmax(axis=1))
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
@@ -145,6 +154,21 @@ class BaseCalibrator(_Boundary):
             return centred(scores)
         finite = finite_logits(scores)
         return softmax(finite) if self.form == "proba" else log_softmax(finite)
+
+
+def declared_exceptions(calibrator: Any) -> dict[str, str]:
+    """Promises of `calibrant.testing` that this calibrator does not keep, with the reason."""
+    return dict(getattr(calibrator, "_calibrator_exceptions", {}))
+
+
+def record(calibrator: Any, solution: Solution) -> None:
+    """Store how a fit ended, and warn once with cause and remedy where it did not converge."""
+    calibrator.converged_ = solution.converged
+    calibrator.n_iter_ = solution.n_iter
+    calibrator.objective_ = solution.objective
+    if not solution.converged:
+        message = f"{type(calibrator).__name__}: {solution.outcome.value}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class BaseBinaryCalibrator(_Boundary):

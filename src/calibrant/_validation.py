@@ -312,3 +312,9 @@ def check_eps(eps: float) -> None:
     """The floor of probabilities."""
     if not 0 < eps < 0.5:
         raise ValueError(f"eps must lie between 0 and 0.5, got {eps!r}")
+
+
+def check_strength(value: float, name: str) -> None:
+    """A penalty: finite and not negative."""
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")

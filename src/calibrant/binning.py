@@ -174,10 +174,16 @@ def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatA
     Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties never split, and a bin
     may stay empty.
     """
-    share = np.cumsum(total) / total.sum()
-    place = np.ceil(n_bins * (share - _ROUND_OFF)).astype(np.intp) - 1
-    last = np.searchsorted(place, np.arange(n_bins), side="right") - 1
+    last = quantile_ends(np.cumsum(total) / total.sum(), n_bins)
     return np.where(last >= 0, values[np.maximum(last, 0)], -np.inf)
+
+
+def quantile_ends(share: FloatArray, n_bins: int) -> IntArray:
+    """Index of the last distinct value up to the end of each bin, -1 where there is none; ``share`` is F at each value.
+
+    ``ceil(n_bins F) - 1 <= b`` means ``F <= (b + 1) / n_bins``: a binary search for each bin.
+    """
+    return np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins + _ROUND_OFF, side="right") - 1
 
 
 def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:

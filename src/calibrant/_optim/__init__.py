@@ -1,0 +1,1 @@
+"""Optimisation: score maps, log-loss, penalties and solvers. Knows arrays, not estimators."""

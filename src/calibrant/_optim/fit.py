@@ -1,0 +1,75 @@
+"""Fits of the two kinds of score maps, from data to `Solution`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant._blocks import LiftedRows
+from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
+from calibrant._optim.newton import TOLERANCE, minimize
+from calibrant._optim.objective import Objective
+from calibrant._optim.penalties import QuadraticPenalty
+from calibrant._optim.solution import Outcome, Solution
+from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._typing import FloatArray, IntArray
+
+Rows = FloatArray | LiftedRows
+
+
+def fit_affine(
+    u: Rows,
+    y: IntArray,
+    weight: FloatArray,
+    penalty: QuadraticPenalty,
+    *,
+    start: FloatArray | None = None,
+    tol: float = TOLERANCE,
+) -> Solution:
+    """``[W | b]`` of shape (K, K + 1)."""
+    return _fit(AffineMap(u.shape[1]), u, y, weight, penalty, start, tol)
+
+
+def fit_diagonal(
+    u: Rows,
+    y: IntArray,
+    weight: FloatArray,
+    penalty: QuadraticPenalty,
+    *,
+    start: FloatArray | None = None,
+    tol: float = TOLERANCE,
+) -> Solution:
+    """``[d; b]`` of shape (2, K)."""
+    return _fit(DiagonalMap(u.shape[1]), u, y, weight, penalty, start, tol)
+
+
+def _fit(
+    score_map: ScoreMap,
+    u: Rows,
+    y: IntArray,
+    weight: FloatArray,
+    penalty: QuadraticPenalty,
+    start: FloatArray | None,
+    tol: float,
+) -> Solution:
+    objective = Objective(score_map, penalty, u, y, weight)
+    if start is None:
+        start = _best_start(objective, u, y, weight)
+    solution = minimize(objective, start, tol=tol)
+    seen = np.bincount(y, weight, minlength=u.shape[1]) > 0
+    if not seen.all() and not _is_bounded(penalty):
+        return replace(solution, outcome=Outcome.MISSING_CLASS)
+    return solution
+
+
+def _best_start(objective: Objective, u: Rows, y: IntArray, weight: FloatArray) -> FloatArray:
+    """The identity, or the identity at the best temperature, where logits of any size have a curvature."""
+    identity = objective.map.identity()
+    beta = np.exp(log_inverse_temperature(u, y, weight).parameters[0])
+    return min(identity, beta * identity, key=lambda theta: objective.value_and_gradient(theta)[0])
+
+
+def _is_bounded(penalty: QuadraticPenalty) -> bool:
+    """Whether the penalty keeps every parameter of a class that never occurs from running away."""
+    return bool((penalty.curvature > 0).all())

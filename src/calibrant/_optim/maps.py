@@ -1,0 +1,182 @@
+r"""Score maps: from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K), linear in their parameters.
+
+With :math:`p = \mathrm{softmax}(s)` and the log-loss, everything that a second-order solver needs follows from two
+operations of a map: ``apply`` (parameters to logits; linear plus nothing) and its transpose ``pullback`` (a gradient with
+respect to logits to one with respect to parameters). ``curvature`` and ``blocks`` are sums over rows of
+
+.. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
+
+written so that they are matrix products: the whole Hessian for few parameters, and its blocks on the diagonal, which
+precondition conjugate gradients for many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lapack
+
+from calibrant._typing import FloatArray
+
+Solve = Callable[[FloatArray], FloatArray]
+"""Approximate product of the inverse Hessian with an array of the shape of the parameters."""
+
+
+class ScoreMap(Protocol):
+    """What a solver needs of a map; parameters are arrays of ``shape``."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def identity(self) -> FloatArray: ...
+    def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray: ...
+    def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray: ...
+    def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray: ...
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray: ...
+    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve: ...
+    def gauge(self) -> tuple[int, FloatArray]:
+        """The axis along which constants change no probability, and a mask of the lines where that is so."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiagonalMap:
+    """``s_k = d_k u_k + b_k``; parameters ``[d; b]`` of shape (2, K)."""
+
+    n_classes: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (2, self.n_classes)
+
+    def identity(self) -> FloatArray:
+        return np.stack([np.ones(self.n_classes), np.zeros(self.n_classes)])
+
+    def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray:
+        return np.asarray(u * theta[0] + theta[1])
+
+    def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray:
+        return np.stack([np.einsum("ij,ij->j", gradient, u), gradient.sum(axis=0)])
+
+    def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Sum of the Hessian over rows, (2K, 2K)."""
+        z = np.hstack([p * u, p])
+        total = -(z * weight[:, None]).T @ z
+        square, cross, plain = self._moments(p, u, weight)
+        k = np.arange(self.n_classes)
+        total[k, k] += square
+        total[k, k + self.n_classes] += cross
+        total[k + self.n_classes, k] += cross
+        total[k + self.n_classes, k + self.n_classes] += plain
+        return total
+
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Sum over rows of the 2 x 2 blocks of each class, (3, K): of d with d, d with b, b with b."""
+        return np.stack(self._moments(p * (1.0 - p), u, weight))
+
+    @staticmethod
+    def _moments(a: FloatArray, u: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        aw = a * weight[:, None]
+        awu = aw * u
+        return np.einsum("ij,ij->j", awu, u), awu.sum(axis=0), aw.sum(axis=0)
+
+    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+        a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
+        floor = 1e-10 * (a.mean() + c.mean()) + 1e-300
+        a, c = a + floor, c + floor
+        determinant = a * c - b * b
+        determinant = np.maximum(determinant, 1e-12 * a * c)
+
+        def solve(v: FloatArray) -> FloatArray:
+            return np.stack([c * v[0] - b * v[1], a * v[1] - b * v[0]]) / determinant
+
+        return solve
+
+    def gauge(self) -> tuple[int, FloatArray]:
+        """Adding a constant to all intercepts changes no probability."""
+        return 1, np.array([[0.0], [1.0]])
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k gives the logit of class k."""
+
+    n_classes: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.n_classes, self.n_classes + 1)
+
+    def identity(self) -> FloatArray:
+        return np.eye(self.n_classes, self.n_classes + 1)
+
+    def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray:
+        out = u @ theta[:, :-1].T
+        out += theta[:, -1]
+        return out
+
+    def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray:
+        out = np.empty(self.shape, dtype=gradient.dtype)
+        np.matmul(gradient.T, u, out=out[:, :-1])
+        out[:, -1] = gradient.sum(axis=0)
+        return out
+
+    def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Sum of the Hessian over rows, (K (K + 1), K (K + 1))."""
+        n_rows, width = len(u), self.n_classes + 1
+        x = np.column_stack([u, np.ones(n_rows)])
+        z = (p[:, :, None] * x[:, None, :]).reshape(n_rows, -1)
+        zw = z * weight[:, None]
+        total = -(zw.T @ z)
+        diagonal = (x.T @ zw).reshape(width, self.n_classes, width)
+        for k in range(self.n_classes):
+            part = slice(k * width, (k + 1) * width)
+            total[part, part] += diagonal[:, k, :]
+        return total
+
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Sum over rows of the block of each class, (K, K + 1, K + 1)."""
+        x = np.column_stack([u, np.ones(len(u), dtype=u.dtype)])
+        a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
+        return np.stack([(x * a[:, [k]]).T @ x for k in range(self.n_classes)])
+
+    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+        width = self.n_classes + 1
+        inverse = np.empty((self.n_classes, width, width))
+        for k in range(self.n_classes):
+            factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
+            lower, _ = lapack.dpotri(factor, lower=True)
+            inverse[k] = np.tril(lower) + np.tril(lower, -1).T
+
+        def solve(v: FloatArray) -> FloatArray:
+            return np.einsum("kij,kj->ki", inverse, v)
+
+        return solve
+
+    def gauge(self) -> tuple[int, FloatArray]:
+        """Adding a constant to a column, or to all intercepts, changes no probability."""
+        return 0, np.ones((1, self.n_classes + 1))
+
+
+def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:
+    """Product with the inverse of a dense Hessian plus a diagonal; what is flat is left (almost) alone."""
+    factor = _cholesky(hessian, diagonal.ravel(), 1e-11)
+    return lambda v: np.asarray(cho_solve(factor, v.ravel(), check_finite=False)).reshape(v.shape)
+
+
+def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
+    """Factor of ``matrix + diag(diagonal)`` and a ridge relative to its mean curvature, raised until it is positive.
+
+    Directions that no probability depends on have no curvature, and round-off may make it negative.
+    """
+    index = np.arange(len(matrix))
+    largest = np.abs(matrix[index, index] + diagonal).max() + np.finfo(float).tiny
+    while True:
+        total = matrix.copy()
+        total[index, index] += diagonal + ridge * largest
+        try:
+            return cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            ridge *= 100.0  # ends at the latest where the ridge outweighs every row

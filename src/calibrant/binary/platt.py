@@ -1,0 +1,103 @@
+"""Platt scaling: logistic regression on the log-odds of the score."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant._base import BaseBinaryCalibrator
+from calibrant._simplex import EPS
+from calibrant._typing import FloatArray, LabelsLike
+from calibrant._validation import check_eps
+from calibrant.binary._logistic import Status, fit_logistic
+from calibrant.binning import distinct_sums
+
+
+class PlattScaling(BaseBinaryCalibrator):
+    r"""Platt scaling: a line through the log-odds of the score.
+
+    .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))}, \quad z = \log\frac{p}{1 - p} .
+
+    The line is fitted by logistic regression to Platt's smoothed targets :math:`(N_+ + 1) / (N_+ + 2)` for outcome 1 and
+    :math:`1 / (N_- + 2)` for outcome 0, where :math:`N_+` and :math:`N_-` are the weights of the two outcomes.
+
+    Parameters
+    ----------
+    target_smoothing : bool, default True
+        False fits the outcomes themselves: plain maximum likelihood, which has no finite solution where the scores
+        separate the outcomes.
+    inputs : {"proba", "logits"}, default "proba"
+        Log-odds given as logits are used as they are, never sent through probabilities.
+    classes : array-like of two labels, optional
+    eps : float, default 1e-12
+        Probabilities are clipped to [eps, 1 - eps] before their log-odds are taken.
+
+    Attributes
+    ----------
+    coef_, intercept_ : float
+        Slope and intercept. A negative slope is allowed: scores that point the wrong way are turned round. The slope is 0
+        where all scores are equal.
+    objective_ : float
+        Mean log-loss of the fit against its targets.
+    converged_ : bool
+    n_iter_ : int
+        Newton iterations.
+
+    Notes
+    -----
+    O(n log n): tied scores are pooled, then each Newton iteration is one pass. With smoothed targets the optimum is finite
+    and unique whenever there are two different scores. The map is right if the log-odds of each outcome's scores are normal
+    with equal variances; nothing is guaranteed otherwise.
+
+    References
+    ----------
+    Platt (1999), Probabilistic outputs for support vector machines, in Advances in Large Margin Classifiers.
+    Lin, Lin & Weng (2007), A note on Platt's probabilistic outputs, doi:10.1007/s10994-007-5018-6.
+
+    Examples
+    --------
+    >>> PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).predict_proba([0.9]).round(2)
+    array([[0.3, 0.7]])
+    """
+
+    form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
+
+    def __init__(
+        self,
+        target_smoothing: bool = True,
+        *,
+        inputs: str = "proba",
+        classes: LabelsLike | None = None,
+        eps: float = EPS,
+    ) -> None:
+        self.target_smoothing = target_smoothing
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        super()._check_parameters(n_classes)
+        check_eps(self.eps)
+
+    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+        values, total, hits = distinct_sums(score, outcome, weight)
+        high, low = self._targets(hits.sum(), total.sum())
+        target = (high * hits + low * (total - hits)) / total
+        fit = fit_logistic(values[:, None], target, total)
+        self.coef_ = float(fit.coef[0])
+        self.intercept_ = fit.intercept
+        self.objective_ = fit.objective
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.status is Status.CONVERGED
+        fit.warn("PlattScaling", "use target_smoothing=True, or calibrate on more rows")
+
+    def _targets(self, n_positive: float, n_total: float) -> tuple[float, float]:
+        """What the fit aims at for outcome 1 and for outcome 0."""
+        if not self.target_smoothing:
+            return 1.0, 0.0
+        return (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_total - n_positive + 2.0)
+
+    def _predict(self, score: FloatArray) -> FloatArray:
+        return np.asarray(expit(self.coef_ * score + self.intercept_))

@@ -1,0 +1,129 @@
+"""Venn-Abers calibration: two isotonic fits, one for each outcome that a new row might have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._base import BaseBinaryCalibrator
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike
+from calibrant.binning import distinct_sums
+
+
+class VennAbers(BaseBinaryCalibrator):
+    r"""Inductive Venn-Abers predictor: an interval of probabilities, and one probability from it.
+
+    For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and with (s, 1) added; the
+    two fits at s are :math:`p_0 \le p_1`. `predict_proba` gives
+
+    .. math:: q = \frac{p_1}{1 - p_0 + p_1} ,
+
+    the probability that minimises the regret of the log-loss over the two.
+
+    Parameters
+    ----------
+    inputs : {"proba", "logits"}, default "proba"
+    classes : array-like of two labels, optional
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_distinct,)
+        Distinct calibration scores.
+    p0_, p1_ : arrays of shape (n_distinct,)
+        The interval at each of them.
+
+    Notes
+    -----
+    If calibration rows and new row are exchangeable, one of :math:`p_0` and :math:`p_1`, the one for the outcome that
+    comes, is perfectly calibrated, whatever the distribution; nobody knows in advance which. The interval is short where
+    there is much data. The new row has weight 1.
+
+    Both fits are exact for every new score: O(n log n) for the sort and O(n) to build, O(log n) for each prediction. Between
+    two calibration scores, p0 is that of the lower and p1 that of the upper one.
+
+    References
+    ----------
+    Vovk & Petej (2014), Venn-Abers predictors, UAI, arXiv:1211.0025.
+    Vovk, Petej & Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of validity, NeurIPS,
+    arXiv:1511.00213.
+
+    Examples
+    --------
+    >>> VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]).predict_interval([0.3, 0.8])
+    (array([0.        , 0.66666667]), array([0.5, 1. ]))
+    """
+
+    def __init__(self, *, inputs: str = "proba", classes: LabelsLike | None = None) -> None:
+        self.inputs = inputs
+        self.classes = classes
+
+    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+        self.scores_, total, hits = distinct_sums(score, outcome, weight)
+        self.p1_ = _fits_with_a_hit(hits, total)
+        # A miss among the data is a hit among the data upside down and in reverse.
+        self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
+
+    def predict_interval(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
+        """The two probabilities (p0, p1) of outcome 1, each of shape (n,).
+
+        Parameters
+        ----------
+        X : scores of shape (n, 2), or (n,) for class 1
+
+        Returns
+        -------
+        (p0, p1) : arrays of shape (n,)
+            ``p0 <= p1``; float32 where the scores are.
+        """
+        scores = self._check_new(X)
+        dtype = np.float32 if scores.dtype == np.float32 else np.float64
+        low, high = self._interval(self._lift(scores))
+        return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
+
+    def _predict(self, score: FloatArray) -> FloatArray:
+        low, high = self._interval(score)
+        return high / (1.0 - low + high)
+
+    def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # An added miss is pooled with what lies below it, an added hit with what lies above; at the ends there is nothing.
+        below = np.searchsorted(self.scores_, score, side="right") - 1
+        above = np.searchsorted(self.scores_, score, side="left")
+        low = np.where(below >= 0, self.p0_[np.maximum(below, 0)], 0.0)
+        high = np.where(above < len(self.p1_), self.p1_[np.minimum(above, len(self.p1_) - 1)], 1.0)
+        return low, high
+
+
+def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
+    r"""Isotonic fit at each group after one row of outcome 1 is added to that group.
+
+    Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`, cumulated weights and
+    hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1), or, which is the same, the points before by
+    (-1, -1). The fit is then the slope of the edge that spans the gap. ``corners`` holds the left end of that edge (last)
+    and all corners to its right. With i, point :math:`P_i` goes over to the left: it matters only if it lies below the
+    edge, and then it is the new left end. Each point enters and leaves once.
+    """
+    x, y = np.cumsum(total).tolist(), np.cumsum(hits).tolist()
+    corners: list[tuple[float, float]] = []
+    for point in zip(reversed(x), reversed(y), strict=True):
+        _push(corners, point)
+    _push(corners, (-1.0, -1.0))
+    fits = np.empty(len(x))
+    for i, point in enumerate(zip(x, y, strict=True)):
+        left, right = corners[-1], corners[-2]
+        fits[i] = (right[1] - left[1]) / (right[0] - left[0])
+        moved = (point[0] - 1.0, point[1] - 1.0)
+        if _turn(left, moved, right) > 0.0 and i + 1 < len(x):
+            corners.pop()
+            _push(corners, moved)
+    return np.minimum(fits, 1.0)
+
+
+def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> None:
+    """Add a point on the left of a convex chain that is stored from right to left."""
+    while len(corners) > 1 and _turn(point, corners[-1], corners[-2]) <= 0.0:
+        corners.pop()
+    corners.append(point)
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Positive where the way a, b, c turns left, that is where b lies below the line from a to c."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

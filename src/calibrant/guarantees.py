@@ -1,0 +1,337 @@
+r"""Guarantees of binning calibrators: what holds for new data, without any assumption on their distribution.
+
+A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be bounded from the throws alone.
+The functions here are the formulas; `Guarantee` and `CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All
+of it assumes that new cases are drawn like the calibration data, and that the model was not trained on these.
+
+References
+----------
+Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, Theorems 1 and 2, arXiv:2107.08353.
+Clopper & Pearson (1934), The use of confidence or fiducial limits, doi:10.1093/biomet/26.4.404.
+Podkopaev & Ramdas (2021), Distribution-free uncertainty quantification under label shift, Theorem 3, arXiv:2103.03323.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+from calibrant._typing import FloatArray, IntArray
+
+__all__ = ["BinInterval", "CanonicalGuarantee", "Guarantee", "QuantityBounds"]
+
+
+def marginal_bound(points_per_bin: float, alpha: float, delta: float) -> float:
+    r"""Error of a new case: :math:`\sqrt{\log(2/\alpha) / (2(k-1))} + \delta` (eq. 10 and 15)."""
+    return math.sqrt(math.log(2 / alpha) / (2 * (points_per_bin - 1))) + delta
+
+
+def conditional_bound(n_bins: float, points_per_bin: float, alpha: float, delta: float) -> float:
+    r"""Error of every bin at once: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta`; eq. 10 and 15 have :math:`B = n/k`."""
+    return marginal_bound(points_per_bin, alpha / n_bins, delta)
+
+
+def expected_bound(points_per_bin: float, delta: float) -> float:
+    r"""Calibration error to expect: :math:`\sqrt{1/(2k)} + \delta`."""
+    return math.sqrt(1 / (2 * points_per_bin)) + delta
+
+
+def clopper_pearson(hits: FloatArray, counts: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Exact interval of the probability of a hit, of level ``1 - alpha``: (low, high).
+
+    >>> low, high = clopper_pearson(np.array([0.0, 9.0]), np.array([10.0, 10.0]), 0.05)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.555], [0.308, 0.997])
+    """
+    misses = counts - hits
+    low, high = np.zeros(hits.shape), np.ones(hits.shape)
+    some_hits, some_misses = hits > 0, misses > 0
+    low[some_hits] = betaincinv(hits[some_hits], misses[some_hits] + 1, alpha / 2)
+    high[some_misses] = betaincinv(hits[some_misses] + 1, misses[some_misses], 1 - alpha / 2)
+    return low, high
+
+
+def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> FloatArray:
+    r"""Bretagnolle-Huber-Carol: with probability :math:`1 - \alpha` the frequencies of a bin of ``counts`` draws are within
+
+    .. math:: \sqrt{2 (L \log 2 + \log(1/\alpha)) / n}
+
+    of its true distribution, in the sum of absolute differences.
+    """
+    return np.asarray(np.sqrt(2 * (n_classes * math.log(2) + math.log(1 / alpha)) / counts))
+
+
+class BinnedClaim(NamedTuple):
+    """The fitted bins of a claim: what is said, rows asked of a bin, values reported, and the draws behind them."""
+
+    name: str
+    points_per_bin: int
+    values: FloatArray
+    counts: FloatArray
+    hits: FloatArray
+
+
+class BinnedQuantity(NamedTuple):
+    """The claims of a quantity (one, or one per label), and the rows that they share."""
+
+    name: str
+    n_samples: int
+    claims: Sequence[BinnedClaim]
+
+
+@dataclass(frozen=True)
+class BinInterval:
+    """Where the true frequency of a bin lies.
+
+    ``low`` and ``high`` hold for all bins at once, ``low_single`` and ``high_single`` for this bin if it was picked
+    beforehand. ``count`` are the draws that they rest on.
+    """
+
+    claim: str
+    value: float
+    count: float
+    low: float
+    high: float
+    low_single: float
+    high_single: float
+
+    @property
+    def gap(self) -> float:
+        """The farthest that the true frequency can be from the reported value."""
+        return max(self.value - self.low, self.high - self.value)
+
+
+@dataclass(frozen=True)
+class QuantityBounds:
+    """Bounds of one quantity: a class of a class-wise guarantee, a rank, or all there is.
+
+    ``marginal`` and ``conditional`` hold with probability ``1 - alpha``, the quantity's part of the total; the pair
+    ``marginal_single``, ``conditional_single`` with that of the whole, for this quantity alone.
+    """
+
+    name: str
+    n_bins: int
+    points_per_bin: float
+    alpha: float
+    marginal: float
+    conditional: float
+    expected_ece: float
+    marginal_single: float
+    conditional_single: float
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is guaranteed about the claims of a histogram binning; ``str()`` says it in a sentence.
+
+    Attributes
+    ----------
+    alpha : float
+        Probability, over the draw of the calibration data, that a statement fails.
+    marginal : float
+        A new case is reported with a probability that is at most this far from its true frequency, with probability
+        ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
+    conditional : float
+        The same for every reported probability at once; also bounds the calibration error and the largest error of any bin
+        (epsilon 2).
+    expected_ece : float
+        Bound of the calibration error, on average over calibration data.
+    intervals : tuple of BinInterval
+        Exact intervals, never wider than ``conditional`` says.
+    quantities : tuple of QuantityBounds
+        The bounds per class (class-wise) or rank; those above are the largest of them.
+    not_covered : tuple of str
+        What this guarantee does not speak of.
+
+    Notes
+    -----
+    A guarantee speaks of ``predict_claims`` and ``predict_top``, never of rows that were normalised or filled up to sum to
+    one. With several quantities, alpha is split evenly between them (union bound).
+    """
+
+    alpha: float
+    marginal: float
+    conditional: float
+    expected_ece: float
+    intervals: tuple[BinInterval, ...]
+    quantities: tuple[QuantityBounds, ...]
+    not_covered: tuple[str, ...] = ()
+
+    @property
+    def n_bins(self) -> int:
+        """Bins that are covered."""
+        return len(self.intervals)
+
+    @property
+    def widest(self) -> BinInterval:
+        """The bin whose true frequency can be farthest from what is reported."""
+        return max(self.intervals, key=lambda interval: interval.gap)
+
+    @property
+    def typical(self) -> BinInterval:
+        """A bin in the middle: half of the bins can be farther off."""
+        return sorted(self.intervals, key=lambda interval: interval.gap)[(self.n_bins - 1) // 2]
+
+    def __str__(self) -> str:
+        shown = self.typical
+        said = (
+            f"With {_percent(self.alpha)} confidence, {_for_all(self.n_bins)}: when the model says {shown.claim} with "
+            f"{shown.value:.2f}, the true frequency is between {_down(shown.low):.2f} and {_up(shown.high):.2f}. "
+            f"No reported probability is farther than {_up(self.widest.gap):.2f} from its true frequency."
+        )
+        return said + _small_print(self.not_covered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings and lists, for JSON."""
+        return {**asdict(self), "n_bins": self.n_bins, "text": str(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalGuarantee:
+    """What is guaranteed about the vectors of a `CanonicalBinning`; ``str()`` says it in a sentence.
+
+    Distances are sums over classes of absolute differences between reported and true probabilities; half of it bounds the
+    error for any class and any set of classes.
+
+    Attributes
+    ----------
+    alpha : float
+        Probability, over the draw of the calibration data, that a statement fails.
+    marginal, conditional : float
+        The largest distance of a new case, and of all bins at once.
+    bins, counts : arrays
+        The bins that hold calibration rows, and how many each estimate rests on.
+    radius, radius_single : arrays
+        Distance per bin, for all bins at once and for a bin picked beforehand.
+    not_covered : tuple of str
+        What this guarantee does not speak of.
+    """
+
+    alpha: float
+    marginal: float
+    conditional: float
+    bins: IntArray
+    counts: FloatArray
+    radius: FloatArray
+    radius_single: FloatArray
+    not_covered: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        fullest, emptiest = int(self.counts.argmax()), int(self.counts.argmin())
+        said = (
+            f"With {_percent(self.alpha)} confidence, {_for_all(len(self.bins))}: the true probability of any class, or set of "
+            f"classes, is within {self._half(fullest)} of the reported one in the fullest bin "
+            f"({self.counts[fullest]:g} rows) and within {self._half(emptiest)} in the emptiest "
+            f"({self.counts[emptiest]:g} rows)."
+        )
+        return said + _small_print(self.not_covered)
+
+    def _half(self, place: int) -> str:
+        return f"{min(_up(self.radius[place] / 2), 1.0):.2f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings and lists, for JSON."""
+        arrays = {name: getattr(self, name).tolist() for name in ("bins", "counts", "radius", "radius_single")}
+        numbers = {"alpha": self.alpha, "marginal": self.marginal, "conditional": self.conditional}
+        return {**numbers, **arrays, "not_covered": list(self.not_covered), "text": str(self)}
+
+
+def check_alpha(alpha: Any, n_quantities: int) -> tuple[FloatArray, FloatArray]:
+    """Probability of failure of each quantity, as a part of the whole and alone; a single number is split evenly."""
+    given = np.asarray(alpha, dtype=np.float64)
+    if given.ndim and given.shape != (n_quantities,):
+        raise ValueError(f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}")
+    part = given if given.ndim else np.full(n_quantities, given / n_quantities)
+    if not ((part > 0).all() and part.sum() < 1):
+        raise ValueError(f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}")
+    return part, np.broadcast_to(given, (n_quantities,))
+
+
+def binning_guarantee(
+    quantities: Sequence[BinnedQuantity], alpha: Any, delta: float, not_covered: tuple[str, ...] = ()
+) -> Guarantee:
+    """The guarantee of fitted bins; every quantity must have a bin with a row behind it."""
+    part, single = check_alpha(alpha, len(quantities))
+    bounds = [_bounds(q, float(a), float(s), delta) for q, a, s in zip(quantities, part, single, strict=True)]
+    return Guarantee(
+        alpha=float(np.sum(alpha)),
+        marginal=max(b.marginal for b in bounds),
+        conditional=max(b.conditional for b in bounds),
+        expected_ece=max(b.expected_ece for b in bounds),
+        intervals=tuple(i for q, b, s in zip(quantities, bounds, single, strict=True) for i in _intervals(q, b, float(s))),
+        quantities=tuple(bounds),
+        not_covered=not_covered,
+    )
+
+
+def reliable_bins(claim: BinnedClaim) -> IntArray:
+    """Bins with at least one row behind their value."""
+    return np.flatnonzero(claim.counts >= 1)
+
+
+def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
+    counts = np.concatenate([claim.counts[reliable_bins(claim)] for claim in quantity.claims])
+    # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave fewer.
+    k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
+    n_bins = max(quantity.n_samples / k, counts.size)
+    return QuantityBounds(
+        name=quantity.name,
+        n_bins=counts.size,
+        points_per_bin=k,
+        alpha=alpha,
+        marginal=marginal_bound(k, alpha, delta),
+        conditional=conditional_bound(n_bins, k, alpha, delta),
+        expected_ece=expected_bound(k, delta),
+        marginal_single=marginal_bound(k, single, delta),
+        conditional_single=conditional_bound(n_bins, k, single, delta),
+    )
+
+
+def _intervals(quantity: BinnedQuantity, bounds: QuantityBounds, single: float) -> list[BinInterval]:
+    made = []
+    for claim in quantity.claims:
+        bins = reliable_bins(claim)
+        values, counts, hits = claim.values[bins], claim.counts[bins], claim.hits[bins]
+        low, high = clopper_pearson(hits, counts, bounds.alpha / bounds.n_bins)
+        columns = (values, counts, low, high, *clopper_pearson(hits, counts, single))
+        made += [BinInterval(claim.name, *row) for row in np.column_stack(columns).tolist()]
+    return made
+
+
+def canonical_guarantee(
+    bins: IntArray, counts: FloatArray, n_classes: int, alpha: float, not_covered: tuple[str, ...] = ()
+) -> CanonicalGuarantee:
+    """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound over the bins."""
+    check_alpha(alpha, 1)
+    radius = multinomial_radius(counts, n_classes, alpha / counts.size)
+    single = multinomial_radius(counts, n_classes, alpha)
+    return CanonicalGuarantee(
+        alpha, float(single.max()), float(radius.max()), bins, counts, radius, single, not_covered=not_covered
+    )
+
+
+def _percent(alpha: float) -> str:
+    return f"{100 * (1 - alpha):.4g} %"
+
+
+def _for_all(n_bins: int) -> str:
+    return f"for all {n_bins} bins at once" if n_bins > 1 else "for the one bin"
+
+
+def _small_print(not_covered: tuple[str, ...]) -> str:
+    text = " This holds for new cases that are drawn like the calibration data."
+    return text + "".join(f" Not covered: {reason}." for reason in not_covered)
+
+
+# Rounded outwards, so that what is printed holds.
+def _down(value: float) -> float:
+    return math.floor(100 * value) / 100
+
+
+def _up(value: float) -> float:
+    return math.ceil(100 * value) / 100

@@ -1,0 +1,19 @@
+"""Calibrators of the whole vector of class scores, one family a file."""
+
+from calibrant.multiclass.canonical import CanonicalBinning
+from calibrant.multiclass.dirichlet import DirichletCalibration
+from calibrant.multiclass.identity import Identity
+from calibrant.multiclass.scaling import MatrixScaling, VectorScaling
+from calibrant.multiclass.structured import StructuredScaling
+from calibrant.multiclass.temperature import EnsembleTemperatureScaling, TemperatureScaling
+
+__all__ = [
+    "CanonicalBinning",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
+    "Identity",
+    "MatrixScaling",
+    "StructuredScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+]

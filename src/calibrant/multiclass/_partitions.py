@@ -1,0 +1,165 @@
+"""Partitions of the probability simplex into numbered bins (Gupta & Ramdas 2022, appendix G)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Protocol
+
+import numpy as np
+
+from calibrant._simplex import row_sum
+from calibrant._typing import FloatArray, IntArray
+
+# Multiples of 1 / resolution that round-off has moved are put back on the grid.
+_GRID_DECIMALS = 9
+
+# A share of the weight that round-off may take from a cumulative sum.
+_ROUND_OFF = 1e-12
+
+
+class Partition(Protocol):
+    """Bins 0 to ``n_bins - 1`` of the simplex."""
+
+    @property
+    def n_bins(self) -> int: ...
+
+    def assign(self, u: FloatArray) -> IntArray:
+        """Bin of each row."""
+
+
+@dataclass(frozen=True)
+class SierpinskiPartition:
+    """Descend to the corner of a class with more than half of the probability, at most ``depth`` times (eq. 19).
+
+    Corners are nodes of a tree: node 0 is the simplex, node ``v L + l + 1`` the corner l of node v. A row's bin is the node
+    where its descent ends.
+    """
+
+    n_classes: int
+    depth: int
+
+    @property
+    def n_bins(self) -> int:
+        return sum(self.n_classes**level for level in range(self.depth + 1))
+
+    def assign(self, u: FloatArray) -> IntArray:
+        """Bin of each row."""
+        node = np.zeros(len(u), dtype=np.intp)
+        rows, t = np.arange(len(u)), np.array(u)
+        for _ in range(self.depth):
+            top = t.argmax(axis=1)
+            descends = t[np.arange(len(t)), top] > 0.5
+            rows, t, top = rows[descends], 2.0 * t[descends], top[descends]
+            t[np.arange(len(t)), top] -= 1.0
+            node[rows] = node[rows] * self.n_classes + top + 1
+        return node
+
+
+@dataclass(frozen=True)
+class GridPartition:
+    r"""The grid of width :math:`1/K`, K the ``resolution`` (eq. 20 and 21).
+
+    Tuple k, with :math:`\max(L, K+1) \le \sum_l k_l \le K + L - 1`, holds the vectors with :math:`k_l - 1 \le K s_l \le k_l`;
+    a vector on an edge goes to the first such tuple. Bins are the tuples in lexicographic order.
+    """
+
+    n_classes: int
+    resolution: int
+
+    @property
+    def n_bins(self) -> int:
+        return self._n_tuples(self.n_classes, 0)
+
+    def assign(self, u: FloatArray) -> IntArray:
+        """Bin of each row."""
+        return self._rank(self.tuples(u))
+
+    def tuples(self, u: FloatArray) -> IntArray:
+        """The tuple k of each row, (m, L)."""
+        scaled = np.round(u / row_sum(u)[:, None] * self.resolution, _GRID_DECIMALS)
+        k = np.maximum(np.ceil(scaled), 1.0).astype(np.intp)
+        # Only where all K s_l are whole and positive does the smallest choice fall short: the last entry makes up for it.
+        k[:, -1] += k.sum(axis=1) == self.resolution
+        return k
+
+    def _rank(self, k: IntArray) -> IntArray:
+        """Number of tuples that come before each row of ``k``."""
+        n_classes = self.n_classes
+        before = np.zeros((n_classes, self.resolution + 1), dtype=np.int64)
+        for place in range(n_classes):
+            counts = [self._n_tuples(n_classes - 1 - place, spent) for spent in range(self.resolution)]
+            before[place, 1:] = np.cumsum(counts)
+        spent = np.cumsum(k - 1, axis=1)
+        rank = before[0, spent[:, 0]]
+        for place in range(1, n_classes):
+            rank += before[place, spent[:, place]] - before[place, spent[:, place - 1]]
+        return rank.astype(np.intp, copy=False)
+
+    def _n_tuples(self, length: int, spent: int) -> int:
+        """Ways to end a tuple: ``length`` entries k - 1 >= 0 whose sum, with what was spent before, is allowed."""
+        most = self.resolution - 1 - spent
+        least = max(0, self.resolution + 1 - self.n_classes) - spent
+        up_to_most = comb(most + length, length) if most >= 0 else 0
+        return up_to_most - (comb(least - 1 + length, length) if least > 0 else 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionPartition:
+    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds; the last bin holds the rest."""
+
+    directions: FloatArray
+    thresholds: FloatArray
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.thresholds) + 1
+
+    def assign(self, u: FloatArray) -> IntArray:
+        """Bin of each row."""
+        place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
+        left = np.arange(len(u))
+        for b, (direction, threshold) in enumerate(zip(self.directions, self.thresholds, strict=True)):
+            inside = _along(u, direction, left) < threshold
+            place[left[inside]] = b
+            left = left[~inside]
+        return place
+
+
+def fit_projections(u: FloatArray, weight: FloatArray, directions: FloatArray) -> tuple[ProjectionPartition, FloatArray]:
+    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction, the last of them being the threshold.
+
+    Also returns the weight that each row has in the estimates: the row of a threshold has none; rows that tie there lose
+    one row's part of their common weight. Weights that are not whole are shared out evenly.
+    """
+    kept = np.array(weight, dtype=np.float64)
+    total, n_bins = kept.sum(), len(directions) + 1
+    is_whole = bool((kept == np.floor(kept)).all())
+    size = max(1.0, (total + 1) // n_bins) if is_whole else total / n_bins
+    thresholds = np.full(len(directions), -np.inf)
+    left = np.flatnonzero(kept)
+    for b, direction in enumerate(directions):
+        if not left.size:
+            break
+        along = _along(u, direction, left)
+        thresholds[b] = _order_statistic(along, kept[left], size - _ROUND_OFF * total)
+        at = left[along == thresholds[b]]
+        kept[at] *= 1.0 - 1.0 / at.size
+        left = left[along >= thresholds[b]]
+        left = left[kept[left] > 0]
+    return ProjectionPartition(directions, thresholds), kept
+
+
+def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
+    """``u[rows] @ direction``, added up column by column so that a row's sum does not depend on its neighbours."""
+    out = np.zeros(rows.size)
+    for column in np.flatnonzero(direction):
+        out += direction[column] * u[rows, column]
+    return out
+
+
+def _order_statistic(values: FloatArray, weight: FloatArray, reached: float) -> float:
+    """The smallest value with at least ``reached`` of the weight at or below it; the largest where there is less."""
+    order = np.argsort(values)
+    place = int(np.searchsorted(np.cumsum(weight[order]), reached))
+    return float(values[order[min(place, values.size - 1)]])

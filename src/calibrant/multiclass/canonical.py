@@ -1,0 +1,231 @@
+"""Canonical binning: the distribution of the label in bins of the probability simplex."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from calibrant._base import BaseCalibrator, Rows
+from calibrant._blocks import map_blocks
+from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import check_count, check_fitted, check_option
+from calibrant.guarantees import CanonicalGuarantee, canonical_guarantee
+from calibrant.multiclass._partitions import (
+    GridPartition,
+    Partition,
+    ProjectionPartition,
+    SierpinskiPartition,
+    fit_projections,
+)
+
+__all__ = ["CanonicalBinning"]
+
+PARTITIONS = ("projection", "sierpinski", "grid")
+POINTS_PER_BIN = 50
+"""Rows a bin of the projection partition, where the number of bins is not given."""
+
+MOST_BINS = 2**62
+
+
+class CanonicalBinning(BaseCalibrator):
+    r"""Binning of whole probability vectors: each is replaced by the frequencies of the labels in its bin.
+
+    With :math:`\mathcal B(s)` the bin of vector s,
+
+    .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
+        {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
+
+    and 1/L in a bin without calibration rows. Meant for few classes: bins grow exponentially with L.
+
+    Parameters
+    ----------
+    partition : {"projection", "sierpinski", "grid"}
+        "projection" (Algorithm 10) cuts off one bin after another: in direction :math:`q_b` the :math:`\lfloor (n+1)/B \rfloor`
+        rows of smallest :math:`s \cdot q_b`. "sierpinski" halves the simplex towards a class with more than half of the
+        probability, again and again. "grid" is a grid of triangles for L = 3 and its like for more.
+    n_bins : int, optional
+        Of the projection partition; ``None`` means ``floor(n / 50)``, at least one.
+    depth : int
+        Of the Sierpinski partition: :math:`(L^{q+1} - 1)/(L - 1)` bins for depth q.
+    resolution : int
+        Of the grid: bins are :math:`1/K` wide in every coordinate, K the resolution.
+    directions : {"cyclic", "random"} or array of shape (m, L)
+        Of the projection partition: :math:`-e_1, \dots, -e_L` in turn (the rows surest of each class first), random ones, or
+        those given, scaled to length one and repeated in turn.
+    random_state : int, optional
+        Seed of random directions; the default is a fixed one.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+
+    Attributes
+    ----------
+    n_bins_ : int
+        Bins of the partition, empty ones included.
+    occupied_ : array of int
+        Bins that hold calibration rows, in increasing order.
+    values_ : array of shape (n_occupied, L)
+        Frequencies of the labels in these.
+    counts_ : array of shape (n_occupied,)
+        Weight of the rows behind them.
+    directions_, thresholds_ : arrays of shape (n_bins_ - 1, L) and (n_bins_ - 1,)
+        Of the projection partition: bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds.
+    n_tied_ : int
+        Rows that share the threshold of a projection with others.
+    is_weighted_ : bool
+        Whether rows had weights other than one (or zero, which is no row).
+
+    Notes
+    -----
+    Cost O(n L depth), O(n L), and O(n n_bins) for projections, which hold the data in memory.
+
+    Rows that became a threshold of a projection are left out of the estimate (line 13 of the algorithm); of rows that tie
+    there, one row's part of their weight is, so that no order of rows matters. Weight 2 is then not the row twice. The other
+    partitions do not depend on the data, and all rows count.
+
+    References
+    ----------
+    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, appendix G, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> P, y = [[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.4, 0.3, 0.3]], [0, 1, 1, 2]
+    >>> calibrator = CanonicalBinning(partition="sierpinski", depth=1).fit(P, y)
+    >>> calibrator.n_bins_, calibrator.predict_proba([[0.9, 0.0, 0.1], [0.1, 0.1, 0.8]]).round(2).tolist()
+    (4, [[0.5, 0.5, 0.0], [0.33, 0.33, 0.33]])
+    """
+
+    form: ClassVar[Literal["log", "log_softmax", "proba"]] = "proba"
+
+    def __init__(
+        self,
+        partition: str = "projection",
+        n_bins: int | None = None,
+        depth: int = 3,
+        resolution: int = 5,
+        directions: Any = "cyclic",
+        random_state: int | None = None,
+        *,
+        inputs: str = "proba",
+        classes: LabelsLike | None = None,
+    ) -> None:
+        self.partition = partition
+        self.n_bins = n_bins
+        self.depth = depth
+        self.resolution = resolution
+        self.directions = directions
+        self.random_state = random_state
+        self.inputs = inputs
+        self.classes = classes
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_option(self.partition, "partition", PARTITIONS)
+        if self.n_bins is not None:
+            check_count(self.n_bins, "n_bins")
+        check_count(self.depth, "depth")
+        check_count(self.resolution, "resolution")
+        if isinstance(self.directions, str):
+            check_option(self.directions, "directions", ("cyclic", "random"))
+        else:
+            _check_directions(self.directions, n_classes)
+        if self.partition != "projection" and self._fixed_partition(n_classes).n_bins >= MOST_BINS:
+            raise ValueError(
+                f"the {self.partition} partition of {n_classes} classes has more bins than can be numbered; "
+                "use a smaller depth or resolution, or partition='projection'"
+            )
+
+    @property
+    def _calibrator_exceptions(self) -> dict[str, str]:
+        if self.partition != "projection":
+            return {}
+        return {"check_weights_are_copies": "the row left out at an edge is heavier than one of two copies"}
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        kept = np.array(weight, dtype=np.float64)
+        if self.partition == "projection":
+            n_bins = self.n_bins or max(1, int(kept.sum() // POINTS_PER_BIN))
+            made, kept = fit_projections(u[:], kept, self._made_directions(n_bins - 1))
+            self.directions_, self.thresholds_ = made.directions, made.thresholds
+        partition = self._partition
+        self.n_bins_ = partition.n_bins
+        place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
+        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+        self.n_tied_ = int(((kept > 0) & (kept < weight)).sum())
+        self._estimate(place[kept > 0], y[kept > 0], kept[kept > 0])
+
+    def _estimate(self, place: IntArray, y: IntArray, weight: FloatArray) -> None:
+        self.occupied_, cell = np.unique(place, return_inverse=True)
+        shape = (self.occupied_.size, self.n_classes_)
+        sums = np.bincount(cell * shape[1] + y, weight, minlength=shape[0] * shape[1]).reshape(shape)
+        self.counts_ = sums.sum(axis=1)
+        self.values_ = sums / self.counts_[:, None]
+
+    def _made_directions(self, count: int) -> FloatArray:
+        """Unit vectors to project on, (count, L)."""
+        if isinstance(self.directions, str) and self.directions == "random":
+            rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
+            rows = rng.standard_normal((count, self.n_classes_))
+        else:
+            given = -np.eye(self.n_classes_) if isinstance(self.directions, str) else np.asarray(self.directions, dtype=float)
+            rows = given[np.arange(count) % len(given)]
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    def _fixed_partition(self, n_classes: int) -> Partition:
+        if self.partition == "sierpinski":
+            return SierpinskiPartition(n_classes, self.depth)
+        return GridPartition(n_classes, self.resolution)
+
+    @property
+    def _partition(self) -> Partition:
+        if self.partition == "projection":
+            return ProjectionPartition(self.directions_, self.thresholds_)
+        return self._fixed_partition(self.n_classes_)
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        place = self._partition.assign(u)
+        is_known = np.isin(place, self.occupied_)
+        proba = np.full(u.shape, 1.0 / self.n_classes_)
+        proba[is_known] = self.values_[np.searchsorted(self.occupied_, place[is_known])]
+        with np.errstate(divide="ignore"):  # a frequency of zero is a probability of zero
+            return np.log(proba)
+
+    def bins(self, X: ScoresLike) -> IntArray:
+        """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""
+        scores = self._check_new(X)
+        parts = map_blocks(lambda rows: self._partition.assign(self._lift(scores[rows])), *scores.shape)
+        return np.concatenate(list(parts))
+
+    def guarantee(self, alpha: float = 0.05) -> CanonicalGuarantee:
+        r"""How far the frequencies of a bin can be from its true distribution, whatever the distribution of the data.
+
+        By the inequality of Bretagnolle, Huber and Carol and a union bound over the B bins with calibration rows, with
+        probability :math:`1 - \alpha` for all of them at once,
+
+        .. math:: \|h - \pi\|_1 \le \sqrt{2 (L \log 2 + \log(B / \alpha)) / n_b} .
+
+        Raises
+        ------
+        ValueError
+            For weighted rows, and where no bin has a row.
+        """
+        check_fitted(self)
+        if self.is_weighted_:
+            raise ValueError("there is no guarantee for weighted rows: fit without sample_weight, or with weights of one")
+        is_reliable = self.counts_ >= 1
+        if not is_reliable.any():
+            raise ValueError("too few points for a guarantee: no bin has a calibration row; use more data, or fewer bins")
+        n_empty = self.n_bins_ - int(is_reliable.sum())
+        reasons = [f"{n_empty} bin(s) without rows, which report equal probabilities"] if n_empty else []
+        if self.n_tied_:
+            reasons.append(f"ties of {self.n_tied_} rows at the edge of a bin (the proof assumes distinct scores)")
+        bins, counts = self.occupied_[is_reliable], self.counts_[is_reliable]
+        return canonical_guarantee(bins, counts, self.n_classes_, alpha, tuple(reasons))
+
+
+def _check_directions(directions: Any, n_classes: int) -> None:
+    rows = np.asarray(directions, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != n_classes or not (np.isfinite(rows).all() and rows.any(axis=1).all()):
+        raise ValueError(
+            f"directions must be 'cyclic', 'random' or an array of shape (m, {n_classes}) whose rows are not zero; "
+            f"got {directions!r}"
+        )

@@ -1,0 +1,248 @@
+"""Dirichlet calibration and its three parametrisations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from calibrant._base import BaseCalibrator, Rows, record
+from calibrant._blocks import sum_blocks
+from calibrant._optim.fit import fit_affine
+from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
+from calibrant._simplex import EPS, log_softmax
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
+
+FALLBACK_LAM = 1e-3
+"""The strength where the smallest class has fewer than two rows and nothing can be held out."""
+
+_HELD_OUT_FLOOR = 1e-15
+
+# Fits of folds are compared by their held-out loss, not kept; cal_dirichlet stops them at a relative 1e-8.
+_FOLD_TOLERANCE = 1e-9
+
+
+class DirichletCalibration(BaseCalibrator):
+    r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p + b)`.
+
+    Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2`` (``penalty="odir"``), or
+    ``mean NLL + lam * (sum_kl W_kl^2 + sum_k b_k^2)`` (``penalty="l2"``).
+
+    Parameters
+    ----------
+    lam : float, optional
+        Strength of the penalty, for raw sums. Kull's normalised strengths are ``K (K - 1) lam`` and ``K mu``. None:
+        chosen from ``grid`` by cross-validation.
+    mu : float, optional
+        Strength on the intercepts ("odir" only); None means ``lam``.
+    penalty : {"odir", "l2"}
+    eps : float
+        Probabilities are clipped to [eps, 1 - eps], not renormalised, before their logarithm is taken. Logits enter as
+        their ``log_softmax``, unfloored.
+    grid : sequence of float
+        Candidates for ``lam``.
+    cv : int
+        Largest number of folds.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K, K)
+        W; row k gives the logit of class k.
+    intercept_ : ndarray of shape (K,)
+    lam_, mu_ : float
+        The strengths in use.
+    cv_scores_ : ndarray or None
+        Mean held-out log-loss of each candidate, where ``lam`` was chosen.
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    ``lam=None`` follows the specification of cal_dirichlet: at most ``cv`` deterministic folds, the rows of each class
+    dealt to them in their existing order; the candidate with the smallest unweighted mean of the folds' mean held-out
+    log-losses, the first of ties; 1e-3 where the smallest class has fewer than two rows. So the choice, and only it,
+    depends on the order of the rows. The path over ``grid`` is warm-started from the strongest penalty down.
+
+    For two-dimensional grids over (lam, mu) use scikit-learn's ``GridSearchCV`` with
+    ``calibrant.metrics.scorer("log_loss")``, as in Kull's experiments.
+
+    Newton's method: exact Hessian as preconditioner for K <= 21, its K blocks beyond. A pass costs O(n K^2) time; memory
+    is O(block + K^3), never n K^2.
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> model = DirichletCalibration(lam=0.01).fit(data.val_proba, data.val_labels)
+    >>> A, c = model.canonical()
+    >>> A.shape, round(float(c.sum()), 12)
+    ((10, 10), 1.0)
+    """
+
+    form = "log_softmax"
+
+    def __init__(
+        self,
+        lam: float | None = None,
+        mu: float | None = None,
+        penalty: str = "odir",
+        eps: float = EPS,
+        grid: Sequence[float] = (0, 1e-4, 1e-3, 1e-2, 1e-1),
+        cv: int = 3,
+        *,
+        inputs: str = "proba",
+        classes: Any = None,
+    ) -> None:
+        self.lam = lam
+        self.mu = mu
+        self.penalty = penalty
+        self.eps = eps
+        self.grid = grid
+        self.cv = cv
+        self.inputs = inputs
+        self.classes = classes
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+        check_option(self.penalty, "penalty", ("odir", "l2"))
+        check_count(self.cv, "cv", minimum=2)
+        for lam in self.grid if self.lam is None else [self.lam]:
+            check_strength(lam, "lam")
+        if self.mu is not None:
+            check_strength(self.mu, "mu")
+        if self.lam is None and not len(self.grid):
+            raise ValueError("grid must hold at least one strength")
+
+    def _penalty(self, lam: float, n_classes: int) -> QuadraticPenalty:
+        if self.penalty == "l2":
+            return ridge_to_zero(lam, n_classes)
+        return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        if self.lam is None:
+            self.lam_, self.cv_scores_, start = self._select(u, y, weight)
+        else:
+            self.lam_, self.cv_scores_, start = self.lam, None, None
+        self.mu_ = self.lam_ if self.mu is None else self.mu
+        solution = fit_affine(u, y, weight, self._penalty(self.lam_, u.shape[1]), start=start)
+        self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
+        record(self, solution)
+
+    def _select(self, u: Rows, y: IntArray, weight: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:
+        """The chosen strength, the score of each candidate, and parameters to start the last fit from."""
+        n_classes = u.shape[1]
+        counts = weight > 0  # a row of weight zero is absent
+        smallest = int(np.bincount(y[counts], minlength=n_classes).min())
+        if smallest < 2:
+            return FALLBACK_LAM, None, None
+        fold = np.zeros(len(y), dtype=np.intp)
+        fold[counts] = deal_folds(y[counts], min(self.cv, smallest))
+        scores = np.zeros(len(self.grid))
+        found: list[FloatArray | None] = [None] * len(self.grid)
+        for held_out in range(fold.max() + 1):
+            # Rows of the other folds keep weight zero instead of being copied.
+            train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
+            start = np.eye(n_classes, n_classes + 1)
+            for place in np.argsort(self.grid)[::-1]:
+                solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start, tol=_FOLD_TOLERANCE)
+                scores[place] += _held_out_loss(solution.parameters, u, y, test)
+                # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
+                found[place] = solution.parameters if solution.converged else None
+                start = solution.parameters if solution.converged else np.eye(n_classes, n_classes + 1)
+        # Equal scores differ by the tolerance of the fits; the first of them is chosen.
+        best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
+        return float(self.grid[best]), scores / (fold.max() + 1), found[best]
+
+    @property
+    def _calibrator_exceptions(self) -> dict[str, str]:
+        if self.lam is not None:
+            return {}
+        return {
+            "check_weights_are_copies": "lam=None deals rows to folds, and a row of weight 2 cannot be in two folds",
+            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order",
+        }
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        return log_softmax(u @ self.coef_.T + self.intercept_)
+
+    def canonical(self) -> tuple[FloatArray, FloatArray]:
+        r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
+
+        The smallest entry of each column of A is zero; c is the image of the centre of the simplex. See
+        `canonical_to_linear` for the way back.
+        """
+        check_fitted(self)
+        coef = self.coef_ - self.coef_.min(axis=0)
+        centre = self.intercept_ - self.coef_.sum(axis=1) * np.log(self.n_classes_)
+        return coef, np.exp(log_softmax(centre[None])[0])
+
+    def generative(self) -> tuple[FloatArray, FloatArray]:
+        """The generative form (alpha, pi): class k's scores follow Dirichlet(alpha[k]), classes have the prior pi.
+
+        See `generative_to_linear` for the way back.
+        """
+        check_fitted(self)
+        coef = self.coef_ - self.coef_.min(axis=0)
+        alpha = coef + 1.0
+        return alpha, np.exp(log_softmax((self.intercept_ + _log_beta(alpha))[None])[0])
+
+
+def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(W, b) of the same map as the canonical (A, c): ``W = A``, ``b = log c - A log(1/K)``; Kull 2019, Theorem 1.
+
+    Examples
+    --------
+    >>> canonical_to_linear(np.eye(2), np.array([0.5, 0.5]))[1].round(12).tolist()
+    [0.0, 0.0]
+    """
+    return coef, np.log(centre) + coef.sum(axis=1) * np.log(len(centre))
+
+
+def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(W, b) of the same map as the generative (alpha, pi): ``W = alpha - 1``, ``b = log pi - log B(alpha)``.
+
+    Examples
+    --------
+    >>> generative_to_linear(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0.5, 0.5]))[1].round(12).tolist()
+    [0.0, 0.0]
+    """
+    return alpha - 1.0, np.log(prior) - _log_beta(alpha)
+
+
+def _log_beta(alpha: FloatArray) -> FloatArray:
+    """Logarithm of the multivariate beta function of each row."""
+    return np.asarray(gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1)))
+
+
+def deal_folds(y: IntArray, n_folds: int) -> IntArray:
+    """Fold of each row: the rows of each class are dealt out in their existing order.
+
+    Examples
+    --------
+    >>> deal_folds(np.array([0, 0, 1, 0, 1]), 2).tolist()
+    [0, 1, 0, 0, 1]
+    """
+    fold = np.empty(len(y), dtype=np.intp)
+    for k in range(y.max() + 1):
+        rows = np.flatnonzero(y == k)
+        fold[rows] = np.arange(len(rows)) % n_folds
+    return fold
+
+
+def _held_out_loss(theta: FloatArray, u: Rows, y: IntArray, weight: FloatArray) -> float:
+    """Weighted mean log-loss, true-class probabilities clipped to [1e-15, 1 - 1e-15]."""
+
+    def of_rows(rows: slice) -> Any:
+        log_proba = log_softmax(u[rows] @ theta[:, :-1].T + theta[:, -1])
+        true = log_proba[np.arange(len(log_proba)), y[rows]]
+        return weight[rows] @ np.clip(true, np.log(_HELD_OUT_FLOOR), np.log1p(-_HELD_OUT_FLOOR))
+
+    return -float(sum_blocks(of_rows, *u.shape)) / float(weight.sum())

@@ -1,0 +1,36 @@
+"""No calibration at all, as a calibrator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._base import _Boundary
+from calibrant._simplex import finite_logits, softmax
+from calibrant._typing import FloatArray, IntArray
+
+
+class Identity(_Boundary):
+    """Returns probabilities as they are, and the softmax of logits: what others must beat.
+
+    Parameters
+    ----------
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+
+    Examples
+    --------
+    >>> Identity().fit([[0.9, 0.1]], [0]).predict_proba([[0.3, 0.7]]).tolist()
+    [[0.3, 0.7]]
+    """
+
+    def __init__(self, *, inputs: str = "proba", classes: Any = None) -> None:
+        self.inputs = inputs
+        self.classes = classes
+
+    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        """Nothing to learn."""
+
+    def _proba_of(self, scores: FloatArray) -> FloatArray:
+        return softmax(finite_logits(scores)) if self.inputs == "logits" else np.asarray(scores)

@@ -1,0 +1,129 @@
+"""Vector and matrix scaling: affine maps of the logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrant._base import BaseCalibrator, Rows, record
+from calibrant._optim.fit import fit_affine, fit_diagonal
+from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
+from calibrant._simplex import EPS, log_softmax
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_eps, check_strength
+
+
+class VectorScaling(BaseCalibrator):
+    r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum likelihood.
+
+    Parameters
+    ----------
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    eps : float
+        Floor of probabilities before their logarithm is taken.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K,)
+        d.
+    intercept_ : ndarray of shape (K,)
+        b; its sum is zero, which no probability depends on.
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    Logits enter minus their row mean, so that a constant added to a row changes nothing. Newton's method; O(n K) memory is
+    never needed beside the data. 2K parameters without a penalty: with less than about 50 rows a class prefer
+    `StructuredScaling(structure="vector")`.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, arXiv:1706.04599.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> VectorScaling().fit(data.val_proba, data.val_labels).coef_.shape
+    (10,)
+    """
+
+    def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        solution = fit_diagonal(u, y, weight, no_penalty((2, u.shape[1])))
+        self.coef_, self.intercept_ = solution.parameters
+        record(self, solution)
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        return log_softmax(u * self.coef_ + self.intercept_)
+
+
+class MatrixScaling(BaseCalibrator):
+    r"""A full affine map of the logits, :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
+
+    Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``.
+
+    Parameters
+    ----------
+    lam : float
+        Strength on the off-diagonal entries; 0 is plain matrix scaling, which overfits unless n is far above K^2.
+    mu : float, optional
+        Strength on the intercepts; None means ``lam``.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    eps : float
+        Floor of probabilities before their logarithm is taken.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K, K)
+        Row k gives the logit of class k.
+    intercept_ : ndarray of shape (K,)
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    Logits enter minus their row mean. With probabilities this is `DirichletCalibration` with a given ``lam``.
+    Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (O(K^3) for the preconditioner).
+
+    References
+    ----------
+    Guo et al. (2017), arXiv:1706.04599; Kull et al. (2019), arXiv:1910.12656 (ODIR).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> MatrixScaling(lam=0.01).fit(data.val_proba, data.val_labels).coef_.shape
+    (10, 10)
+    """
+
+    def __init__(
+        self, lam: float = 0.0, mu: float | None = None, *, inputs: str = "proba", classes: Any = None, eps: float = EPS
+    ) -> None:
+        self.lam = lam
+        self.mu = mu
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+        check_strength(self.lam, "lam")
+        check_strength(self.lam if self.mu is None else self.mu, "mu")
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        mu = self.lam if self.mu is None else self.mu
+        solution = fit_affine(u, y, weight, off_diagonal_and_intercept(self.lam, mu, u.shape[1]))
+        self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
+        record(self, solution)
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        return log_softmax(u @ self.coef_.T + self.intercept_)

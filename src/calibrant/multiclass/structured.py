@@ -1,0 +1,95 @@
+"""Structured scaling: temperature first, then a penalised affine map of the tempered log-probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._base import BaseCalibrator, Rows, record
+from calibrant._blocks import lifted
+from calibrant._optim.fit import fit_affine, fit_diagonal
+from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
+from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._simplex import EPS, log_softmax
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_eps, check_option
+
+
+class StructuredScaling(BaseCalibrator):
+    r"""Affine calibration that needs no tuning: SMS and SVS of Berta et al.
+
+    1. Temperature scaling, then a Laplace mixture :math:`q = (1 - a)\,\mathrm{softmax}(u / T) + a / K`, a = 1/(n + 1).
+    2. :math:`\mathrm{softmax}(W \log q + b)` with a ridge towards the identity: ``mean NLL + K/n sum_k b_k^2 +
+       K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``. ``structure="vector"`` keeps W diagonal.
+
+    With few rows the result is temperature scaling, with many a free affine map.
+
+    Parameters
+    ----------
+    structure : {"matrix", "vector"}
+        "matrix" also corrects confusions between pairs of classes; "vector" costs O(n K) and is the choice for K > 300.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    eps : float
+        Floor of probabilities before their logarithm is taken.
+
+    Attributes
+    ----------
+    temperature_ : float
+    coef_ : ndarray of shape (K, K), or (K,) for "vector"
+    intercept_ : ndarray of shape (K,)
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    Every parameter is penalised: missing classes keep the identity's parameters, separable data have a finite optimum.
+    No class ever gets probability zero. n is the sum of the weights.
+
+    References
+    ----------
+    Berta, Holzmüller, Jordan & Bach (2025), Structured matrix scaling for multi-class calibration.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> model = StructuredScaling().fit(data.val_proba, data.val_labels)
+    >>> model.coef_.shape
+    (10, 10)
+    """
+
+    def __init__(self, structure: str = "matrix", *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+        self.structure = structure
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+        check_option(self.structure, "structure", ("matrix", "vector"))
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        n_samples, n_classes = float(weight.sum()), u.shape[1]
+        # Whether T is finite does not matter here: the mixture bounds the scores that follow.
+        t = log_inverse_temperature(u, y, weight).parameters[0]
+        self.temperature_ = float(np.exp(-t))
+        self.smoothing_ = 1.0 / (n_samples + 1.0)
+        scores = self._tempered(u) if isinstance(u, np.ndarray) else lifted(u.scores, lambda s: self._tempered(u.lift(s)))
+        own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
+        if self.structure == "vector":
+            solution = fit_diagonal(scores, y, weight, diagonal_ridge_to_identity(own, own, n_classes))
+            self.coef_, self.intercept_ = solution.parameters
+        else:
+            solution = fit_affine(scores, y, weight, ridge_to_identity(own, pair, own, n_classes))
+            self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
+        record(self, solution)
+
+    def _tempered(self, u: FloatArray) -> FloatArray:
+        proba = np.exp(log_softmax(u / self.temperature_))
+        return np.log((1.0 - self.smoothing_) * proba + self.smoothing_ / u.shape[1])
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        q = self._tempered(u)
+        scores = q * self.coef_ if self.structure == "vector" else q @ self.coef_.T
+        return log_softmax(scores + self.intercept_)

@@ -1,0 +1,142 @@
+"""Temperature scaling, and the ensemble of it with the uncalibrated and the uniform forecast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._base import BaseCalibrator, Rows, record
+from calibrant._blocks import row_blocks
+from calibrant._optim.mixture import mixture_weights
+from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._simplex import EPS, log_softmax
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_eps
+
+
+class TemperatureScaling(BaseCalibrator):
+    r"""One number for all: :math:`\mathrm{softmax}(u / T)` with T by maximum likelihood.
+
+    u are the logits, or the logarithms of the probabilities. T > 1 makes a model less confident, T < 1 more; the ranking
+    of the classes, and so accuracy, never changes.
+
+    Parameters
+    ----------
+    prior_scale : float, optional
+        Standard deviation s of a Gaussian prior on log T around 0: adds :math:`(\log T)^2 / (2 n s^2)` to the mean
+        log-loss. With few rows it keeps T from running away; 0.25 is a good value below a hundred rows.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    eps : float
+        Floor of probabilities before their logarithm is taken.
+
+    Attributes
+    ----------
+    temperature_ : float
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    The log-loss is convex in 1/T; Newton's method in log T, safeguarded by a bracket, takes two to five passes over the
+    data, O(n K) each, in O(block) memory. Give logits where there are any: 56 % of the probabilities of a DenseNet are
+    below 1e-12, and flooring them moved its temperature from 2.88 to 2.85.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, arXiv:1706.04599.
+
+    Examples
+    --------
+    >>> logits = [[4.0, 0.0], [0.0, 4.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> model = TemperatureScaling(inputs="logits").fit(logits, [0, 1, 1, 1])
+    >>> round(model.temperature_, 3), model.predict_proba([[4.0, 0.0]]).round(3).tolist()
+    (3.641, [[0.75, 0.25]])
+    """
+
+    def __init__(
+        self, prior_scale: float | None = None, *, inputs: str = "proba", classes: Any = None, eps: float = EPS
+    ) -> None:
+        self.prior_scale = prior_scale
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+        if self.prior_scale is not None and not self.prior_scale > 0:
+            raise ValueError(f"prior_scale must be positive, or None for no prior; got {self.prior_scale!r}")
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        record(self, solution)
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        return log_softmax(u / self.temperature_)
+
+
+class EnsembleTemperatureScaling(BaseCalibrator):
+    r"""A mixture that keeps the ranking: :math:`w_1\,\mathrm{softmax}(u/T) + w_2\,\mathrm{softmax}(u) + w_3 / K`.
+
+    T is that of `TemperatureScaling`; then the weights, on the simplex, minimise the log-loss. The uniform part keeps any
+    class from probability zero.
+
+    Parameters
+    ----------
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    eps : float
+        Floor of probabilities before their logarithm is taken.
+
+    Attributes
+    ----------
+    temperature_ : float
+    weights_ : ndarray of shape (3,)
+    converged_, n_iter_, objective_ : how the fit ended
+
+    Notes
+    -----
+    The weights are optimal to 1e-6 and better (a convex problem, solved by Newton steps). O(n K) time; three numbers a row
+    are kept.
+
+    References
+    ----------
+    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329 (there by mean squared error).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> model = EnsembleTemperatureScaling().fit(data.val_proba, data.val_labels)
+    >>> round(float(model.weights_.sum()), 12)
+    1.0
+    """
+
+    def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+        self.inputs = inputs
+        self.classes = classes
+        self.eps = eps
+
+    def _check_parameters(self, n_classes: int) -> None:
+        check_eps(self.eps)
+
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        temperature = log_inverse_temperature(u, y, weight)
+        self.temperature_ = float(np.exp(-temperature.parameters[0]))
+        likelihood = np.empty((len(y), 3))
+        for rows in row_blocks(*u.shape):
+            block = self._log_members(u[rows])
+            likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
+        mixture = mixture_weights(likelihood, weight)
+        self.weights_ = mixture.parameters
+        record(self, temperature)
+        self.objective_ = mixture.objective
+
+    def _log_members(self, u: FloatArray) -> FloatArray:
+        """Log-probabilities of the three members, (3, m, K)."""
+        return np.stack([log_softmax(u / self.temperature_), log_softmax(u), np.full(u.shape, -np.log(u.shape[1]))])
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        used = self.weights_ > 0
+        return np.logaddexp.reduce(self._log_members(u)[used] + np.log(self.weights_[used])[:, None, None], axis=0)

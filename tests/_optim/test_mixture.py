@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from calibrant._optim.mixture import mixture_weights
+
+
+def slow(p, c):
+    """The same problem by a general solver."""
+    free = minimize(
+        lambda w: -c @ np.log(p @ w) / c.sum(),
+        np.full(p.shape[1], 1 / p.shape[1]),
+        jac=lambda w: -(p / (p @ w)[:, None]).T @ c / c.sum(),
+        bounds=[(0, 1)] * p.shape[1],
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return free.x
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 6])
+def test_weights_are_those_of_a_general_solver(members, rng):
+    p, c = rng.random((200, members)), rng.random(200)
+    np.testing.assert_allclose(mixture_weights(p, c).parameters, slow(p, c), atol=1e-5)
+
+
+def test_the_conditions_of_optimality_hold_to_a_millionth(rng):
+    p, c = rng.random((500, 5)) ** 3, rng.random(500)
+    w = mixture_weights(p, c).parameters
+    mean = (p / (p @ w)[:, None]).T @ c / c.sum()
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    assert (w >= 0).all()
+    assert (mean <= 1 + 1e-6).all()
+    assert (w * (1 - mean) <= 1e-6).all()
+
+
+def test_a_member_that_is_always_better_takes_all(rng):
+    p = rng.random((100, 1)) * [[1.0, 0.5, 0.25]]
+    np.testing.assert_allclose(mixture_weights(p, np.ones(100)).parameters, [1, 0, 0], atol=1e-9)
+
+
+def test_equal_members_and_impossible_rows_are_no_trouble(rng):
+    p = np.repeat(rng.random((50, 1)), 3, axis=1)
+    p[0] = 0.0
+    w = mixture_weights(p, np.ones(50)).parameters
+    assert np.isfinite(w).all()
+    assert w.sum() == pytest.approx(1)
+
+
+def test_a_weight_is_a_number_of_copies(rng):
+    p, copies = rng.random((80, 3)), rng.integers(1, 4, size=80)
+    repeated = mixture_weights(np.repeat(p, copies, axis=0), np.ones(copies.sum())).parameters
+    np.testing.assert_allclose(mixture_weights(p, copies.astype(float)).parameters, repeated, atol=1e-8)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from calibrant._blocks import LiftedRows
+from calibrant._optim import temperature
+from calibrant._optim.solution import Outcome
+from calibrant._simplex import log_softmax
+
+
+def mean_loss(t, u, y, weight):
+    return -np.average(log_softmax(np.exp(t) * u)[np.arange(len(y)), y], weights=weight)
+
+
+@pytest.fixture
+def data(rng):
+    u = 3 * rng.normal(size=(500, 5))
+    return u, (0.5 * u + rng.gumbel(size=u.shape)).argmax(axis=1), rng.random(500)
+
+
+def test_derivatives_are_those_of_finite_differences(data):
+    u, y, weight = data
+    value, slope, variance = temperature._block(u, y, weight, 0.7, slice(None))
+    step = 1e-5
+    ahead, behind = (temperature._block(u, y, weight, 0.7 + s, slice(None)) for s in (step, -step))
+    assert slope == pytest.approx((ahead[0] - behind[0]) / (2 * step), rel=1e-8)
+    assert variance == pytest.approx((ahead[1] - behind[1]) / (2 * step), rel=1e-8)
+    assert value == pytest.approx(mean_loss(np.log(0.7), u, y, weight) * weight.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("prior_scale", [None, 0.25])
+def test_the_optimum_is_that_of_a_plain_search(data, prior_scale):
+    u, y, weight = data
+    precision = 0 if prior_scale is None else 1 / (weight.sum() * prior_scale**2)
+    plain = minimize_scalar(
+        lambda t: mean_loss(t, u, y, weight) + precision * t * t / 2, bounds=(-3, 3), options={"xatol": 1e-10}
+    )
+    solution = temperature.log_inverse_temperature(u, y, weight, prior_scale=prior_scale)
+    assert solution.parameters[0] == pytest.approx(plain.x, abs=1e-7)
+    assert solution.objective == pytest.approx(plain.fun, abs=1e-12)
+
+
+def test_large_data_start_from_a_part_and_end_at_the_optimum_of_all(rng):
+    u = 3 * rng.normal(size=(20_000, 4))
+    y = (0.4 * u + rng.gumbel(size=u.shape)).argmax(axis=1)
+    warm = temperature.log_inverse_temperature(u, y, np.ones(len(y)))
+    cold = temperature._solve(u, y, np.ones(len(y)), None, 0.0)
+    assert warm.parameters[0] == pytest.approx(cold.parameters[0], abs=1e-9)
+    assert warm.n_iter < cold.n_iter
+
+
+def test_rows_lifted_on_demand_give_the_same_optimum(data):
+    u, y, weight = data
+    lazy = LiftedRows(np.exp(u), np.log)
+    direct = temperature.log_inverse_temperature(u, y, weight)
+    assert temperature.log_inverse_temperature(lazy, y, weight).parameters == pytest.approx(direct.parameters, abs=1e-9)
+
+
+def test_separable_and_uninformative_scores_are_told():
+    y = np.arange(30) % 3
+    right = np.eye(3)[y]
+    for scale in (1e-3, 1.0, 1e4):
+        assert temperature.log_inverse_temperature(scale * right, y, np.ones(30)).outcome is Outcome.SEPARABLE
+        worse = temperature.log_inverse_temperature(-scale * right, y, np.ones(30))
+        assert worse.outcome is Outcome.UNINFORMATIVE
+        assert np.isfinite(worse.parameters).all()
+
+
+def test_scores_without_any_information_keep_the_temperature():
+    solution = temperature.log_inverse_temperature(np.zeros((10, 3)), np.arange(10) % 3, np.ones(10))
+    assert solution.parameters[0] == 0
+    assert solution.outcome is Outcome.CONVERGED
+
+
+@pytest.mark.parametrize("start", [-12.0, 0.0, 12.0])
+def test_every_start_leads_to_the_optimum(data, start):
+    u, y, weight = data
+    found = temperature._solve(u, y, weight, None, start).parameters[0]
+    assert found == pytest.approx(temperature._solve(u, y, weight, None, -0.7).parameters[0], abs=1e-9)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import Identity, MatrixScaling, TemperatureScaling, VectorScaling
+from calibrant._simplex import softmax
+from calibrant.exceptions import ConvergenceWarning
+from calibrant.metrics import log_loss
+
+
+@pytest.fixture
+def data(rng):
+    logits = 2 * rng.normal(size=(500, 4))
+    y = (logits * [0.5, 1.0, 1.0, 2.0] + [0.0, 1.0, -1.0, 0.5] + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, y
+
+
+def test_vector_scaling_finds_scales_and_offsets(rng):
+    logits = 2 * rng.normal(size=(200_000, 3))
+    logits -= logits.mean(axis=1, keepdims=True)
+    d, b = np.array([0.5, 1.0, 1.5]), np.array([-0.5, 0.0, 0.5])
+    y = (logits * d + b + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    fitted = VectorScaling(inputs="logits").fit(logits, y)
+    np.testing.assert_allclose(fitted.coef_, d, atol=0.02)  # a few standard errors
+    np.testing.assert_allclose(fitted.intercept_ - fitted.intercept_.mean(), b, atol=0.03)
+
+
+@pytest.mark.parametrize("calibrator", [VectorScaling(), MatrixScaling(), MatrixScaling(lam=0.01)], ids=repr)
+def test_the_training_loss_is_never_above_that_of_the_identity_or_of_temperature(calibrator, data):
+    logits, y = data
+    proba = softmax(logits)
+    loss = log_loss(y, calibrator.fit(proba, y).predict_proba(proba))
+    assert loss <= log_loss(y, proba)
+    if not isinstance(calibrator, MatrixScaling) or calibrator.lam == 0:
+        assert loss <= log_loss(y, TemperatureScaling().fit(proba, y).predict_proba(proba)) + 1e-9
+
+
+@pytest.mark.parametrize("calibrator", [VectorScaling(inputs="logits"), MatrixScaling(0.01, inputs="logits")], ids=repr)
+def test_a_constant_added_to_every_logit_of_a_row_changes_nothing(calibrator, data, rng):
+    logits, y = data
+    moved = logits + 5 * rng.normal(size=(len(y), 1))
+    first = calibrator.fit(logits, y).predict_proba(logits)
+    np.testing.assert_allclose(calibrator.predict_proba(moved), first, atol=1e-12)
+    np.testing.assert_allclose(calibrator.fit(moved, y).predict_proba(moved), first, atol=1e-7)
+
+
+def test_matrix_scaling_with_a_strong_penalty_is_diagonal_without_intercept(data):
+    logits, y = data
+    fitted = MatrixScaling(lam=1e6, inputs="logits").fit(logits, y)
+    assert np.abs(fitted.coef_ - np.diag(np.diag(fitted.coef_))).max() < 1e-6
+    assert np.abs(fitted.intercept_).max() < 1e-6
+
+
+def test_mu_is_lam_unless_given(data):
+    logits, y = data
+    same, other = (MatrixScaling(0.1, mu, inputs="logits").fit(logits, y).intercept_ for mu in (0.1, 10.0))
+    np.testing.assert_array_equal(MatrixScaling(0.1, inputs="logits").fit(logits, y).intercept_, same)
+    assert np.abs(other).max() < np.abs(same).max()
+
+
+@pytest.mark.parametrize(("options", "message"), [({"lam": -1}, "lam must be"), ({"lam": 1, "mu": np.nan}, "mu must be")])
+def test_penalties_are_not_negative(options, message):
+    with pytest.raises(ValueError, match=message):
+        MatrixScaling(**options).fit([[0.5, 0.5]], [0])
+
+
+def test_a_class_that_never_occurs_is_named_once_in_a_warning(data):
+    logits, y = data
+    present = y != 2
+    with pytest.warns(ConvergenceWarning, match="some class never occurs") as record:
+        out = VectorScaling(inputs="logits").fit(logits[present], y[present]).predict_proba(logits)
+    assert len(record) == 1
+    assert np.isfinite(out).all()
+
+
+def test_the_identity_returns_probabilities_bit_for_bit(data):
+    logits, y = data
+    proba = softmax(logits)
+    np.testing.assert_array_equal(Identity().fit(proba, y).predict_proba(proba), proba)
+    np.testing.assert_allclose(Identity(inputs="logits").fit(logits, y).predict_proba(logits), proba)
