@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions, testing
+    from calibrant import datasets, inference, metrics, notions, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -62,6 +62,7 @@ _HOMES = {
     "MetricAccumulator": "evaluation",
     # modules
     "datasets": "",
+    "inference": "",
     "metrics": "",
     "notions": "",
     "testing": "",
@@ -88,6 +89,7 @@ __all__ = [
     "VennAbers",
     "datasets",
     "evaluate",
+    "inference",
     "metrics",
     "notions",
     "testing",
