@@ -5,11 +5,9 @@ Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the lar
 
 from __future__ import annotations
 
-import os
+import _one_thread  # noqa: F401  # must come before NumPy
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CALIBRANT_NUM_THREADS"):
-    os.environ[name] = "1"
-
+# isort: split
 import argparse
 import time
 

@@ -22,6 +22,7 @@ _MAX_CG = 200
 _REFRESH_CG = 15
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a step too far overflows, and the line search takes it back
 def minimize(objective: Objective, start: FloatArray, *, max_work: int = MAX_WORK, tol: float = TOLERANCE) -> Solution:
     """The minimum, by Newton steps with a line search that never raises the objective.
 

@@ -170,7 +170,7 @@ class _LabelNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         errors: list[float] = []
-        for part in row_blocks(size, len(self.proba)):
+        for part in row_blocks(size, len(self.proba), elements=_COUNT_ELEMENTS):
             labels = self.draws.labels(generator, part.stop - part.start)
             errors += [self.metric(y, self.proba) for y in labels]
         return errors
