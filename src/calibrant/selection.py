@@ -203,10 +203,9 @@ class AutoCalibration(_Boundary):
     def explain(self) -> str:
         """What was chosen, and why, in words."""
         check_fitted(self)
-        lines = [self._verdict(), "Members by weight, with their cross-fitted log-loss:"]
-        for j in np.argsort(-self.weights_, kind="stable").tolist():
-            lines.append(f"  {self.names_[j]:<26} {self.weights_[j]:6.3f}   {self.losses_[j]:.5f}")
-        return "\n".join(lines)
+        members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
+        lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
+        return "\n".join([self._verdict(), "Members by weight, with their cross-fitted log-loss:", *lines])
 
     def _verdict(self) -> str:
         gain = self.gain_
