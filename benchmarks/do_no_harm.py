@@ -149,8 +149,8 @@ def report(done: list[Case], results: list[dict[str, float]], sizes: list[int]) 
             f"{(auto < -0.005).mean():.1%}, by more than 0.001 in {(auto < -0.001).mean():.1%}; mean gain {auto.mean():+.4f}.",
             "",
             "Criteria: never worse by more than 0.01 (0.02 at 50 rows), in at most 2 % of the cases by more than 0.005, mean "
-            "gain at every number of rows within 0.002 of the best of temperature, structured vector and structured matrix scaling, "
-            "or above. " + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
+            "gain at every number of rows within 0.002 of the best of temperature, structured vector and structured matrix "
+            "scaling, or above. " + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
             "",
             f"Structured matrix scaling is not run above {MATRIX_CLASSES} classes; structured vector scaling stands for it.",
             "",
