@@ -91,11 +91,18 @@ class CrossFitted(_Boundary):
             total = total + proba_of(fitted, scores, self.inputs)
         return total / len(self.calibrators_)
 
+    @property
+    def _calibrator_exceptions(self) -> dict[str, str]:
+        """Those of the calibrator, but for weights: methods that count rows are given whole weights as copies."""
+        inner = getattr(self.calibrator, "_calibrator_exceptions", {})
+        return {name: reason for name, reason in inner.items() if name != "check_weights_are_copies"}
+
     @classmethod
     def _of(cls, calibrators: Sequence[Any], inputs: str, classes: AnyArray) -> Self:
         """The average of maps that are fitted already."""
         made = cls(clone(calibrators[0]), cv=len(calibrators), inputs=inputs, classes=classes)
         made.classes_, made.n_classes_, made.n_features_in_ = classes, len(classes), len(classes)
+        made.class_prior_ = np.mean([getattr(fitted, "class_prior_", np.nan) for fitted in calibrators], axis=0)
         made.calibrators_ = list(calibrators)
         return made
 
