@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# No time limits in tests, machines are noisy; the same examples in every run.
+settings.register_profile("calibrant", deadline=None, derandomize=True)
+settings.load_profile("calibrant")
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DATA = Path(os.environ.get("CALIBRANT_DATA", _ROOT.parent / "shared" / "data"))

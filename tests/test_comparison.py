@@ -79,7 +79,6 @@ def test_every_form_holds_the_same_numbers(result):
 
 
 def test_several_sets_are_ranked_together(rng):
-    pytest.importorskip("calibrant.inference")
     sets = {name: _calibrated(rng, 200) for name in ("a", "b", "c")}
     labels, scores = ({name: pair[i] for name, pair in sets.items()} for i in (0, 1))
     result = compare(labels, {k: v**3 / (v**3).sum(axis=1, keepdims=True) for k, v in scores.items()}, methods=["temperature"])

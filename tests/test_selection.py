@@ -9,9 +9,9 @@ import pytest
 
 import calibrant
 from calibrant import AutoCalibration, CrossFitted, StructuredScaling, TemperatureScaling, metrics
+from calibrant._auto import default_candidates
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
-from calibrant.selection import default_candidates
 from calibrant.testing import check_calibrator
 
 

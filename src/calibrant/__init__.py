@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, label_shift, metrics, notions, testing
+    from calibrant import datasets, inference, label_shift, metrics, notions, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -68,6 +68,7 @@ _HOMES = {
     "compare": "selection",
     # modules
     "datasets": "",
+    "inference": "",
     "label_shift": "",
     "metrics": "",
     "notions": "",
@@ -99,6 +100,7 @@ __all__ = [
     "compare",
     "datasets",
     "evaluate",
+    "inference",
     "label_shift",
     "metrics",
     "notions",
