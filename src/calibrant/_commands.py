@@ -193,8 +193,8 @@ def file_report(data: Predictions, method: str, notion: str | None, cv: int, see
 
 def check_report_path(output: Path) -> None:
     """Raise where a report cannot be written, before it is made."""
-    check_form(output)
     check_writable(output)
+    check_form(output)
 
 
 def demo_report(seed: int, output: Path) -> Report:

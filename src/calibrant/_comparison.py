@@ -19,6 +19,7 @@ from calibrant._methods import default_methods, method_named
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
+from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 
 UNCALIBRATED = "uncalibrated"
 
@@ -63,7 +64,7 @@ class Comparison:
     mean: FloatArray
     spread: FloatArray
     gains: dict[tuple[str, str, str], Gain]
-    friedman: dict[str, Any]
+    friedman: dict[str, FriedmanResult]
     critical_difference: float | None
 
     @property
@@ -332,9 +333,7 @@ def _gain(name: str, method: str, score: str, folds: list[Fold], judged: Mapping
     return paired_gain(rows(UNCALIBRATED), rows(method), weight, folds, score=score)
 
 
-def _rank_tests(mean: FloatArray, metrics: tuple[str, ...]) -> tuple[dict[str, Any], float]:
-    from calibrant.inference import critical_difference, friedman_test
-
+def _rank_tests(mean: FloatArray, metrics: tuple[str, ...]) -> tuple[dict[str, FriedmanResult], float]:
     sign = [-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in metrics]
     tests = {name: friedman_test(sign[q] * mean[:, :, q]) for q, name in enumerate(metrics)}
     return tests, critical_difference(mean.shape[1], mean.shape[0], method="nemenyi")

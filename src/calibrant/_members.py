@@ -19,6 +19,9 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.reductions import MulticlassToBinary
 
+_MAX_COPIES = 100
+"""Rows are not copied more often than this on average; above, weights are given as they are."""
+
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
     """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more than two classes.
@@ -33,11 +36,21 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 def fit_on(calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray | None, inputs: str) -> Any:
     """Fit a calibrator that is set up on checked scores and column codes."""
+    if weight is not None and _counts_rows(calibrator, weight):
+        copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
+        scores, y, weight = scores[copies], y[copies], None
     if isinstance(calibrator, _Boundary):
         labels = y if calibrator.classes is None else np.asarray(calibrator.classes)[y]
         return calibrator.fit(scores, labels, sample_weight=weight)
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
+
+
+def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
+    """Whether the method counts rows, so that it must be given whole weights as copies."""
+    excused = getattr(calibrator, "_calibrator_exceptions", {})
+    is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(weight)
+    return "check_weights_are_copies" in excused and is_whole and bool((weight != 1).any())
 
 
 def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant import binary, multiclass
+from calibrant._auto import AutoCalibration
 
 BINARY: dict[str, Any] = {
     "platt": binary.PlattScaling(),
@@ -35,8 +36,6 @@ _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic",
 
 def method_named(name: str) -> Any:
     """An unfitted calibrator; see the names in `BINARY` and `WHOLE`, and "auto"."""
-    from calibrant.selection import AutoCalibration  # the only name that lies above this module
-
     known = {**WHOLE, **BINARY, "auto": AutoCalibration()}
     if name not in known:
         raise ValueError(f"unknown method {name!r}; valid are {', '.join(known)}, or a dict of name -> calibrator")

@@ -40,7 +40,7 @@ class Response:
         if raw.ndim == 1 or raw.shape[1] == 1:
             raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
         own = self.estimator.classes_
-        return raw if len(own) == len(self.classes) else self._widened(raw, own)
+        return _rounded(raw if len(own) == len(self.classes) else self._widened(raw, own))
 
     def _widened(self, raw: FloatArray, own: AnyArray) -> FloatArray:
         """Scores with columns for the classes that the classifier has not seen."""
@@ -55,6 +55,14 @@ class Response:
         out = np.repeat(np.asarray(missing)[:, None], len(self.classes), axis=1)
         out[:, columns] = raw
         return out
+
+
+def _rounded(scores: FloatArray) -> FloatArray:
+    """Scores to 36 bits: matrix products differ in their last bits with the rows beside a row, and a step function must
+    not jump because of them.
+    """
+    mantissa, exponent = np.frexp(scores)
+    return np.asarray(np.ldexp(np.round(mantissa * 2.0**36) * 2.0**-36, exponent), dtype=scores.dtype)
 
 
 def response_method(estimator: Any) -> str:

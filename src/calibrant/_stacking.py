@@ -57,11 +57,11 @@ def cautious_weights(pool: Pool) -> FloatArray:
     r"""Weights of the members: of highest out-of-fold likelihood, with two rows' worth of caution.
 
     They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \log w_1`: one row more, which only the identity (member 1)
-    foresaw. Then the uniform forecast (the last) gives one row's worth, 1/n, of its weight to the identity: a single
-    surprise is no reason to spread probability over all classes.
+    foresaw (others gave it 1e-6, for arithmetic's sake). Then the uniform forecast (the last) gives one row's worth, 1/n, of
+    its weight to the identity: a single surprise is no reason to spread probability over all classes.
     """
     n_samples, n_members = float(pool.weight.sum()), pool.likelihood.shape[1]
-    prior = np.eye(1, n_members)
+    prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
     solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, 1.0))
     weights = solution.parameters.copy()
     returned = min(weights[-1], 1.0 / n_samples)

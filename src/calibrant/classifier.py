@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
+from sklearn.utils import Bunch, _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_i
 from calibrant._members import fit_on, proba_of, set_up
 from calibrant._responses import Response
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import check_count, check_scores, check_weight, encode_labels
+from calibrant._validation import as_array, check_count, check_scores, check_weight, encode_labels
 from calibrant.selection import AutoCalibration, CrossFitted
 
 __all__ = ["CalibratedClassifier"]
@@ -52,6 +52,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of labels
+    class_prior_ : array of shape (K,)
+        Class frequencies of the rows.
     estimators_, calibrators_ : lists
         The fitted pairs; one of each where ``ensemble=False`` or the estimator was frozen.
     calibrator_ : calibrator
@@ -108,13 +110,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        check_classification_targets(y)
-        X, y = indexable(X, y)
-        y = column_or_1d(y, warn=True)
+        X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         routed = self._routed(weight, fit_params)
         self.classes_ = self._all_classes(y)
         data = _Data(X, y, encode_labels(y, len(self.classes_), self.classes_)[0], weight, self.classes_)
+        self.class_prior_ = np.bincount(data.codes, weight, minlength=len(self.classes_)) / (
+            len(y) if weight is None else weight.sum()
+        )
         everything = np.arange(len(y))
         if isinstance(self.estimator, FrozenEstimator):
             parts = [_scored(Response(self.estimator, self.classes_, 0.0), data, everything)]
@@ -213,6 +216,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+def _check_targets(y: LabelsLike) -> AnyArray:
+    """Labels of shape (n,), finite where they are numbers."""
+    if y is not None and as_array(y).dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    labels = column_or_1d(y, warn=True)
+    if len(labels) == 0:
+        raise ValueError("labels are empty: at least one row of each class is needed, got n_samples=0")
+    return np.asarray(labels)
 
 
 class _Data(NamedTuple):

@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        return _complain("interrupted; nothing was written", INTERRUPTED)
+        code = INTERRUPTED
     except BrokenPipeError:
         # Whoever reads our output has seen enough; Python must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,6 +41,8 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(error.format_message())
     except (ValueError, TypeError, OSError, MemoryError) as error:
         return _complain(str(error) or type(error).__name__)
+    if code == INTERRUPTED:
+        return _complain("interrupted; nothing was written", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
