@@ -28,6 +28,7 @@ KEEP_ELEMENTS = 2**22
 """Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew, block by block."""
 
 Sum = TypeVar("Sum")
+Item = TypeVar("Item")
 
 
 def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[slice]:
@@ -53,14 +54,14 @@ def map_blocks(function: Callable[[slice], Sum], n_rows: int, n_columns: int, *,
         yield from map(function, blocks)
         return
     with ThreadPoolExecutor(workers) as pool:
-        yield from _in_order(pool, function, blocks, ahead=4 * workers)
+        yield from in_order(pool, function, blocks, ahead=4 * workers)
 
 
-def _in_order(pool: ThreadPoolExecutor, function: Callable[[slice], Sum], blocks: Iterator[slice], ahead: int) -> Iterator[Sum]:
+def in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int) -> Iterator[Sum]:
     """Results in submission order with at most ``ahead`` of them in flight, so that memory stays bounded."""
     waiting: deque[Any] = deque()
-    for rows in blocks:
-        waiting.append(pool.submit(function, rows))
+    for item in items:
+        waiting.append(pool.submit(function, item))
         if len(waiting) >= ahead:
             yield waiting.popleft().result()
     while waiting:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._blocks import in_order, n_threads
 from calibrant._files import check_writable
-from calibrant._members import set_up
+from calibrant._members import as_proba, set_up
 from calibrant._methods import BINARY, WHOLE, method_named
-from calibrant._simplex import finite_logits, softmax
 from calibrant._tables import Block, LabelRule, Request, Source, label_rule, open_source, open_writer
 from calibrant._tables.columns import Columns
 from calibrant._tables.sources import checked_scores
@@ -70,34 +71,44 @@ def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
 
 
 def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Evaluation:
-    """The evaluation of a file of any size, block by block."""
+    """The evaluation of a file of any size, block by block; blocks are evaluated by threads while the next is read."""
     source, rule = opened(request, say)
     total, tops = MetricAccumulator(n_bins), _TopScores()
-    for block in watch(source.blocks(), source.n_rows):
+
+    def sums(block: Block) -> tuple[MetricAccumulator, FloatArray]:
         scores = checked_scores(block, source, request.renormalize)
         codes = rule.codes(block.labels, block.start)
         weight = np.asarray(check_weight(block.weight, len(codes)))
-        total.merge(accumulate(scores, codes, weight, source.inputs, n_bins))
-        tops.add(softmax(finite_logits(scores)) if source.inputs == "logits" else scores, codes, weight)
+        return accumulate(scores, codes, weight, source.inputs, n_bins), _top_scores(scores, codes, weight, source.inputs)
+
+    with ThreadPoolExecutor(n_threads()) as pool:
+        for part, top in in_order(pool, sums, watch(source.blocks(), source.n_rows), ahead=n_threads() + 1):
+            total.merge(part)
+            tops.add(top)
     return replace(total.compute(), ks=tops.ks())
 
 
+def _top_scores(scores: FloatArray, codes: IntArray, weight: FloatArray, inputs: str) -> FloatArray:
+    """Top probability, correctness and weight of rows, (3, m)."""
+    block = as_notion("confidence").select(as_proba(scores, inputs), codes)
+    outcome = np.zeros(len(codes))
+    outcome[block.hit] = 1.0
+    return np.array([block.score[:, 0], outcome, weight])
+
+
 class _TopScores:
-    """Top score, correctness and weight of every row, as long as there are not too many."""
+    """The top scores of all rows, as long as there are not too many."""
 
     def __init__(self) -> None:
         self.parts: list[FloatArray] = []
         self.n_rows = 0
 
-    def add(self, proba: FloatArray, codes: IntArray, weight: FloatArray) -> None:
-        self.n_rows += len(codes)
-        if self.n_rows > KS_ROWS:
+    def add(self, part: FloatArray) -> None:
+        self.n_rows += part.shape[1]
+        if self.n_rows <= KS_ROWS:
+            self.parts.append(part)
+        else:
             self.parts.clear()
-            return
-        block = as_notion("confidence").select(np.asarray(proba, dtype=np.float64), codes)
-        outcome = np.zeros(len(codes))
-        outcome[block.hit] = 1.0
-        self.parts.append(np.array([block.score[:, 0], outcome, weight]))
 
     def ks(self) -> float | None:
         """The KS error of confidence, or None where rows were too many."""

@@ -194,7 +194,7 @@ class ParquetSource(TableSource):
             return file.schema_arrow
 
     def _opened(self) -> Any:
-        return pa_parquet.ParquetFile(self.path, pre_buffer=False, memory_map=True)
+        return pa_parquet.ParquetFile(self.path, pre_buffer=False)
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
         with self._opened() as file:
