@@ -15,15 +15,28 @@ WHOLE_VECTOR = [
     calibrant.DirichletCalibration(lam=0.01, penalty="l2"),
     calibrant.StructuredScaling(),
     calibrant.StructuredScaling(structure="vector"),
+    calibrant.CanonicalBinning(n_bins=5),
+    calibrant.CanonicalBinning(partition="sierpinski", depth=2),
+    calibrant.CanonicalBinning(partition="grid"),
 ]
 
 ONE_CLAIM = [
     calibrant.PlattScaling(),
     calibrant.BetaCalibration(),
     calibrant.IsotonicCalibration(),
+    calibrant.HistogramBinning(n_bins=5),
+    calibrant.HistogramBinning(n_bins=5, boundary="include"),
     calibrant.BayesianBinning(),
     calibrant.SplineCalibration(),
     calibrant.VennAbers(),
 ]
 
-ALL = WHOLE_VECTOR + ONE_CLAIM
+LIFTED = [
+    calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=3)),
+    calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion="class-wise", normalize=True),
+    calibrant.MulticlassToBinary(calibrant.IsotonicCalibration(smoothing=1.0), notion="confidence"),
+    calibrant.MulticlassToBinary(calibrant.SplineCalibration(), notion="within-top-2"),
+    calibrant.MulticlassToBinary(calibrant.BetaCalibration(), notion="top-2-label"),
+]
+
+ALL = WHOLE_VECTOR + ONE_CLAIM + LIFTED

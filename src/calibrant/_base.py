@@ -156,6 +156,11 @@ class BaseCalibrator(_Boundary):
         return softmax(finite) if self.form == "proba" else log_softmax(finite)
 
 
+def declared_exceptions(calibrator: Any) -> dict[str, str]:
+    """Promises of `calibrant.testing` that this calibrator does not keep, with the reason."""
+    return dict(getattr(calibrator, "_calibrator_exceptions", {}))
+
+
 def record(calibrator: Any, solution: Solution) -> None:
     """Store how a fit ended, and warn once with cause and remedy where it did not converge."""
     calibrator.converged_ = solution.converged

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._base import BaseBinaryCalibrator, _Boundary
+from calibrant._base import BaseBinaryCalibrator, _Boundary, declared_exceptions
 from calibrant._blocks import lifted, map_blocks
 from calibrant._certificates import BinnedClaims, certified, check_guaranteed, claim_label
 from calibrant._kernels import top_labels
@@ -132,6 +132,10 @@ class MulticlassToBinary(_Boundary):
             _check_points_per_class(base.points_per_bin, n_classes, as_notion(self.notion))
         else:
             base._check_parameters(2)
+
+    @property
+    def _calibrator_exceptions(self) -> dict[str, str]:
+        return declared_exceptions(self.calibrator)
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._base import BaseBinaryCalibrator
+from calibrant._base import BaseBinaryCalibrator, declared_exceptions
 from calibrant._typing import FloatArray, IntArray
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 
@@ -42,11 +42,6 @@ def check_calibrator(calibrator: Any) -> None:
                 # Some checks feed separable data on purpose; that a fit warns is checked where it matters.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 check(clone(calibrator))
-
-
-def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Checks that this calibrator does not keep, with the reason."""
-    return dict(getattr(calibrator, "_calibrator_exceptions", {}))
 
 
 def _data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
