@@ -184,21 +184,21 @@ def table_error(table: BinTable, *, norm: float = 1, debias: bool = False, aggre
         return _norm_over_bins(table, norm)
     if np.isinf(norm):
         return float(table.gap.max())
-    power = _debiased_square(table) if debias else (table.weight * table.gap**norm).sum(axis=1)
+    power = debiased_square(table) if debias else (table.weight * table.gap**norm).sum(axis=1)
     if debias:
         power = np.maximum(power, 0.0)
     # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the quantity is split by label.
-    total = float((power / _quantity_weight(table)).sum())
+    total = float((power / quantity_weight(table)).sum())
     return float((total if aggregate == "sum" else total / table.n_quantities) ** (1 / norm))
 
 
-def _quantity_weight(table: BinTable) -> FloatArray:
+def quantity_weight(table: BinTable) -> FloatArray:
     """Rows behind each claim's quantity, (n_claims,)."""
     per_quantity = table.weight.sum(axis=1).reshape(table.n_quantities, table.n_labels).sum(axis=1)
     return np.repeat(per_quantity, table.n_labels)
 
 
-def _debiased_square(table: BinTable) -> FloatArray:
+def debiased_square(table: BinTable) -> FloatArray:
     """Per claim: sum over bins of rows times (squared gap - variance of the mean outcome)."""
     enough = table.weight >= 2
     rate = np.where(enough, table.mean_outcome, 0.0)

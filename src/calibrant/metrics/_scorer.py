@@ -9,12 +9,18 @@ from typing import Any
 from calibrant._typing import LabelsLike, WeightsLike
 from calibrant.metrics._binned import expected_calibration_error
 from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
+from calibrant.metrics._kde import kde_calibration_error
+from calibrant.metrics._kernel import kernel_calibration_error
 from calibrant.metrics._ks import ks_error
 from calibrant.metrics._scores import accuracy, brier_score, log_loss
+from calibrant.metrics._smooth import smooth_calibration_error
 
 _METRICS: dict[str, Callable[..., float]] = {
     "expected_calibration_error": expected_calibration_error,
     "ks_error": ks_error,
+    "kde_calibration_error": kde_calibration_error,
+    "kernel_calibration_error": kernel_calibration_error,
+    "smooth_calibration_error": smooth_calibration_error,
     "log_loss": log_loss,
     "brier_score": brier_score,
     "accuracy": accuracy,

@@ -1,0 +1,187 @@
+"""Outcomes that a calibrated model would see: drawn from the predictions, as counts per cell or as labels.
+
+Rows are independent. Where a notion makes one claim about a row, the outcome counts of different cells are independent
+Poisson-binomial variables, and are drawn from their exact law. Where it makes several, the row has one label that decides
+them all, and columns are drawn from alias tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+from scipy import fft
+
+from calibrant._blocks import row_blocks
+from calibrant._kernels import alias_counts, alias_draws, alias_tables
+from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant.binning import BinRule, Bins
+from calibrant.notions import Claim, ClaimBlock, Claims
+
+# Slots of alias tables that are built at a time (about 60 bytes each while being built, 12 afterwards), and up to how many
+# they are kept for the next draw.
+_TABLE_SLOTS = 2**20
+_KEEP_SLOTS = 2**23
+
+
+class CountDraws(Protocol):
+    """Draws of the outcome counts of all cells."""
+
+    reusable: bool
+    """Whether a draw costs the same in small portions as in large ones."""
+
+    def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
+        """Counts of ``size`` draws, (size, n_cells)."""
+
+
+def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
+    """Draws of the outcome counts per (claim, bin) under the hypothesis that the scores are probabilities."""
+    if claims.n_quantities == 1:
+        return CellLaws(claims, bins)
+    return CellDraws(claims, bins)
+
+
+class CellLaws:
+    """One claim a row: independent Poisson-binomial counts, by their exact distribution functions.
+
+    O(n log^2 n) time once, then O(cells log n) a draw.
+    """
+
+    reusable = True
+
+    def __init__(self, claims: Claims, bins: BinRule) -> None:
+        score, cell = np.empty(claims.n_rows), np.empty(claims.n_rows, dtype=np.intp)
+        for rows in row_blocks(claims.n_rows, claims.n_columns):
+            block = claims.select(rows)
+            score[rows], cell[rows] = block.score[:, 0], cell_index(claims, block, bins)[:, 0]
+        order = np.argsort(cell, kind="stable")
+        self.n_cells = claims.n_claims * bins.n_bins
+        starts = np.searchsorted(cell[order], np.arange(1, self.n_cells))
+        parts = enumerate(np.split(score[order], starts))
+        self._laws = [(index, np.cumsum(poisson_binomial(part))) for index, part in parts if part.size]
+
+    def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
+        """Counts of ``size`` draws, (size, n_cells)."""
+        drawn = np.zeros((size, self.n_cells))
+        uniform = generator.random((len(self._laws), size))
+        for u, (index, law) in zip(uniform, self._laws, strict=True):
+            drawn[:, index] = np.searchsorted(law[:-1], u, side="right")
+        return drawn
+
+
+class CellDraws:
+    """Several claims a row: one column is drawn per row, and its cell counted.
+
+    About 12 to 25 ns a row and draw.
+    """
+
+    def __init__(self, claims: Claims, bins: BinRule) -> None:
+        self.claims, self.bins = claims, bins
+        self.n_cells = claims.n_claims * bins.n_bins
+        self._tables = AliasRows(claims.n_rows, claims.n_quantities, self._make)
+        self.reusable = self._tables.kept
+
+    def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
+        """Counts of ``size`` draws, (size, n_cells)."""
+        drawn = np.zeros((size, self.n_cells), dtype=np.int32)
+        for _, threshold, cells in self._tables:
+            for part in row_blocks(size, len(threshold)):
+                bits = random_bits(generator, part.stop - part.start, len(threshold))
+                drawn[part] += alias_counts(threshold, cells, bits, self.n_cells + 1)[:, :-1]
+        return drawn
+
+    def _make(self, rows: slice) -> tuple[AnyArray, AnyArray]:
+        """Alias tables of some rows, with the cell that each column falls into; "none" has a cell of its own."""
+        block = self.claims.select(rows)
+        threshold, columns = alias_tables(with_rest(block.score, self.claims.n_columns))
+        cell = np.full(threshold.shape, self.n_cells, dtype=np.int32)
+        cell[:, : self.claims.n_quantities] = cell_index(self.claims, block, self.bins)
+        return threshold, cell[np.arange(len(cell))[:, None, None], columns]
+
+
+class LabelDraws:
+    """Labels of all rows, drawn from probabilities ``(n, J)``."""
+
+    def __init__(self, proba: FloatArray) -> None:
+        self.n_rows = len(proba)
+        self._tables = AliasRows(len(proba), proba.shape[1], lambda rows: alias_tables(proba[rows]))
+
+    def labels(self, generator: np.random.Generator, size: int) -> IntArray:
+        """``size`` draws of all labels, (size, n)."""
+        drawn = np.empty((size, self.n_rows), dtype=np.intp)
+        for rows, threshold, columns in self._tables:
+            drawn[:, rows] = alias_draws(threshold, columns, random_bits(generator, size, len(threshold)))
+        return drawn
+
+
+class AliasRows:
+    """Alias tables of row blocks: kept where they are small, made anew at each pass where they are not."""
+
+    def __init__(self, n_rows: int, n_columns: int, make: Callable[[slice], tuple[AnyArray, AnyArray]]) -> None:
+        n_slots = 2 * n_columns  # at most: the least power of two, perhaps with a column for "none of them"
+        self._blocks = list(row_blocks(n_rows, n_slots, elements=_TABLE_SLOTS))
+        self._make = make
+        self.kept = n_rows * n_slots <= _KEEP_SLOTS
+        self._parts = [(rows, *make(rows)) for rows in self._blocks] if self.kept else None
+
+    def __iter__(self) -> Iterator[tuple[slice, AnyArray, AnyArray]]:
+        if self._parts is not None:
+            return iter(self._parts)
+        return ((rows, *self._make(rows)) for rows in self._blocks)
+
+
+def label_hypothesis(claims: Claims | None) -> str:
+    """What is assumed when labels are drawn from the claims, or from whole vectors (None)."""
+    if claims is not None and claims.n_quantities == 1:
+        return "the outcome of each row is a draw from its score"
+    return "labels are draws from the predicted probabilities (canonical calibration)"
+
+
+def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyArray:
+    """Random 32-bit numbers, (size, n_rows)."""
+    return generator.integers(0, 2**32, (size, n_rows), dtype=np.uint32)
+
+
+def with_rest(score: FloatArray, n_columns: int) -> FloatArray:
+    """Scores with a last column for "none of them", where they do not speak of all ``n_columns`` classes."""
+    if score.shape[1] == n_columns:
+        return score
+    return np.column_stack([score, np.maximum(1 - score.sum(axis=1), 0)])
+
+
+def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
+    """``claim * n_bins + bin`` of every score of a block, (m, J)."""
+    claim = np.broadcast_to(claims.index(block), block.score.shape)
+    if not isinstance(bins, Bins):
+        return claim * bins.n_bins + bins.assign(block.score)
+    place = np.empty(block.score.shape, dtype=np.intp)
+    for j in range(block.score.shape[1]):
+        for index in np.unique(claim[:, j]):
+            rows = claim[:, j] == index
+            place[rows, j] = bins.assign(block.score[rows, j], index)
+    return claim * bins.n_bins + place
+
+
+def claim_bins(claim: Claim, bins: BinRule) -> IntArray:
+    """Bin of every score of a whole claim."""
+    return bins.assign(claim.score, claim.index) if isinstance(bins, Bins) else bins.assign(claim.score)
+
+
+def poisson_binomial(prob: FloatArray) -> FloatArray:
+    """Law of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
+
+    The polynomials ``1 - p_i + p_i x`` are multiplied in pairs by fast Fourier transforms: O(n log^2 n), each probability
+    right to about 1e-15.
+    """
+    size = 1 << (len(prob) - 1).bit_length()
+    laws = np.zeros((size, 2))
+    laws[: len(prob), 1] = prob
+    laws[:, 0] = 1 - laws[:, 1]
+    while len(laws) > 1:
+        length = 2 * laws.shape[1] - 1
+        padded = fft.next_fast_len(length, real=True)
+        product = fft.rfft(laws[0::2], padded) * fft.rfft(laws[1::2], padded)
+        laws = fft.irfft(product, padded)[:, :length]
+    law = np.maximum(laws[0, : len(prob) + 1], 0)
+    return np.asarray(law / law.sum())

@@ -1,0 +1,242 @@
+"""Kernel test of calibration: is the squared kernel calibration error larger than chance allows?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import stdtr
+
+from calibrant._blocks import row_blocks
+from calibrant._progress import tracked
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
+from calibrant._validation import check_count, check_option, check_predictions
+from calibrant.inference._draws import LabelDraws, label_hypothesis, with_rest
+from calibrant.inference._results import ROUND_OFF, CalibrationTestResult, monte_carlo_p_value
+from calibrant.metrics._kernel import Residuals, as_vector_notion, residual_parts, tiled_forms
+from calibrant.notions import Notion
+
+_METHODS = ("resampling", "wild", "block")
+_BLOCKS = 50
+# Numbers that are held at a time: rows times resamples (times classes for whole vectors).
+_COLUMN_ELEMENTS = 2**21
+
+Parts = list[tuple[float, Residuals]]
+Estimates = Callable[[Residuals], FloatArray]
+
+
+def kernel_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "canonical",
+    method: str = "resampling",
+    bandwidth: float | None = None,
+    block_size: int | None = None,
+    n_resamples: int = 1000,
+    rng: Rng = None,
+    progress: bool = False,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Test of calibration by the kernel calibration error.
+
+    The statistic T is the unbiased squared kernel calibration error, see `calibrant.metrics.kernel_calibration_error`, of
+    which the mean is zero under calibration and positive otherwise. Its null distribution is found by one of
+
+    - ``"resampling"``: labels drawn from the predictions, :math:`p = (1 + \#\{T^* \ge T\}) / (1 + B)`;
+    - ``"wild"``: every residual :math:`r_i` multiplied by a random sign :math:`s_i`, so that
+      :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`;
+    - ``"block"``: the mean of the estimates of blocks of rows, which are independent, by a one-sided t test.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,)
+    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
+    notion : str
+        "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
+    method : {"resampling", "wild", "block"}
+    bandwidth : float, optional
+        Of the kernel; by default the median distance of distinct predictions, which does not look at the labels and so
+        leaves the level as it is.
+    block_size : int, optional
+        Rows of a block for ``method="block"``; by default such that there are 50 blocks or more, at least 2.
+    n_resamples : int
+    rng : int, Generator or None
+    progress : bool
+        Show a bar where standard error is a terminal.
+    classes : labels of the columns, optional
+
+    Returns
+    -------
+    CalibrationTestResult
+
+    Notes
+    -----
+    "resampling" is exact for every n. Its null hypothesis is that labels are draws from the predictions; for a notion of
+    one claim a row (confidence, top-label, ...) only that outcomes are draws from those scores. "wild" and "block" assume
+    only that residuals have mean zero given the claims, and hold in the limit of many rows or blocks.
+
+    Cost of a resample: binary notions O(n) per claim after sorting; canonical O(n^2 K), "wild" O(n^2); in tiles, without
+    an n x n matrix. "block" costs O(n m K) in all, the choice for many rows.
+
+    References
+    ----------
+    Widmann, Lindsten & Zachariah (2019), arXiv:1910.11385; Leucht & Neumann (2013), Dependent wild bootstrap for
+    degenerate U- and V-statistics, doi:10.1016/j.jmva.2013.03.003.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import noisy_simplex
+    >>> data = noisy_simplex(300, 3, noise=0.6, rng=0)
+    >>> kernel_test(data.labels, data.proba, n_resamples=199, rng=0).p_value
+    0.005
+    """
+    check_option(method, "method", _METHODS)
+    check_count(n_resamples, "n_resamples")
+    chosen = as_vector_notion(notion)
+    proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
+    if len(y) < 2:
+        raise ValueError("the kernel test compares pairs of rows: at least 2 rows are needed, got 1")
+    parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
+    if method == "block":
+        return _block_test(parts, chosen, len(y), block_size)
+    null = _WildNull() if method == "wild" else _LabelNull.of(chosen, proba, y, weight)
+    statistic = sum(share * part.estimate() for share, part in parts)
+    resampled = _resampled(parts, null, np.random.default_rng(rng), len(y), n_resamples, progress)
+    return CalibrationTestResult(
+        test=f"kernel test, {_name(chosen)}, {method}",
+        statistic=float(statistic),
+        p_value=monte_carlo_p_value(statistic, resampled),
+        null=null.hypothesis,
+        guarantee=null.guarantee,
+        n_samples=len(y),
+        n_resamples=n_resamples,
+        expected=float(resampled.mean()),
+    )
+
+
+class _Null(Protocol):
+    """A way to draw the statistic under the null hypothesis."""
+
+    @property
+    def hypothesis(self) -> str: ...
+
+    @property
+    def guarantee(self) -> str: ...
+
+    def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
+        """``size`` draws for all rows at once, as a function that gives the estimates of a claim, (size,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelNull:
+    """Labels are drawn from the predictions."""
+
+    draws: LabelDraws
+    n_labels: int
+    hypothesis: str
+    guarantee: str = "exact"
+
+    @classmethod
+    def of(cls, notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray) -> _LabelNull:
+        if notion is None:
+            return cls(LabelDraws(proba), 1, label_hypothesis(None))
+        claims = notion.claims(proba, y, weight)
+        score = claims.select(slice(0, len(y))).score
+        return cls(LabelDraws(with_rest(score, claims.n_columns)), claims.n_labels, label_hypothesis(claims))
+
+    def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
+        labels = self.draws.labels(generator, size)
+
+        def estimates(part: Residuals) -> FloatArray:
+            drawn = labels[:, part.rows].T
+            if part.points.shape[1] == 1:
+                residual = (drawn == part.claim // self.n_labels) - part.points
+            else:
+                residual = _vector_residuals(part.points, drawn)
+            own = np.einsum("ij,ij->j", residual, residual)
+            return _per_pair(part, (part.forms(residual) - own).reshape(-1, size).sum(axis=0))
+
+        return estimates
+
+
+@dataclass(frozen=True)
+class _WildNull:
+    """Residuals get random signs."""
+
+    hypothesis: str = "residuals have mean zero given the predictions"
+    guarantee: str = "asymptotic"
+
+    def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
+        signs = 2.0 * generator.integers(0, 2, (n_rows, size), dtype=np.int8) - 1
+
+        def estimates(part: Residuals) -> FloatArray:
+            sign, residual = signs[part.rows], part.residual
+            if part.points.shape[1] == 1:
+                pairs = part.forms(sign * residual)
+            else:
+                # A sign is common to a row, so that the products of residuals can go into the matrix of the form.
+                pairs = tiled_forms(lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign)
+            return _per_pair(part, pairs - np.sum(residual**2))
+
+        return estimates
+
+
+def _vector_residuals(proba: FloatArray, labels: IntArray) -> FloatArray:
+    """``e_y - p`` for the labels (n, m) of m draws, (n, K m)."""
+    n_rows, size = labels.shape
+    residual = np.repeat(-proba[:, :, None], size, axis=2)
+    residual[np.arange(n_rows)[:, None], labels, np.arange(size)] += 1.0
+    return residual.reshape(n_rows, -1)
+
+
+def _per_pair(part: Residuals, pairs: FloatArray) -> FloatArray:
+    n_rows = len(part.points)
+    return pairs / max(1, n_rows * (n_rows - 1))
+
+
+def _resampled(
+    parts: Parts, null: _Null, generator: np.random.Generator, n_rows: int, n_resamples: int, progress: bool
+) -> FloatArray:
+    width = max(part.points.shape[1] for _, part in parts)
+    blocks = list(row_blocks(n_resamples, n_rows * width, elements=_COLUMN_ELEMENTS))
+
+    def errors() -> Iterator[FloatArray]:
+        for block in blocks:
+            estimates = null.draw(generator, n_rows, block.stop - block.start)
+            yield np.sum([share * estimates(part) for share, part in parts], axis=0)
+
+    drawn = tracked(errors(), total=len(blocks), description="Resampling", progress=progress)
+    return np.concatenate(list(drawn))
+
+
+def _block_test(parts: Parts, notion: Notion | None, n_rows: int, block_size: int | None) -> CalibrationTestResult:
+    if notion is not None and notion.splits_by_label:
+        raise ValueError(f"method='block' needs claims about all rows; {notion.name!r} splits them, use method='resampling'")
+    size = check_count(max(2, n_rows // _BLOCKS) if block_size is None else block_size, "block_size", minimum=2)
+    if n_rows < 2 * size:
+        raise ValueError(f"method='block' needs two blocks or more: {n_rows} rows are less than twice block_size={size}")
+    whole = n_rows // size  # an incomplete block would have another variance
+    each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
+    return CalibrationTestResult(
+        test=f"kernel test, {_name(notion)}, blocks of {size} rows",
+        statistic=float(each.mean()),
+        p_value=_one_sided_t(each),
+        null=_WildNull.hypothesis,
+        guarantee="asymptotic",
+        n_samples=n_rows,
+    )
+
+
+def _one_sided_t(values: FloatArray) -> float:
+    """P-value of a mean of at most zero."""
+    mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+    if abs(mean) <= ROUND_OFF:
+        return 1.0
+    return float(stdtr(len(values) - 1, -mean / error)) if error > 0 else float(mean < 0)
+
+
+def _name(notion: Notion | None) -> str:
+    return "canonical" if notion is None else notion.name

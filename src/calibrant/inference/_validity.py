@@ -1,0 +1,186 @@
+"""Validity curves: for which share of the data is the error at most epsilon?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._blocks import sum_blocks
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import as_array, check_predictions, check_same_length
+from calibrant.inference._results import ROUND_OFF
+from calibrant.metrics import calibration_curve
+from calibrant.metrics._binned import quantity_weight
+from calibrant.notions import Notion
+
+
+@dataclass(frozen=True, eq=False)
+class ValidityCurve:
+    """Share V(eps) of the data whose estimated error is at most eps: a step function, called with eps.
+
+    Attributes
+    ----------
+    notion : str
+    epsilon : array of shape (m,)
+        0 and every error that occurs, increasing; or the values that were asked for.
+    validity : array of shape (m,)
+        V at ``epsilon``.
+    gap, share : arrays of shape (n_claims, n_bins)
+        Error of each cell and its share of the data; the shares sum to one. A single row of cells for "canonical".
+    """
+
+    notion: str
+    epsilon: FloatArray
+    validity: FloatArray
+    gap: FloatArray
+    share: FloatArray
+
+    def __call__(self, epsilon: Any, claim: int | None = None) -> Any:
+        """V at one or several values, of all claims or among the rows of one; NaN for a claim without rows."""
+        gap, share = (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
+        values = _validity(np.asarray(epsilon, dtype=np.float64), gap, share)
+        return float(values) if values.ndim == 0 else values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Notion, epsilon and validity as plain lists."""
+        return {"notion": self.notion, "epsilon": self.epsilon.tolist(), "validity": self.validity.tolist()}
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
+        return f"validity, {self.notion}: {shown}"
+
+
+def validity_curve(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "top-label",
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    bins: Any = None,
+    epsilon: Any = None,
+    y_pred: LabelsLike | None = None,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> ValidityCurve:
+    r"""Share of the data on which a claim is off by at most epsilon.
+
+    For the claims of a binary notion, with :math:`g_{cb}` the gap and :math:`v_c w_{cb}` the share of cell (c, b), see
+    `expected_calibration_error`,
+
+    .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
+        P(|P(\text{outcome} \mid f) - f| \le \epsilon) ,
+
+    and for ``notion="canonical"`` the same with the gap
+    :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a bin. The area above the curve is the calibration error.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,)
+    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
+    notion : str
+        A binary notion, see `calibrant.notions`, or "canonical".
+    n_bins, strategy : as in `expected_calibration_error`
+        Not for "canonical".
+    bins : optional
+        A fitted binning calibrator, to judge a model on the bins of its recalibration (Gupta & Ramdas, appendix F); or
+        a `Bins` object. For "canonical" a fitted calibrator with ``bins(X)``, which is asked for the bins of ``y_prob``,
+        or the bin of every row, shape (n,), such as ``calibrator.bins(X)``: so are ``y_prob = calibrator.predict_proba(X)``
+        and the scores X judged on the same bins. By default one bin per distinct vector.
+    epsilon : values at which V is wanted, optional
+    y_pred : reported labels, optional
+        As in `expected_calibration_error`.
+    sample_weight : weights of shape (n,), optional
+    classes : labels of the columns, optional
+
+    Returns
+    -------
+    ValidityCurve
+
+    Notes
+    -----
+    An estimate: gaps of bins with few rows are mostly chance, so that V is too low. Compare models on the same bins.
+
+    References
+    ----------
+    Gupta & Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
+    arXiv:2105.04656; Gupta & Ramdas (2022), appendices B.2, F and G.4, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import two_label_example
+    >>> data = two_label_example()  # both predicted classes are off by 0.4
+    >>> curve = validity_curve(data.labels, data.proba, notion="top-label")
+    >>> curve(0.3), curve(0.4)
+    (0.0, 1.0)
+    """
+    if isinstance(notion, str) and notion == "canonical":
+        if y_pred is not None:
+            raise ValueError("y_pred goes with binary notions; notion='canonical' is about whole vectors")
+        name, gap, share = "canonical", *_vector_gaps(y_true, y_prob, bins, sample_weight, classes)
+    else:
+        table = calibration_curve(
+            y_true,
+            y_prob,
+            notion=notion,
+            n_bins=n_bins,
+            strategy=strategy,
+            bins=bins,
+            y_pred=y_pred,
+            sample_weight=sample_weight,
+            classes=classes,
+        )
+        name = notion if isinstance(notion, str) else notion.name
+        gap, share = table.gap, table.weight / quantity_weight(table)[:, None] / table.n_quantities
+    at = _steps(gap, share) if epsilon is None else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
+    return ValidityCurve(name, at, _validity(at, gap, share), gap, share)
+
+
+def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
+    return np.unique(np.append(gap[share > 0], 0.0))
+
+
+def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatArray:
+    """Share of the cells whose gap is at most epsilon."""
+    order = np.argsort(gap, axis=None)
+    reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
+    place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
+    return np.asarray(np.divide(reached[place], reached[-1], out=np.full(place.shape, np.nan), where=reached[-1] > 0))
+
+
+def _vector_gaps(
+    y_true: LabelsLike, y_prob: ScoresLike, bins: Any, sample_weight: WeightsLike | None, classes: LabelsLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """L1 distance of the mean label and the mean prediction of each bin, and the share of the bin; (1, B) each."""
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    place = _vector_bins(proba, y_prob, bins)
+    shape = (int(place.max()) + 1, proba.shape[1])
+
+    def sums(rows: slice) -> FloatArray:
+        residual = -weight[rows, None] * proba[rows]
+        residual[np.arange(len(residual)), y[rows]] += weight[rows]
+        total = np.zeros(shape)
+        np.add.at(total, place[rows], residual)
+        return total
+
+    counts = np.bincount(place, weight, shape[0])
+    distance = np.abs(sum_blocks(sums, *proba.shape)).sum(axis=1)
+    gap = np.divide(distance, counts, out=np.zeros_like(counts), where=counts > 0)
+    return gap[None], (counts / counts.sum())[None]
+
+
+def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
+    """Bin of each row, numbered from 0."""
+    if bins is None:
+        found: AnyArray = np.unique(proba, axis=0, return_inverse=True)[1]
+        return found.reshape(-1)
+    found = as_array(bins.bins(y_prob) if hasattr(bins, "bins") else bins)
+    check_same_length(bins=found, y_prob=proba)
+    if found.ndim != 1 or found.dtype.kind not in "ui" or found.min() < 0:
+        raise ValueError(
+            "for notion='canonical' bins must be a fitted calibrator with bins(X), or the bin number of every row, "
+            f"whole numbers from 0; got an array of shape {found.shape} and dtype {found.dtype}"
+        )
+    return found.astype(np.intp)

@@ -1,0 +1,254 @@
+"""Kernel calibration error: do residuals of similar predictions point the same way?
+
+A `Residuals` object holds one claim, or the whole vector: points, residuals and weights, and knows how to add up
+``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. Points on a line are sorted and take O(n); vectors take O(n^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.spatial.distance import cdist, pdist
+
+from calibrant._blocks import row_blocks
+from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_count, check_option, check_predictions
+from calibrant.notions import Claims, ClassNotion, Notion, as_notion
+
+_ESTIMATORS = ("unbiased", "biased")
+_TILE = 512
+_MEDIAN_POINTS = 1000
+# exp() of the distance from the start of a segment stays far from overflow.
+_SEGMENT = 300.0
+
+
+def kernel_calibration_error(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "canonical",
+    bandwidth: float | None = None,
+    estimator: str = "unbiased",
+    block_size: int | None = None,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> float:
+    r"""Squared kernel calibration error (SKCE), for any notion and for the whole vector.
+
+    With residuals :math:`r_i = e_{y_i} - p_i` and the kernel
+    :math:`k(p, p') = \exp(-\|p - p'\|_1 / (2\gamma))`, an exponential of the total variation distance,
+
+    .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
+
+    For the claims of a binary notion the score :math:`f_i` takes the place of :math:`p_i`, with
+    :math:`k = \exp(-|f - f'| / \gamma)` and :math:`r_i = o_i - f_i`; several claims are averaged with the weights of
+    `expected_calibration_error`.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,)
+    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
+        Class-wise notions accept rows that do not sum to one.
+    notion : str
+        "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
+    bandwidth : float, optional
+        :math:`\gamma`, in units of total variation. By default the median distance of distinct predictions (at most 1,000
+        of them, evenly spaced in sorted order), which depends on the predictions and not on the labels.
+    estimator : {"unbiased", "biased"}
+        "biased" divides the sum over all pairs, each row with itself too, by n squared; with ``notion="confidence"`` it is
+        the square of the MMCE.
+    block_size : int, optional
+        Average the unbiased estimates of blocks of so many consecutive rows: O(n) pairs instead of all.
+    sample_weight : weights of shape (n,), optional
+        Not with ``block_size``.
+    classes : labels of the columns, optional
+
+    Returns
+    -------
+    float
+        A squared error; the unbiased estimate is negative about half of the time for a calibrated model.
+
+    Notes
+    -----
+    Binary notions: O(n log n) per claim, because the kernel factorises along sorted scores. Canonical: O(n^2 K) time in
+    tiles of constant memory, or O(n m K) for blocks of m rows. Its mean over data is zero if and only if the model is
+    calibrated in the sense of the notion, and it does not need bins; `calibrant.inference.kernel_test` tells how large it
+    may be by chance.
+
+    References
+    ----------
+    Widmann, Lindsten & Zachariah (2019), Calibration tests in multi-class classification, arXiv:1910.11385.
+    Kumar, Sarawagi & Jain (2018), Trainable calibration measures for neural networks from kernel mean embeddings (MMCE),
+    ICML.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import noisy_simplex
+    >>> data = noisy_simplex(1000, 3, noise=0.5, rng=0)
+    >>> round(kernel_calibration_error(data.labels, data.proba), 3)
+    0.003
+    """
+    check_option(estimator, "estimator", _ESTIMATORS)
+    chosen = as_vector_notion(notion)
+    sum_to_one = not isinstance(chosen, ClassNotion)
+    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    if block_size is not None:
+        _check_blocks(block_size, estimator, weight)
+    parts = residual_parts(chosen, proba, y, weight, bandwidth)
+    if block_size is not None:
+        return float(sum(share * np.dot(*part.block_estimates(block_size)) for share, part in parts))
+    return float(sum(share * part.estimate(estimator) for share, part in parts))
+
+
+def _check_blocks(block_size: int, estimator: str, weight: FloatArray) -> None:
+    check_count(block_size, "block_size", minimum=2)
+    if estimator != "unbiased":
+        raise ValueError("block_size goes with estimator='unbiased'")
+    if not (weight == 1).all():
+        raise ValueError("block_size goes with unit weights: weighted rows do not fill blocks; leave block_size=None")
+
+
+def as_vector_notion(notion: str | Notion) -> Notion | None:
+    """A notion that may be "canonical", the whole vector, which is None here."""
+    return None if notion == "canonical" else as_notion(notion)
+
+
+def residual_parts(
+    notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None
+) -> Iterator[tuple[float, Residuals]]:
+    """The claims of a notion, or the whole vector, each with its weight v_c; rows of weight zero are left out."""
+    if bandwidth is not None and not 0 < bandwidth < np.inf:
+        raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}")
+    if notion is None:
+        yield 1.0, vector_residuals(proba, y, weight, bandwidth)
+    else:
+        yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
+
+
+def vector_residuals(proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None) -> Residuals:
+    """Residuals ``e_y - p`` of whole vectors."""
+    present = np.flatnonzero(weight)
+    points = np.asarray(proba[present], dtype=np.float64)
+    residual = np.negative(points)
+    residual[np.arange(len(present)), y[present]] += 1.0
+    return Residuals(points, residual, weight[present], bandwidth or median_distance(points), present)
+
+
+def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[float, Residuals]]:
+    """Residuals ``outcome - score`` of every claim that has rows."""
+    total = claims.weight.sum() * claims.n_quantities
+    for claim in claims:
+        present = np.flatnonzero(claim.weight)
+        if present.size:
+            points = claim.score[present, None]
+            residual: FloatArray = claim.outcome[present, None] - points
+            weight = claim.weight[present]
+            rows = np.arange(claims.n_rows)[claim.rows][present]
+            share = float(weight.sum() / total)
+            yield share, Residuals(points, residual, weight, bandwidth or median_distance(points), rows, claim.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Points (n, d), residuals (n, d) and weights (n,) of one claim (d = 1) or of whole vectors (d = K)."""
+
+    points: FloatArray
+    residual: FloatArray
+    weight: FloatArray
+    bandwidth: float
+    rows: IntArray
+    """Which rows of the data these are."""
+    claim: int = 0
+
+    def estimate(self, estimator: str = "unbiased") -> float:
+        """The squared error."""
+        total = float(self.weight.sum())
+        pairs = float(self.forms(self.weight[:, None] * self.residual).sum())
+        if estimator == "biased":
+            return pairs / total**2
+        return self.without_self(pairs)
+
+    def without_self(self, pairs: FloatArray | float) -> float:
+        """The unbiased estimate of sums over all pairs, from which those of a row with itself are taken out.
+
+        A weight is a number of copies, so that copies of a row are pairs and only each copy with itself is not.
+        """
+        total = float(self.weight.sum())
+        own = self.weight @ np.einsum("ij,ij->i", self.residual, self.residual)
+        return float((pairs - own) / (total * (total - 1))) if total > 1 else 0.0
+
+    def forms(self, columns: FloatArray) -> FloatArray:
+        """``sum_ij kernel(i, j) c_i c_j`` for every column c of ``columns`` (n, m)."""
+        if self.points.shape[1] == 1:
+            return sorted_forms(self.points[:, 0] / self.bandwidth, columns)
+        return tiled_forms(self.kernel, columns)
+
+    def kernel(self, rows: slice, columns: slice) -> FloatArray:
+        """Kernel values of two sets of rows."""
+        scale = 1.0 if self.points.shape[1] == 1 else 2.0
+        distance = cdist(self.points[rows], self.points[columns], "cityblock")
+        return np.exp(distance / (-scale * self.bandwidth), out=distance)
+
+    def block_estimates(self, size: int) -> tuple[FloatArray, FloatArray]:
+        """Unbiased estimates of consecutive blocks of ``size`` rows (the last may be smaller), and their share of pairs."""
+        starts = range(0, max(1, len(self.points) - 1), size)
+        estimates = np.array([self._block(slice(start, start + size)) for start in starts])
+        sizes = np.array([min(size, len(self.points) - start) for start in starts])
+        pairs = np.maximum(sizes * (sizes - 1), 1)
+        return estimates, pairs / pairs.sum()
+
+    def _block(self, rows: slice) -> float:
+        own = self.residual[rows]
+        if len(own) < 2:
+            return 0.0
+        products = self.kernel(rows, rows) * (own @ own.T)
+        return float((products.sum() - np.trace(products)) / (len(own) * (len(own) - 1)))
+
+
+def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
+    """``sum_ij exp(-|x_i - x_j|) c_i c_j`` for every column c, in O(n log n).
+
+    Along sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so that the sum over i < j is a running sum; it is started
+    anew in every segment of length ``_SEGMENT``, lest it overflow.
+    """
+    order = np.argsort(point, kind="stable")
+    x, c = point[order], columns[order]
+    total = np.einsum("ij,ij->j", c, c)
+    before = np.zeros(c.shape[1])
+    segment = ((x - x[0]) // _SEGMENT).astype(np.intp)
+    starts = np.append(np.flatnonzero(np.diff(segment, prepend=-1)), len(x))
+    for start, stop in pairwise(starts):
+        rise = np.exp(x[start:stop] - x[start])[:, None]
+        grown = c[start:stop] * rise
+        running = np.cumsum(grown, axis=0)
+        total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - grown + before)
+        if stop < len(x):
+            before = (before + running[-1]) * np.exp(x[start] - x[stop])
+    return np.asarray(total)
+
+
+def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray) -> FloatArray:
+    """``sum_ij gram(i, j) c_i c_j`` for every column c of a symmetric ``gram``, tile by tile."""
+    total = np.zeros(columns.shape[1])
+    for rows in row_blocks(len(columns), 1, elements=_TILE):
+        for others in row_blocks(rows.stop, 1, elements=_TILE):
+            twice = 1.0 if others.start == rows.start else 2.0
+            total += twice * np.einsum("ij,ij->j", columns[rows], gram(rows, others) @ columns[others])
+    return total
+
+
+def median_distance(points: FloatArray) -> float:
+    """Median total variation distance of distinct points; 1.0 where there is but one.
+
+    Points are told apart and ordered by a projection, so that neither their order nor copies play a part.
+    """
+    direction = np.cos(np.arange(1, points.shape[1] + 1))
+    _, first = np.unique(np.round(points @ direction, 12), return_index=True)
+    chosen = points[first[np.linspace(0, len(first) - 1, min(len(first), _MEDIAN_POINTS)).astype(np.intp)]]
+    if len(chosen) == 1:
+        return 1.0
+    scale = 1.0 if points.shape[1] == 1 else 2.0
+    return float(np.median(pdist(chosen, "cityblock")) / scale) or 1.0

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from calibrant import datasets
+from calibrant.inference import bootstrap_interval
+from calibrant.metrics import expected_calibration_error, log_loss
+
+
+@pytest.fixture
+def data():
+    return datasets.noisy_simplex(400, 3, 0.2, rng=4)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "conf_ece",
+        "cw_ece",
+        "tl_ece",
+        "mce",
+        "expected_calibration_error",
+        expected_calibration_error,
+        partial(expected_calibration_error, notion="class-wise"),
+        partial(expected_calibration_error, norm=2, debias=False),
+    ],
+)
+def test_plug_in_errors_are_refused_with_the_reason_and_the_remedy(metric, data):
+    with pytest.raises(ValueError, match=r"bias does not vanish.*use debiased_interval"):
+        bootstrap_interval(metric, data.labels, data.proba)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier_score", "accuracy"])
+def test_the_standard_error_of_a_mean_is_the_usual_one(name, data):
+    result = bootstrap_interval(name, data.labels, data.proba, n_resamples=1500, rng=0)
+    if name == "log_loss":
+        rows = -np.log(data.proba[np.arange(400), data.labels])
+    elif name == "brier_score":
+        rows = ((data.proba - np.eye(3)[data.labels]) ** 2).sum(axis=1)
+    else:
+        rows = (data.proba.argmax(axis=1) == data.labels).astype(float)
+    assert result.estimate == pytest.approx(rows.mean())
+    assert result.standard_error == pytest.approx(rows.std() / 20, rel=0.1)
+    assert result.high - result.low == pytest.approx(2 * 1.96 * rows.std() / 20, rel=0.12)
+    assert result.guarantee == "asymptotic"
+    assert result.quantity == name
+
+
+def test_debiased_errors_are_accepted_and_centred_on_their_estimate(data):
+    metric = partial(expected_calibration_error, norm=2, debias=True, strategy="quantile")
+    result = bootstrap_interval(metric, data.labels, data.proba, n_resamples=200, rng=0)
+    assert result.low < result.estimate < result.high
+
+
+def test_a_plug_in_error_in_disguise_is_called_heuristic():
+    honest = datasets.noisy_simplex(400, 3, 0.0, rng=4)
+    hidden = bootstrap_interval(
+        lambda y, p: expected_calibration_error(y, p), honest.labels, honest.proba, n_resamples=300, rng=0
+    )
+    assert hidden.guarantee == "heuristic"
+
+
+def test_a_seed_gives_the_same_interval(data):
+    first, again = (bootstrap_interval("log_loss", data.labels, data.proba, n_resamples=50, rng=2) for _ in range(2))
+    assert first == again
+
+
+def test_one_row_has_an_interval_of_one_point():
+    result = bootstrap_interval(log_loss, [0], [[0.5, 0.5]], n_resamples=5, rng=0)
+    assert result.low == result.high == pytest.approx(np.log(2))
+
+
+def test_nonsense_is_refused(data):
+    with pytest.raises(ValueError, match="unknown metric 'loss'"):
+        bootstrap_interval("loss", data.labels, data.proba)
+    with pytest.raises(ValueError, match="level must lie between"):
+        bootstrap_interval("log_loss", data.labels, data.proba, level=2)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_mean_score():
+    # A uniform prediction of two classes: the Brier score of a row is 0.5 whatever the truth, that of 0.8 is not.
+    truth = 0.8 * 2 * 0.04 + 0.2 * 2 * 0.64
+    covered = 0
+    for seed in range(1000):
+        y = (np.random.default_rng(seed).random(200) < 0.8).astype(int)
+        result = bootstrap_interval("brier_score", y, np.full(200, 0.8), n_resamples=200, rng=seed)
+        covered += result.low <= truth <= result.high
+    assert covered >= 920

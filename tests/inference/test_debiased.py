@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from calibrant import datasets
+from calibrant.binning import Bins
+from calibrant.inference import _debiased, debiased_interval
+from calibrant.metrics import expected_calibration_error
+
+NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "within-top-2", "top-2-confidence", "top-2-label"]
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_estimate_is_the_debiased_error_and_lies_in_the_interval(notion, rng):
+    data = datasets.noisy_simplex(300, 3, 0.2, rng=rng)
+    result = debiased_interval(data.labels, data.proba, notion=notion, n_bins=8)
+    options = {"notion": notion, "n_bins": 8, "strategy": "quantile", "norm": 2, "debias": True}
+    assert result.estimate == expected_calibration_error(data.labels, data.proba, **options)
+    assert 0 <= result.low <= result.estimate <= result.high
+
+
+def pair_variance(y, proba, n_bins):
+    """The second variance of the docstring for class-wise claims, pair by pair of rows."""
+    n, n_classes = proba.shape
+    cell = np.minimum((proba * n_bins).astype(int), n_bins - 1)
+    residual = np.eye(n_classes)[y] - proba
+    weight = np.zeros((n, n_classes))
+    for k in range(n_classes):
+        for b in range(n_bins):
+            rows = cell[:, k] == b
+            residual[rows, k] -= residual[rows, k].mean() if rows.sum() > 1 else 0
+            weight[rows, k] = 1 / rows.sum() if rows.sum() > 1 else 0
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                same = cell[i] == cell[j]
+                total += np.sum(same * weight[i] * residual[i] * residual[j]) ** 2
+    return 2 * total / (n * n_classes) ** 2
+
+
+def test_the_variances_by_pairs_of_rows(rng):
+    data = datasets.noisy_simplex(40, 3, 0.3, rng=rng)
+    result = debiased_interval(data.labels, data.proba, notion="class-wise", n_bins=4, strategy="uniform")
+    cell = np.minimum((data.proba * 4).astype(int), 3)
+    residual = np.eye(3)[data.labels] - data.proba
+    influence = np.zeros(40)
+    for k in range(3):
+        for b in range(4):
+            rows = cell[:, k] == b
+            mean = residual[rows, k].mean() if rows.sum() > 1 else 0.0
+            influence[rows] += (2 * mean * residual[rows, k] - mean**2) / 3
+    variance = influence.var() / 40 + pair_variance(data.labels, data.proba, 4)
+    assert result.standard_error == pytest.approx(np.sqrt(variance), rel=1e-10)
+
+
+def test_covariances_of_many_quantities_are_bounded_from_above(rng, monkeypatch):
+    data = datasets.noisy_simplex(200, 5, 0.0, rng=rng)
+    exact = debiased_interval(data.labels, data.proba, notion="class-wise")
+    monkeypatch.setattr(_debiased, "_MOST_QUANTITIES", 2)
+    bounded = debiased_interval(data.labels, data.proba, notion="class-wise")
+    assert bounded.estimate == exact.estimate
+    assert exact.standard_error < bounded.standard_error < 5 * exact.standard_error
+
+
+def test_joint_cells_may_be_found_instead_of_tabulated(rng, monkeypatch):
+    data = datasets.noisy_simplex(100, 3, 0.2, rng=rng)
+    expected = debiased_interval(data.labels, data.proba, notion="top-2-label")
+    monkeypatch.setattr(_debiased, "_JOINT_CELLS", 3)
+    assert debiased_interval(data.labels, data.proba, notion="top-2-label").standard_error == pytest.approx(
+        expected.standard_error, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_weight_is_a_number_of_copies(notion, rng):
+    proba, y = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
+    copies = rng.integers(0, 3, size=60)
+    rows = np.repeat(np.arange(60), copies)
+    weighted = debiased_interval(y, proba, notion=notion, n_bins=5, sample_weight=copies)
+    repeated = debiased_interval(y[rows], proba[rows], notion=notion, n_bins=5)
+    for name in ("estimate", "low", "high", "standard_error", "n_samples"):
+        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
+
+
+def test_the_standard_error_is_that_of_repeated_samples_and_a_little_more():
+    runs = [
+        debiased_interval(d.labels, d.proba, notion="class-1")
+        for d in (datasets.linear_family(4000, 0.5, rng=s) for s in range(400))
+    ]
+    spread = np.std([run.estimate**2 for run in runs])
+    # Means of bins are estimated, which makes their variance a little too large; 400 runs know the spread to 4 %.
+    assert 0.9 < np.mean([run.standard_error for run in runs]) / spread < 1.2
+
+
+def test_one_row_and_certain_predictions():
+    single = debiased_interval([1], [[0.3, 0.7]])
+    assert (single.estimate, single.low, single.high) == (0.0, 0.0, 0.0)
+    sure = debiased_interval([0, 1, 0], np.eye(2)[[0, 1, 0]])
+    assert (sure.estimate, sure.high) == (0.0, 0.0)
+    wrong = debiased_interval([1, 1, 1], np.eye(2)[[0, 0, 0]])
+    assert (wrong.low, wrong.estimate, wrong.high) == (1.0, 1.0, 1.0)
+
+
+def test_real_predictions_give_the_figures_of_verified_calibration(real_data, reference):
+    focal = real_data("focal_cifar10_resnet50_gupta")
+    y, proba = focal["test_labels"], softmax(focal["test_logits"].astype(float), axis=1)
+    golden = reference["focal_cifar10_resnet50_gupta"]["uncalibrated_test"]["verified_calibration"]
+
+    def split(score):
+        """Its bins: the larger ones first where rows do not divide evenly."""
+        return np.array([group[-1] for group in np.array_split(np.sort(score), 15)])
+
+    cases = [
+        ("confidence", golden["get_top_calibration_error default"], (split(proba.max(axis=1)),)),
+        ("class-wise", golden["get_calibration_error default (p=2,debias,marginal)"], tuple(split(c) for c in proba.T)),
+    ]
+    for notion, published, edges in cases:
+        same_bins = debiased_interval(y, proba, notion=notion, bins=Bins(edges))
+        assert same_bins.estimate == pytest.approx(published, abs=1e-8)
+        # Our quantile bins hold a row more or less each.
+        own = debiased_interval(y, proba, notion=notion)
+        assert own.estimate == pytest.approx(published, abs=2e-5)
+        assert 0 < own.low < own.estimate < own.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "notion"),
+    [
+        (lambda seed: datasets.linear_family(1000, 0.2, rng=seed), "class-1"),
+        (lambda seed: datasets.linear_family(1000, 0.05, rng=seed), "class-1"),
+        (lambda seed: datasets.power_family(500, 2.0, rng=seed), "class-1"),
+        (lambda seed: datasets.noisy_simplex(1000, 2, 0.4, rng=seed), "class-wise"),
+        (lambda seed: datasets.noisy_simplex(1000, 3, 0.4, rng=seed), "class-wise"),
+        (lambda seed: datasets.noisy_simplex(1000, 10, 0.4, rng=seed), "class-wise"),
+        (lambda seed: datasets.noisy_simplex(1000, 3, 0.0, rng=seed), "class-wise"),
+    ],
+)
+def test_intervals_cover_the_true_error_of_families_where_it_is_known(make, notion):
+    covered = 0
+    for seed in range(1000):
+        data = make(seed)
+        result = debiased_interval(data.labels, data.proba, notion=notion)
+        covered += result.low <= data.errors[f"{notion}-l2"] <= result.high
+    assert covered >= 920

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from calibrant import datasets
+from calibrant._base import BaseCalibrator
+from calibrant.inference import calibration_gain
+from calibrant.metrics import brier_score, log_loss
+
+
+class Temperature(BaseCalibrator):
+    """Temperature scaling, the plain way."""
+
+    def __init__(self, inputs="proba", classes=None):
+        self.inputs = inputs
+        self.classes = classes
+
+    def _fit(self, u, y, weight):
+        rows = np.arange(len(y))
+
+        def loss(log_beta):
+            return -weight @ log_softmax(np.exp(log_beta) * u, axis=1)[rows, y]
+
+        self.beta_ = np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x)
+
+    def _log_proba(self, u):
+        return log_softmax(self.beta_ * u, axis=1)
+
+
+class TowardsUniform(BaseCalibrator):
+    """``(1 - d) p + d / K`` with the d of least squares: the family that holds the truth of `noisy_simplex`."""
+
+    form = "proba"
+
+    def __init__(self, inputs="proba", classes=None):
+        self.inputs = inputs
+        self.classes = classes
+
+    def _fit(self, u, y, weight):
+        step = 1 / u.shape[1] - u
+        residual = np.eye(u.shape[1])[y] - u
+        self.noise_ = np.clip(weight @ (step * residual).sum(axis=1) / (weight @ (step**2).sum(axis=1)), -0.2, 1)
+
+    def _log_proba(self, u):
+        proba = np.maximum((1 - self.noise_) * u + self.noise_ / u.shape[1], 1e-12)
+        return np.log(proba / proba.sum(axis=1, keepdims=True))
+
+
+@pytest.fixture
+def overconfident():
+    rng = np.random.default_rng(11)
+    logits = rng.normal(size=(800, 3)) * 1.5
+    return datasets.draw_labels(softmax(logits, axis=1), rng=rng), softmax(2 * logits, axis=1)
+
+
+@pytest.mark.parametrize(("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)])
+def test_the_gain_is_before_minus_after(score, metric, overconfident):
+    y, proba = overconfident
+    result = calibration_gain(y, proba, Temperature(), score=score, rng=0)
+    assert result.before == pytest.approx(metric(y, proba), abs=1e-12)
+    assert result.gain == pytest.approx(result.before - result.after, abs=1e-12)
+    assert 0 < result.low < result.gain < result.high
+    assert result.p_value < 1e-5
+    assert result.guarantee == "asymptotic"
+
+
+def test_a_calibrated_model_gains_nothing():
+    data = datasets.noisy_simplex(500, 3, 0.0, rng=2)
+    result = calibration_gain(data.labels, data.proba, Temperature(), rng=0)
+    assert result.low <= 0 <= result.high
+    assert result.p_value > 0.05
+    assert result.excess == pytest.approx(1 / (2 * 500), rel=1.5)
+
+
+def test_logits_may_be_given(overconfident):
+    y, proba = overconfident
+    logits = np.log(proba)
+    by_logits = calibration_gain(y, logits, Temperature(inputs="logits"), inputs="logits", rng=0)
+    assert by_logits.gain == pytest.approx(calibration_gain(y, proba, Temperature(), rng=0).gain, abs=1e-6)
+
+
+def test_a_weight_is_a_number_of_copies_in_the_standard_error_too(overconfident):
+    y, proba = overconfident[0][:200], overconfident[1][:200]
+    # Equal weights leave the folds as they are, so that only the number of rows changes.
+    once = calibration_gain(y, proba, Temperature(), rng=0)
+    twice = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=np.full(200, 2.0))
+    assert twice.n_samples == 400
+    assert twice.gain == pytest.approx(once.gain, abs=1e-6)
+    assert twice.standard_error == pytest.approx(once.standard_error * np.sqrt(199 / 399), rel=1e-4)
+
+
+def test_a_seed_decides_the_folds(overconfident):
+    y, proba = overconfident
+    first, again, other = (calibration_gain(y, proba, Temperature(), rng=s) for s in (1, 1, 2))
+    assert first == again
+    assert first.gain != other.gain
+
+
+def test_a_higher_level_widens_the_interval(overconfident):
+    y, proba = overconfident
+    wide, narrow = (calibration_gain(y, proba, Temperature(), rng=0, level=level) for level in (0.99, 0.8))
+    assert wide.low < narrow.low < narrow.high < wide.high
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        calibration_gain(y, proba, Temperature(), level=95)
+
+
+def test_the_result_speaks(overconfident):
+    result = calibration_gain(*overconfident, Temperature(), rng=0)
+    assert str(result).startswith(f"log_loss {result.before:.5g} -> {result.after:.5g}, gain {result.gain:.4g}, 95% interval")
+    assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(result.gain / result.standard_error)
+
+
+def test_predictions_that_no_map_changes():
+    result = calibration_gain([0, 1] * 10, np.full((20, 2), 0.5), Temperature(), rng=0)
+    assert result.gain == pytest.approx(0, abs=1e-15)
+    assert np.isfinite([result.low, result.high, result.p_value, result.statistic]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_classes", "noise"), [(2, 0.4), (3, 0.2), (3, 0.4), (10, 0.4)])
+def test_intervals_cover_the_true_calibration_error_in_brier_score(n_classes, noise):
+    covered = 0
+    for seed in range(1000):
+        data = datasets.noisy_simplex(500, n_classes, noise, rng=seed)
+        result = calibration_gain(data.labels, data.proba, TowardsUniform(), score="brier_score", rng=seed)
+        covered += result.low <= data.errors["canonical-l2"] ** 2 <= result.high
+    assert covered >= 920
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", [1.0, 1.5, 2.0])
+def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
+    # The mean relative entropy of truth and prediction, over a million rows: known to 0.3 %.
+    logits = np.random.default_rng(99).normal(size=(1_000_000, 3))
+    truth, said = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
+    error = np.mean(np.sum(np.exp(truth) * (truth - said), axis=1))
+    covered = 0
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(size=(500, 3))
+        y = datasets.draw_labels(softmax(logits, axis=1), rng=rng)
+        result = calibration_gain(y, softmax(temperature * logits, axis=1), Temperature(), rng=rng)
+        covered += result.low <= error <= result.high
+    assert covered >= 920

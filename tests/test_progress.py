@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from calibrant._progress import tracked
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_items_pass_through_without_a_bar():
+    assert list(tracked(iter("abc"), total=3, description="Work", progress=False)) == ["a", "b", "c"]
+
+
+def test_nothing_is_written_where_standard_error_is_not_a_terminal(capsys):
+    assert list(tracked(range(3), total=3, description="Work", progress=True)) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_gets_a_bar_on_standard_error(monkeypatch, capsys):
+    pytest.importorskip("rich")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert list(tracked(range(3), total=3, description="Work", progress=True)) == [0, 1, 2]
+    assert "Work" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_terminal_without_rich_gets_an_error_that_names_the_remedy(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    for name in ("rich", "rich.console", "rich.progress"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"calibrant\[cli\], or leave progress=False"):
+        list(tracked(range(3), total=3, description="Work", progress=True))
