@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions, testing
+    from calibrant import datasets, metrics, notions, plots, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -64,6 +64,7 @@ _HOMES = {
     "datasets": "",
     "metrics": "",
     "notions": "",
+    "plots": "",
     "testing": "",
 }
 
@@ -90,6 +91,7 @@ __all__ = [
     "evaluate",
     "metrics",
     "notions",
+    "plots",
     "testing",
 ]
 

@@ -132,6 +132,7 @@ class ChoiceDisplay:
         drawn = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
         self.ax_.bar_label(drawn, fontsize=SMALL, padding=1.5, color=INK)
         self.ax_.set_xticks(at, [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values], fontsize=SMALL)
+        self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
         label(self.ax_, self.name, "times chosen", f"Chosen values of {self.name}")
         return self

@@ -81,6 +81,7 @@ class CumulativeDisplay:
         notion: str | Notion = "confidence",
         claim: int = 0,
         n_knots: int = 6,
+        name: str | None = None,
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
@@ -93,13 +94,16 @@ class CumulativeDisplay:
             Which claim of a notion of several, counted from 0: the class, for "class-wise" and "top-label".
         n_knots : int
             Of the spline.
+        name : str, optional
+            Of the claim, for the title. To judge calibrated claims as they are (``predict_claims``), pass their outcomes as
+            ``y_true``, the claims as ``y_prob`` and ``notion="class-1"``.
         """
         require_matplotlib()
         chosen = as_notion(notion)
         claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
         check_option(claim, "claim", tuple(range(claims.n_claims)))
-        name = claim_names(chosen, list(classes_))[claim]
-        return cls._of_claim(next(islice(claims, claim, None)), n_knots, name)
+        called = claim_names(chosen, list(classes_))[claim] if name is None else name
+        return cls._of_claim(next(islice(claims, claim, None)), n_knots, called)
 
     @classmethod
     def _of_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:

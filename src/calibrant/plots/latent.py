@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._simplex import EPS, finite_logits
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted, check_predictions
+from calibrant._validation import check_count, check_predictions
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, INK, SMALL, VERMILION, label, tidy
 
@@ -70,7 +70,6 @@ class LatentDisplay:
         Of more than 300 rows the first 300 are drawn below.
         """
         require_matplotlib()
-        check_fitted(estimator)
         check_count(n_points, "n_points", minimum=2)
         classes = getattr(estimator, "classes_", None)
         scores, codes, _, _ = check_predictions(y, X, None, classes, inputs=estimator.inputs)

@@ -58,12 +58,12 @@ class ParameterDisplay:
         require_matplotlib()
         check_fitted(estimator)
         if hasattr(estimator, "canonical"):
-            return cls(*estimator.canonical(), estimator.classes_)
+            matrix, column = estimator.canonical()
+            return cls(matrix, column, estimator.classes_)
         if not hasattr(estimator, "coef_"):
             raise TypeError(f"{type(estimator).__name__} has no coef_: use a Dirichlet, matrix or vector scaling calibrator")
         coef = np.asarray(estimator.coef_)
-        matrix = np.diag(coef) if coef.ndim == 1 else coef
-        return cls(matrix, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
+        return cls(np.diag(coef) if coef.ndim == 1 else coef, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; numbers are written into the cells of up to 12 classes."""

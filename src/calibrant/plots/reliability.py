@@ -147,7 +147,7 @@ class ReliabilityDisplay:
         earlier = None if before is None else calibration_curve(y_true, before, **options)
         names = _names_of(y_true, y_prob, y_pred, classes)
         ends = _band(table, band, level, n_resamples, rng, chosen, (y_true, y_prob, sample_weight, classes), y_pred)
-        return cls(table, chosen, claim_names(chosen, names), ends, level, earlier, names)
+        return cls(table, chosen, claim_names(chosen, list(names)), ends, level, earlier, names)
 
     def plot(self, ax: Any = None, *, max_claims: int = 10, details: tuple[int, ...] | None = None) -> Self:
         """Draw.

@@ -20,6 +20,9 @@ BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B
 # Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
 _SHORTEST = 0.004
 
+# Steps a side of the grid of dots that fills a triangle.
+_REGION_STEPS = 80
+
 
 def to_plane(proba: FloatArray) -> FloatArray:
     """Positions in the plane of probability vectors of three classes: the mean of the corners with these weights.
@@ -45,8 +48,8 @@ class SimplexDisplay:
     marks, mark_heads : arrays of shape (4, 3), optional
         Interpretation points and their images (Kull 2019): the centre, and the middles of the sides.
     class_names : sequence of three
-    group_kind : {"class", "bin"}
-        Classes get a legend, bins repeat ten colours.
+    group_kind : {"class", "bin", "region"}
+        Classes get a legend, bins repeat ten colours; the dots of regions are large enough to fill the triangle.
     title : str
 
     References
@@ -102,7 +105,7 @@ class SimplexDisplay:
         check_count(resolution, "resolution", minimum=3)
         points = None if X is None else _as_proba(X, estimator.inputs)
         if hasattr(estimator, "bins"):
-            return cls._of_bins(estimator, _grid(90) if points is None else points, min_rows)
+            return cls._of_bins(estimator, points, min_rows)
         marks = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
         tails = _grid(resolution)
         heads, mark_heads = (_mapped(estimator, p) for p in (tails, marks))
@@ -111,7 +114,8 @@ class SimplexDisplay:
         return cls(shown, None, tails, heads, marks, mark_heads, estimator.classes_, title=f"Map of {name}")
 
     @classmethod
-    def _of_bins(cls, estimator: Any, points: FloatArray, min_rows: int) -> Self:
+    def _of_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
+        points = _grid(_REGION_STEPS) if rows is None else rows
         place = estimator.bins(_scores_of(estimator, points))
         bins, group, counts = np.unique(place, return_inverse=True, return_counts=True)
         sums = np.stack([np.bincount(group, points[:, k]) for k in range(3)], axis=1)
@@ -121,7 +125,15 @@ class SimplexDisplay:
         tails, heads = (sums / counts[:, None])[enough], predicted[first][enough]
         shown = _selection(len(points), MOST_POINTS)
         title = f"{len(bins)} bins, mean prediction to calibrated"
-        return cls(points[shown], group[shown], tails, heads, class_names=estimator.classes_, group_kind="bin", title=title)
+        return cls(
+            points[shown],
+            group[shown],
+            tails,
+            heads,
+            class_names=estimator.classes_,
+            group_kind="region" if rows is None else "bin",
+            title=title,
+        )
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -135,18 +147,18 @@ class SimplexDisplay:
         if self.marks is not None and self.mark_heads is not None:
             self.ax_.scatter(*to_plane(self.marks).T, s=34, color=VERMILION, zorder=6, label="interpretation points")
             _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, 0.009)
-            self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right")
+            self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
         self.ax_.set_title(self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14)
         return self
 
     def _draw_frame(self) -> None:
         ax = self.ax_
         ax.plot(*CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.2, zorder=3)
-        names = ["0", "1", "2"] if self.class_names is None else [str(n) for n in self.class_names]
+        names = _corner_names(self.class_names)
         places = (((-6, -6), "right", "top"), ((6, -6), "left", "top"), ((0, 5), "center", "bottom"))
         for corner, name, (shift, ha, va) in zip(CORNERS, names, places, strict=True):
             style = {"fontsize": MEDIUM, "ha": ha, "va": va, "annotation_clip": False}
-            ax.annotate(f"class {name}", corner, xytext=shift, textcoords="offset points", **style)
+            ax.annotate(name, corner, xytext=shift, textcoords="offset points", **style)
         ax.set_aspect("equal")
         ax.set(xlim=(-0.05, 1.05), ylim=(-0.06, 0.93))
         ax.set_axis_off()
@@ -157,16 +169,22 @@ class SimplexDisplay:
         if self.groups is None:
             self.ax_.scatter(*at.T, s=size, color=GREY, alpha=0.5, linewidth=0, zorder=2)
             return
-        if self.group_kind == "bin":
+        if self.group_kind != "class":
             colors = [BIN_COLORS[g % len(BIN_COLORS)] for g in self.groups]
-            self.ax_.scatter(*at.T, s=size, color=colors, alpha=0.75, linewidth=0, zorder=2)
+            dots = {"s": 21, "marker": "h", "alpha": 0.55} if self.group_kind == "region" else {"s": size, "alpha": 0.75}
+            self.ax_.scatter(*at.T, color=colors, linewidth=0, zorder=2, **dots)
             return
         for k in range(3):
             mine, style = self.groups == k, series(k)
             name = k if self.class_names is None else self.class_names[k]
             dots = {"s": size + 4, "color": style.color, "marker": style.marker, "alpha": 0.6, "linewidth": 0}
             self.ax_.scatter(*at[mine].T, label=f"truth {name}", zorder=2, **dots)
-        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right")
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
+
+
+def _corner_names(names: AnyArray | None) -> list[str]:
+    """Numbers need a noun, names do not."""
+    return [n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)]
 
 
 def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, width: float) -> None:
