@@ -49,9 +49,19 @@ def _frequencies(claim: Claim, table: BinTable, n_resamples: int, generator: np.
     sums = np.empty((n_resamples, table.n_bins))
     for start in range(0, n_resamples, step):
         count = min(step, n_resamples - start)
-        hit = generator.random((count, len(place))) < claim.score
+        hits = _drawn(claim, count, generator)
         cell = np.arange(count)[:, None] * table.n_bins + place
-        drawn = np.bincount(cell.ravel(), (hit * claim.weight).ravel(), minlength=count * table.n_bins)
+        drawn = np.bincount(cell.ravel(), hits.ravel(), minlength=count * table.n_bins)
         sums[start : start + count] = drawn.reshape(count, table.n_bins)
     weight = table.weight[claim.index]
     return np.divide(sums, weight, out=np.full_like(sums, np.nan), where=weight > 0)
+
+
+def _drawn(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
+    """Weight of the outcomes 1 of each row, (count, n): a coin for each whole unit of weight, and one for the rest."""
+    score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
+    whole = np.floor(claim.weight)
+    rest = claim.weight - whole
+    if (whole == 1).all() and not rest.any():
+        return (generator.random(size) < score).astype(np.float64)
+    return np.asarray(generator.binomial(whole.astype(np.int64), score, size) + rest * (generator.random(size) < score))
