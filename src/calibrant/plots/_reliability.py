@@ -48,7 +48,7 @@ def draw_bars(ax: Any, curve: Curve) -> list[Any]:
         return draw_points(ax, curve)
     left, width = curve.left, curve.width
     bars = ax.bar(left, curve.outcome, width, align="edge", color=BAR_COLOR, edgecolor="white", linewidth=0.6, zorder=2)
-    bars.set_label("observed frequency")
+    bars.set_label("observed")
     gap = ax.bar(
         left + width / 2,
         curve.score - curve.outcome,
@@ -59,7 +59,7 @@ def draw_bars(ax: Any, curve: Curve) -> list[Any]:
         linewidth=0.4,
         zorder=4,
     )
-    gap.set_label("gap to the mean score")
+    gap.set_label("gap to mean score")
     return [bars, gap, *_band_boxes(ax, curve, left, width)]
 
 
@@ -75,9 +75,9 @@ def _band_boxes(ax: Any, curve: Curve, left: FloatArray, width: float) -> list[A
 def draw_points(ax: Any, curve: Curve) -> list[Any]:
     """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from the data."""
     gap = ax.vlines(curve.score, curve.score, curve.outcome, color=VERMILION, linewidth=1.2, zorder=3)
-    gap.set_label("gap to the mean score")
+    gap.set_label("gap to mean score")
     points = ax.scatter(curve.score, curve.outcome, s=14, color=BLUE, edgecolor="white", linewidth=0.4, zorder=4, clip_on=False)
-    points.set_label("observed frequency")
+    points.set_label("observed")
     handles = [points, gap]
     if curve.low is not None:
         bars = ax.vlines(curve.score, curve.low, curve.high, color=INK, alpha=0.16, linewidth=5, zorder=2)
@@ -141,7 +141,7 @@ def draw_means(ax: Any, curve: Curve) -> None:
     # both texts stand on the side with more room, clear of both lines
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
-    for value, text, style, height in ((score, "mean score", "-", 1.08), (outcome, "frequency", (0, (2, 1)), 0.76)):
+    for value, text, style, height in ((score, "mean score", "-", 1.75), (outcome, "frequency", (0, (2, 1)), 1.3)):
         ax.axvline(value, color=INK, linewidth=1.1, linestyle=style)
         ax.annotate(
             f"{text} {value:.3f}",
@@ -152,9 +152,10 @@ def draw_means(ax: Any, curve: Curve) -> None:
             va="center",
             fontsize=SMALL - 0.5,
             color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
         )
-    ax.set_ylim(0, 1.28 * top)
+    # the texts stand above the tallest bar, where the axis has nothing to say
+    ax.set_ylim(0, 2.0 * top)
+    ax.set_yticks([0, top], ["0", f"{top:.2g}"])
 
 
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:

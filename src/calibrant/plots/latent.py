@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from calibrant._simplex import EPS, finite_logits
+from calibrant._simplex import EPS, centred
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_predictions
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
@@ -36,7 +36,7 @@ class LatentDisplay:
     prior_mean : array of shape (m,)
         log z for probabilities, z for logits: "the classifier is calibrated".
     scores : array of shape (n, K)
-        Inputs of the calibration data.
+        Inputs of the calibration data; logits are measured from their row mean.
     y : column codes of shape (n,)
         Their labels.
     inputs : {"proba", "logits"}
@@ -74,7 +74,7 @@ class LatentDisplay:
         classes = getattr(estimator, "classes_", None)
         scores, codes, _, _ = check_predictions(y, X, None, classes, inputs=estimator.inputs)
         is_proba = estimator.inputs == "proba"
-        shown = np.asarray(scores if is_proba else finite_logits(scores), dtype=np.float64)
+        shown = np.asarray(scores if is_proba else centred(scores), dtype=np.float64)
         low = max(EPS, float(shown.min())) if is_proba else float(shown.min())
         high = max(float(shown.max()), low + 1e-6)
         z = np.linspace(max(low, 1e-3) if is_proba and high > 1e-3 else low, high, n_points)

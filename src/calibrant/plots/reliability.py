@@ -169,13 +169,13 @@ class ReliabilityDisplay:
         return self._plot_grid(ax, max_claims)
 
     def _plot_one(self, ax: Any) -> Self:
-        ratios = {"height_ratios": (4, 1), "hspace": 0.04}
-        self.figure_, grid = grid_spec(ax, 2, 1, (4.3, 5.2), **ratios)
+        ratios = {"height_ratios": (4, 1, 0.12), "hspace": 0.04}
+        self.figure_, grid = grid_spec(ax, 3, 1, (4.4, 5.4), **ratios)
         main = self.figure_.add_subplot(grid[0])
         below = self.figure_.add_subplot(grid[1], sharex=main)
         x, y = axis_labels(self._notion)
         self._draw_claim(main, 0)
-        main.legend(handles=self._handles, fontsize=SMALL, frameon=False, loc="upper left")
+        self._draw_legend(grid[2])
         label(main, "", y, self._title())
         main.tick_params(labelbottom=False)
         self._draw_histogram(below)
@@ -204,7 +204,7 @@ class ReliabilityDisplay:
         else:
             handles = marks.draw_pair(ax, marks.curve_of(self.before, claim), curve)
         if self.band is not None and len(handles) == 3:
-            handles[-1].set_label(f"{100 * self.level:g} % band if calibrated")
+            handles[-1].set_label(f"{100 * self.level:g} % if calibrated")
         self._handles = handles
         unit_square(ax)
 
@@ -231,10 +231,15 @@ class ReliabilityDisplay:
         x, y = axis_labels(self._notion)
         for row in range(n_rows):
             axes[row * n_columns].set_ylabel(y if len(y) < 24 else "observed frequency", fontsize=SMALL)
-        below = self.figure_.add_subplot(grid[n_rows, :])
-        below.set_axis_off()
-        below.set_title(x, fontsize=SMALL + 1, pad=0)
-        below.legend(handles=self._handles, loc="center", ncols=3, fontsize=SMALL, frameon=False)
+        self._draw_legend(grid[n_rows, :]).set_title(x, fontsize=SMALL + 1, pad=0)
+
+    def _draw_legend(self, place: Any) -> Any:
+        """One legend for all axes, below them, where no data can lie."""
+        ax = self.figure_.add_subplot(place)
+        ax.set_axis_off()
+        style = {"fontsize": SMALL, "frameon": False, "columnspacing": 1.2, "handlelength": 1.6}
+        ax.legend(handles=self._handles, loc="center", ncols=3, **style)
+        return ax
 
     def _plot_top_label(self, ax: Any, details: tuple[int, ...] | None) -> Self:
         chosen = self.details if details is None else tuple(details)
