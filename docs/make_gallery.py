@@ -217,7 +217,8 @@ def covtype_errors():
 )
 def simplex_map():
     abalone = data.uci("abalone", "network")
-    dirichlet = DirichletCalibration().fit(abalone.val_proba, abalone.val_labels)
+    names = abalone.class_names
+    dirichlet = DirichletCalibration(classes=names).fit(abalone.val_proba, names[abalone.val_labels])
     return plots.SimplexDisplay.from_estimator(dirichlet).plot()
 
 
@@ -229,7 +230,8 @@ def simplex_map():
 )
 def simplex_bins():
     cover = data.covtype_three()
-    binning = CanonicalBinning("projection", n_bins=27, classes=[0, 1, 2]).fit(cover.val_proba, cover.val_labels)
+    names = cover.class_names
+    binning = CanonicalBinning("projection", n_bins=27, classes=names).fit(cover.val_proba, names[cover.val_labels])
     return plots.SimplexDisplay.from_estimator(binning, cover.test_proba).plot()
 
 
@@ -243,7 +245,8 @@ def simplex_partition():
 @entry("Three classes", "Predictions", "Predictions of the network on abalone, by their true class.")
 def simplex_predictions():
     abalone = data.uci("abalone", "network")
-    return plots.SimplexDisplay.from_predictions(abalone.test_labels, abalone.test_proba).plot()
+    labels = abalone.class_names[abalone.test_labels]
+    return plots.SimplexDisplay.from_predictions(labels, abalone.test_proba, classes=abalone.class_names).plot()
 
 
 @entry(

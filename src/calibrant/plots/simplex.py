@@ -92,7 +92,7 @@ class SimplexDisplay:
         return cls(np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: ScoresLike | None = None, *, resolution: int = 14, min_rows: int = 10) -> Self:
+    def from_estimator(cls, estimator: Any, X: ScoresLike | None = None, *, resolution: int = 10, min_rows: int = 10) -> Self:
         """The map of a fitted calibrator of three classes.
 
         A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X coloured by bin (without X, all
@@ -124,7 +124,7 @@ class SimplexDisplay:
         enough = counts >= min_rows
         tails, heads = (sums / counts[:, None])[enough], predicted[first][enough]
         shown = _selection(len(points), MOST_POINTS)
-        title = f"{len(bins)} bins, mean prediction to calibrated"
+        title = f"{len(bins)} bins" + (", from mean prediction to calibrated" if enough.any() else "")
         return cls(
             points[shown],
             group[shown],
@@ -143,7 +143,7 @@ class SimplexDisplay:
         if self.points is not None:
             self._draw_points(self.points)
         if self.tails is not None and self.heads is not None:
-            _draw_arrows(self.ax_, self.tails, self.heads, INK, 0.0042)
+            _draw_arrows(self.ax_, self.tails, self.heads, INK, 0.0036)
         if self.marks is not None and self.mark_heads is not None:
             self.ax_.scatter(*to_plane(self.marks).T, s=34, color=VERMILION, zorder=6, label="interpretation points")
             _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, 0.009)
@@ -170,8 +170,10 @@ class SimplexDisplay:
             self.ax_.scatter(*at.T, s=size, color=GREY, alpha=0.5, linewidth=0, zorder=2)
             return
         if self.group_kind != "class":
-            colors = [BIN_COLORS[g % len(BIN_COLORS)] for g in self.groups]
-            dots = {"s": 21, "marker": "h", "alpha": 0.55} if self.group_kind == "region" else {"s": size, "alpha": 0.75}
+            is_region = self.group_kind == "region"
+            palette = [_paler(c) for c in BIN_COLORS] if is_region else BIN_COLORS
+            colors = [palette[g % len(palette)] for g in self.groups]
+            dots = {"s": 24, "marker": "h"} if is_region else {"s": size, "alpha": 0.75}
             self.ax_.scatter(*at.T, color=colors, linewidth=0, zorder=2, **dots)
             return
         for k in range(3):
@@ -179,7 +181,13 @@ class SimplexDisplay:
             name = k if self.class_names is None else self.class_names[k]
             dots = {"s": size + 4, "color": style.color, "marker": style.marker, "alpha": 0.6, "linewidth": 0}
             self.ax_.scatter(*at[mine].T, label=f"truth {name}", zorder=2, **dots)
-        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0), markerscale=1.8)
+
+
+def _paler(color: str) -> str:
+    """Half way to white: opaque, so that dots that overlap show no seams."""
+    channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
 
 
 def _corner_names(names: AnyArray | None) -> list[str]:
