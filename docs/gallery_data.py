@@ -77,6 +77,13 @@ def network(name: str) -> Network:
     return Network(parts[0].astype(float), parts[1].ravel(), parts[2].astype(float), parts[3].ravel())
 
 
+@cache
+def mnist(name: str, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first rows of a classifier's probabilities on MNIST, and their labels."""
+    with np.load(DATA / f"mnist_{name}_pycalib.npz") as file:
+        return file["probs"][:n_rows].astype(float), file["labels"][:n_rows].ravel()
+
+
 def split_model(
     X: np.ndarray, y: np.ndarray, names: np.ndarray, model: object, *, test: float, held_out: float
 ) -> SplitPredictions:
@@ -117,7 +124,7 @@ def covtype_forest() -> SplitPredictions:
     with np.load(DATA / "features_covtype.npz") as file:
         X, y = file["X"], file["y"].astype(int)
         y -= y.min()
-    forest = RandomForestClassifier(40, n_jobs=2, random_state=0)
+    forest = RandomForestClassifier(100, n_jobs=2, random_state=0)
     return split_model(X, y, np.arange(1, 8), forest, test=0.3, held_out=0.1)
 
 

@@ -251,6 +251,21 @@ def simplex_predictions():
 
 @entry(
     "What a map does",
+    "Latent function",
+    "Gaussian process calibration of AdaBoost on MNIST, fitted to 1000 rows (Wenger et al. 2020, Figure 2): the latent mean "
+    "with two standard deviations, the prior mean, and below the scores of the true and of the other classes. AdaBoost is so "
+    "underconfident that the function rises steeply within the narrow range of its scores.",
+)
+def latent_mnist():
+    from calibrant import GaussianProcessCalibration
+
+    proba, labels = data.mnist("adaboost", 1000)
+    process = GaussianProcessCalibration(random_state=0).fit(proba, labels)
+    return plots.LatentDisplay.from_estimator(process, proba, labels).plot()
+
+
+@entry(
+    "What a map does",
     "Parameters",
     "Dirichlet calibration of DenseNet-40 in its canonical form, as Figure 2b of Kull et al. (2019): a large entry raises the "
     "class of its row wherever the class of its column has a high score.",

@@ -161,5 +161,5 @@ def draw_means(ax: Any, curve: Curve) -> None:
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:
     """Pale bars of the share of rows, from the bottom of a diagram whose vertical axis runs from 0 to 1."""
     bars = ax.bar(edges_left, share, width, align="edge", color=PALE, edgecolor="white", linewidth=0.6, zorder=1)
-    bars.set_label("share of the rows")
+    bars.set_label("share of rows")
     return bars

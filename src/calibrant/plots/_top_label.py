@@ -42,9 +42,9 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
     style: dict[str, Any] = {"zorder": 5, "clip_on": False}
     ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=VERMILION, linewidth=0.9, zorder=3)
     ax.scatter(*stars.T, marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, label="confidence", **style)
-    ax.scatter(*pluses.T, marker="+", s=70, color=VERMILION, linewidth=1.8, label="top-label (mean gap of classes)", **style)
+    ax.scatter(*pluses.T, marker="+", s=70, color=VERMILION, linewidth=1.8, label="top-label (mean gap)", **style)
     unit_square(ax)
-    ax.legend(fontsize=SMALL, frameon=False, loc="upper left")
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, columnspacing=1.0)
     label(ax, "confidence (highest probability)", "accuracy")
 
 

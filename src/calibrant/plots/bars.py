@@ -229,7 +229,7 @@ class ClassErrorDisplay:
         below.set_xticks(at[::step], list(self.names)[::step], fontsize=SMALL, rotation=30, ha="right")
         label(above, "", "mean gap (ECE)")
         label(below, "", "share\nof rows")
-        heading(self.figure_, ax, above, f"Calibration error by claim, {self.notion}")
+        heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
         self.axes_ = np.array([above, below])
         return self
 

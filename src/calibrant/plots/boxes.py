@@ -103,7 +103,7 @@ class ScoreBoxDisplay:
             label(panel, x, y, f"truth {self._name(k)} ({self.rows[k]:g} rows)")
             axes.append(panel)
         part = f", the {len(shown)} worst of {size} classes" if len(shown) < size else ""
-        heading(self.figure_, ax, axes[0], f"Predicted probabilities by true class{part}")
+        heading(self.figure_, ax, f"Predicted probabilities by true class{part}")
         self.axes_ = np.array(axes)
         return self
 

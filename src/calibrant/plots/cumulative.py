@@ -145,7 +145,7 @@ class CumulativeDisplay:
         label(d, "score", "not cumulative", "(d)")
         a.legend(fontsize=SMALL, frameon=False, loc="upper left")
         title = f"{self.name}: KS error {100 * self.ks:.3f} %, probability {100 * self.rate:.2f} %"
-        heading(self.figure_, ax, a, title[:1].upper() + title[1:])
+        heading(self.figure_, ax, title[:1].upper() + title[1:])
         self.axes_ = np.array([[a, b], [c, d]])
         return self
 

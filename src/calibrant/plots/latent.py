@@ -105,7 +105,7 @@ class LatentDisplay:
         below = self.figure_.add_subplot(grid[1], sharex=above)
         self._draw_latent(above)
         self._draw_inputs(below)
-        heading(self.figure_, ax, above, "Latent function of the calibration map")
+        heading(self.figure_, ax, "Latent function of the calibration map")
         self.axes_ = np.array([above, below])
         return self
 

@@ -79,7 +79,7 @@ class ParameterDisplay:
         right.set_yticks([])
         label(left, "score of class", "calibrated probability of class", self.symbols[0])
         label(right, "", "", self.symbols[1])
-        heading(self.figure_, ax, left, f"Parameters {self.symbols[0]} and {self.symbols[1]}")
+        heading(self.figure_, ax, f"Parameters {self.symbols[0]} and {self.symbols[1]}")
         self.axes_ = np.array([left, right])
         return self
 
@@ -172,7 +172,8 @@ def draw_matrix(ax: Any, matrix: FloatArray, rows: list[str], columns: list[str]
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
     low = -largest if signed else 0.0
     image = ax.imshow(matrix, cmap=DIVERGING if signed else SEQUENTIAL, vmin=low, vmax=largest, aspect="auto")
-    ax.set_xticks(*_ticks(columns), fontsize=SMALL)
+    is_long = max(map(len, columns)) > 4
+    ax.set_xticks(*_ticks(columns), fontsize=SMALL, rotation=40 if is_long else 0, ha="right" if is_long else "center")
     ax.set_yticks(*_ticks(rows), fontsize=SMALL)
     ax.tick_params(length=0)
     for spine in ax.spines.values():

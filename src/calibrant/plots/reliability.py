@@ -223,7 +223,7 @@ class ReliabilityDisplay:
             panel.tick_params(labelbottom=i + n_columns >= len(shown), labelleft=i % n_columns == 0)
         self._draw_grid_labels(axes, grid, n_rows, n_columns)
         part = f", the {len(shown)} worst of {self.table.n_claims}" if len(shown) < self.table.n_claims else ""
-        heading(self.figure_, ax, axes[0], f"{self._title()}{part}")
+        heading(self.figure_, ax, f"{self._title()}{part}")
         self.axes_ = np.array(axes)
         return self
 
@@ -247,7 +247,7 @@ class ReliabilityDisplay:
             check_option(b, "a bin of details", tuple(range(self.table.n_bins)))
         self.figure_, grid = grid_spec(ax, max(1, len(chosen)), 3, (9.6, 4.6), width_ratios=(2.5, 1.35, 0.9))
         self.axes_ = draw_top_label(self, self.figure_, grid, chosen)
-        heading(self.figure_, ax, self.axes_[0], self._title())
+        heading(self.figure_, ax, self._title())
         return self
 
     @property

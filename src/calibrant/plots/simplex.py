@@ -202,7 +202,7 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
     x, y = start[long].T
     u, v = move[long].T
     style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": width, "headwidth": 4.0, "headlength": 4.5}
-    ax.quiver(x, y, u, v, color=color, zorder=5, minlength=0.3, **style)
+    ax.quiver(x, y, u, v, color=color, edgecolor="white", linewidth=0.4, zorder=5, minlength=0.3, **style)
 
 
 def _check_three(n_classes: int) -> None:

@@ -99,7 +99,7 @@ class ValidityDisplay:
             axes.append(panel)
         axes[0].legend(fontsize=SMALL, frameon=False, loc="lower right")
         if len(panels) > 1:
-            heading(self.figure_, ax, axes[0], f"Validity, {self._notion}")
+            heading(self.figure_, ax, f"Validity, {self._notion}")
         self.axes_ = np.array(axes)
         return self
 
