@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, metrics, notions, plots, testing
+    from calibrant import datasets, inference, metrics, notions, plots, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -62,6 +62,7 @@ _HOMES = {
     "MetricAccumulator": "evaluation",
     # modules
     "datasets": "",
+    "inference": "",
     "metrics": "",
     "notions": "",
     "plots": "",
@@ -89,6 +90,7 @@ __all__ = [
     "VennAbers",
     "datasets",
     "evaluate",
+    "inference",
     "metrics",
     "notions",
     "plots",

@@ -18,6 +18,9 @@ from calibrant._typing import FloatArray
 BLOCK_ELEMENTS = 2**15
 """Elements of a block: 256 kB in float64, which stays in the second-level cache."""
 
+READ_ELEMENTS = 4 * BLOCK_ELEMENTS
+"""Elements of a block that is only read, to make a few numbers a row: fewer calls, and nothing of its size is written."""
+
 THREAD_ELEMENTS = 2**22
 """Below this many elements starting threads costs more than it saves."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._blocks import map_blocks
+from calibrant._blocks import READ_ELEMENTS, map_blocks
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 
@@ -116,7 +116,7 @@ def _check_logits(array: FloatArray) -> None:
         largest = block.max(axis=1)  # NaN and +inf show up here, rows of -inf alone too
         return bool(np.isfinite(largest).all())
 
-    if not all(map_blocks(worst, *array.shape)):
+    if not all(map_blocks(worst, *array.shape, elements=READ_ELEMENTS)):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
         raise ValueError(
             f"row {row} of the logits is {_shown(array[row])}: NaN, +inf and rows of only -inf are not allowed; "
@@ -133,7 +133,7 @@ def _check_proba(array: FloatArray, tolerance: float | None, hint: str) -> None:
             return bool(block.max() <= 1)
         return bool(np.abs(row_sum(block) - 1).max() <= tolerance)
 
-    if all(map_blocks(is_fine, *array.shape)):
+    if all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS)):
         return
     _raise_if_outside(array, hint)
     sums = array.sum(axis=1, dtype=np.float64)
@@ -256,9 +256,9 @@ def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArra
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got shape {weight.shape}")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if bad.size:
-        raise ValueError(f"sample_weight of row {int(bad[0])} is {weight[bad[0]]}: weights must be finite and not negative")
+    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
+        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
+        raise ValueError(f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative")
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
     return weight

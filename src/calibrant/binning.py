@@ -12,11 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
 from calibrant._kernels import cell_sums
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
-from calibrant.notions import Claim, Claims
+from calibrant.notions import Claim, ClaimBlock, Claims
 
 __all__ = ["BinTable", "Bins", "HasBins", "UniformBins", "bin_table", "distinct_sums", "quantile_edges"]
 
@@ -225,15 +224,14 @@ def bin_table(claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bi
 def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
     n_cells = claims.n_claims * rule.n_bins
 
-    def sums(rows: slice) -> FloatArray:
-        block = claims.select(rows)
+    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
         cell = rule.assign(block.score)
         if claims.n_claims > 1:
             cell += claims.index(block) * rule.n_bins
-        return np.array(cell_sums(cell, block.score, block.hit, claims.weight[rows], n_cells))
+        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
 
-    elements = max(BLOCK_ELEMENTS, 8 * n_cells)  # a block must outweigh the table that it fills
-    total = sum_blocks(sums, claims.n_rows, claims.n_columns, elements=elements).reshape(3, claims.n_claims, rule.n_bins)
+    at_least = 8 * n_cells  # a block must outweigh the table that it fills
+    total = claims.sum_over(sums, at_least=at_least).reshape(3, claims.n_claims, rule.n_bins)
     return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
 
 

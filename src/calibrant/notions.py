@@ -38,8 +38,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows, row_blocks
-from calibrant._kernels import top_labels
+from calibrant._blocks import BLOCK_ELEMENTS, READ_ELEMENTS, LiftedRows, row_blocks, sum_blocks
+from calibrant._kernels import entries, top_labels
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Claim", "ClaimBlock", "Claims", "ClassNotion", "Notion", "RankNotion", "WithinTopNotion", "as_notion"]
@@ -55,7 +55,7 @@ _GATHER_ELEMENTS = 2**23
 class ClaimBlock(NamedTuple):
     """The claims of a block of rows.
 
-    ``score`` (m, J); ``label`` (m, J), the class that each score speaks of, or None where it speaks of a set of classes;
+    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where it speaks of a set;
     ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the truth is not known).
     """
 
@@ -105,7 +105,7 @@ class Notion(ABC):
         """All claims about the data, selected block by block when they are asked for."""
         n_rows, n_classes = proba.shape
         size = (n_rows, self.n_quantities(n_classes), self.n_labels(n_classes))
-        return Claims(*size, weight, lambda rows: self.select(_in_float64(proba[rows]), y[rows]), n_classes)
+        return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
 
     def reported(self, score: FloatArray, label: IntArray, y: IntArray, weight: FloatArray, n_classes: int) -> Claims:
         """Claims that were reported as labels with their probabilities, instead of taken from whole rows."""
@@ -147,8 +147,7 @@ class RankNotion(Notion):
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
         label = top_labels(proba, max(self.ranks))[:, self.ranks[0] - 1 :]
-        score = np.take_along_axis(proba, label, axis=1)
-        return ClaimBlock(score, label, _no_hits() if y is None else np.flatnonzero(label == y[:, None]))
+        return ClaimBlock(entries(proba, label), label, _no_hits() if y is None else np.flatnonzero(label == y[:, None]))
 
 
 @dataclass(frozen=True)
@@ -176,10 +175,10 @@ class ClassNotion(Notion):
         n_rows, n_classes = proba.shape
         if self.column is None:
             label = np.broadcast_to(np.arange(n_classes), proba.shape)
-            return ClaimBlock(proba, label, _no_hits() if y is None else np.arange(n_rows) * n_classes + y)
+            return ClaimBlock(_in_float64(proba), label, _no_hits() if y is None else np.arange(n_rows) * n_classes + y)
         label = np.broadcast_to(self.column, (n_rows, 1))
         hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
-        return ClaimBlock(proba[:, self.column : self.column + 1], label, hit)
+        return ClaimBlock(_in_float64(proba[:, self.column : self.column + 1]), label, hit)
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class WithinTopNotion(Notion):
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
         label = top_labels(proba, self.rank)
-        score = np.take_along_axis(proba, label, axis=1).sum(axis=1, keepdims=True)
+        score = entries(proba, label).sum(axis=1, keepdims=True)
         np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
         hit = _no_hits() if y is None else np.flatnonzero((label == y[:, None]).any(axis=1))
         return ClaimBlock(score, None, hit)
@@ -234,6 +233,19 @@ class Claims:
         if self.n_labels == 1 or block.label is None:
             return quantity
         return np.asarray(block.label + quantity)
+
+    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0) -> Any:
+        """Sum of ``function(block, weight)`` over row blocks of the claims and their weights.
+
+        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many elements of the data.
+        """
+        elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
+        return sum_blocks(
+            lambda rows: function(self.select(rows), self.weight[rows]),
+            self.n_rows,
+            self.n_columns,
+            elements=max(elements, at_least),
+        )
 
     def __iter__(self) -> Iterator[Claim]:
         step = max(1, _GATHER_ELEMENTS // self.n_rows)

@@ -52,7 +52,7 @@ def test_a_start_changes_the_way_and_not_the_end(rng):
 
 def test_the_iteration_limit_is_told(rng):
     objective = Objective(AffineMap(4), no_penalty((4, 5)), *make(rng, 300, 4))
-    assert minimize(objective, AffineMap(4).identity(), max_iter=1).outcome is Outcome.ITERATION_LIMIT
+    assert minimize(objective, AffineMap(4).identity(), max_work=1).outcome is Outcome.ITERATION_LIMIT
 
 
 def test_separable_labels_are_told(rng):

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from calibrant import datasets
+from calibrant.binary import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.inference import validity_curve
 from calibrant.metrics import calibration_curve, expected_calibration_error
+from calibrant.multiclass import CanonicalBinning
+from calibrant.reductions import MulticlassToBinary
 
 NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
 
@@ -117,6 +120,24 @@ def test_recalibrated_vectors_are_valid_on_more_of_the_data(rng):
     better = validity_curve(data.labels[rows], mean[place[rows]], notion="canonical", bins=place[rows])
     assert better(0.1) == 1.0
     assert base(0.1) < 1.0
+
+
+def test_fitted_calibrators_lend_their_bins(rng):
+    data = datasets.noisy_simplex(3000, 3, 0.8, rng=rng)
+    fit, rows = slice(0, 1500), slice(1500, None)
+    X, y = data.proba[rows], data.labels[rows]
+
+    vectors = CanonicalBinning(n_bins=10).fit(data.proba[fit], data.labels[fit])
+    base = validity_curve(y, X, notion="canonical", bins=vectors)
+    better = validity_curve(y, vectors.predict_proba(X), notion="canonical", bins=vectors.bins(X))
+    assert better.share == pytest.approx(base.share)
+    assert better(0.2) > base(0.2)
+
+    top = MulticlassToBinary(HistogramBinning(n_bins=8), notion="top-label").fit(data.proba[fit], data.labels[fit])
+    label, claim = top.predict_top(X)
+    base = validity_curve(y, X, notion="top-label", bins=top)
+    better = validity_curve(y, claim, y_pred=label, notion="top-label", strategy="unique", classes=[0, 1, 2])
+    assert better(0.15) > base(0.15)
 
 
 def test_one_row_and_the_result_speaks():

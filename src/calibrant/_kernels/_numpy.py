@@ -11,6 +11,10 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 
 UIntArray: TypeAlias = npt.NDArray[np.uint32]
 
+# On many short rows a pass over the columns beats argmax, which pays for a call a row.
+_SHORT_ROW = 16
+_MANY_ROWS = 2048
+
 # Repeated argmax beats a full sort of the row up to about this many ranks.
 _FEW_RANKS = 4
 
@@ -18,7 +22,7 @@ _FEW_RANKS = 4
 def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
     """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the lowest column."""
     if n_ranks == 1:
-        return block.argmax(axis=1)[:, None]
+        return _top_label(block)[:, None]
     if n_ranks > _FEW_RANKS:
         return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
     left = np.array(block)
@@ -28,6 +32,26 @@ def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
         labels[:, rank] = left.argmax(axis=1)
         left[rows, labels[:, rank]] = -np.inf
     return labels
+
+
+def _top_label(block: FloatArray) -> IntArray:
+    n_rows, n_columns = block.shape
+    if n_rows < _MANY_ROWS or n_columns > _SHORT_ROW:
+        return block.argmax(axis=1)
+    columns = np.ascontiguousarray(block.T)
+    largest = columns[0].copy()
+    label = np.zeros(n_rows, dtype=np.int8)
+    for k in range(1, n_columns):
+        is_larger = (columns[k] > largest).view(np.int8)
+        np.maximum(label, is_larger * np.int8(k), out=label)  # k grows: without a branch, the last column that was larger
+        np.maximum(largest, columns[k], out=largest)
+    return label.astype(np.intp)
+
+
+def entries(block: FloatArray, label: IntArray) -> FloatArray:
+    """Entries of each row in the columns ``label`` (m, J), in float64."""
+    rows = np.arange(len(block))[:, None]
+    return np.asarray(block[rows, label], dtype=np.float64)
 
 
 def cell_sums(

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._blocks import LiftedRows
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
-from calibrant._optim.newton import TOLERANCE, minimize
+from calibrant._optim.newton import MAX_WORK, TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
@@ -26,9 +26,10 @@ def fit_affine(
     *,
     start: FloatArray | None = None,
     tol: float = TOLERANCE,
+    max_work: int = MAX_WORK,
 ) -> Solution:
     """``[W | b]`` of shape (K, K + 1)."""
-    return _fit(AffineMap(u.shape[1]), u, y, weight, penalty, start, tol)
+    return _fit(AffineMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
 
 
 def fit_diagonal(
@@ -39,9 +40,10 @@ def fit_diagonal(
     *,
     start: FloatArray | None = None,
     tol: float = TOLERANCE,
+    max_work: int = MAX_WORK,
 ) -> Solution:
     """``[d; b]`` of shape (2, K)."""
-    return _fit(DiagonalMap(u.shape[1]), u, y, weight, penalty, start, tol)
+    return _fit(DiagonalMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
 
 
 def _fit(
@@ -52,11 +54,12 @@ def _fit(
     penalty: QuadraticPenalty,
     start: FloatArray | None,
     tol: float,
+    max_work: int,
 ) -> Solution:
     objective = Objective(score_map, penalty, u, y, weight)
     if start is None:
         start = _best_start(objective, u, y, weight)
-    solution = minimize(objective, start, tol=tol)
+    solution = minimize(objective, start, tol=tol, max_work=max_work)
     seen = np.bincount(y, weight, minlength=u.shape[1]) > 0
     if not seen.all() and not _is_bounded(penalty):
         return replace(solution, outcome=Outcome.MISSING_CLASS)

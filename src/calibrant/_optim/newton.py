@@ -15,21 +15,31 @@ TOLERANCE = 1e-13
 SEPARABLE_LOSS = 1e-6
 """An objective below this means that the labels are separated perfectly and parameters grow without limit."""
 
+MAX_WORK = 10_000
+"""Products with the Hessian after which a fit gives up."""
+
 _MAX_CG = 200
 _REFRESH_CG = 15
 
 
-def minimize(objective: Objective, start: FloatArray, *, max_iter: int = 500, tol: float = TOLERANCE) -> Solution:
-    """The minimum, by Newton steps with a line search that never raises the objective."""
+@np.errstate(over="ignore", invalid="ignore")  # a step too far overflows, and the line search takes it back
+def minimize(objective: Objective, start: FloatArray, *, max_work: int = MAX_WORK, tol: float = TOLERANCE) -> Solution:
+    """The minimum, by Newton steps with a line search that never raises the objective.
+
+    ``max_work`` limits the products with the Hessian, each of which costs about as much as a gradient.
+    """
     theta = objective.gauged(start)
     value, gradient = objective.value_and_gradient(theta)
     solve, used_cg = objective.solver(theta), 0
-    for n_iter in range(1, max_iter + 1):
+    work = n_iter = 0
+    while work < max_work:
+        n_iter += 1
         if value <= SEPARABLE_LOSS:
             return Solution(theta, value, n_iter, Outcome.SEPARABLE)
         if used_cg > _REFRESH_CG:
             solve = objective.solver(theta)
-        step, used_cg = conjugate_gradient(objective, theta, gradient, solve)
+        step, used_cg = conjugate_gradient(objective, theta, gradient, solve, max_work - work)
+        work += used_cg
         promised = -0.5 * float((gradient * step).sum())
         accuracy = tol * (1 + abs(value))
         moved = line_search(objective, theta, value, gradient, step)
@@ -40,7 +50,7 @@ def minimize(objective: Objective, start: FloatArray, *, max_iter: int = 500, to
         theta, value, gradient = moved
         if promised <= accuracy:
             return Solution(theta, value, n_iter, Outcome.CONVERGED)
-    return Solution(theta, value, max_iter, Outcome.ITERATION_LIMIT)
+    return Solution(theta, value, n_iter, Outcome.ITERATION_LIMIT)
 
 
 def line_search(
@@ -61,7 +71,9 @@ def line_search(
     return None
 
 
-def conjugate_gradient(objective: Objective, theta: FloatArray, gradient: FloatArray, solve: Solve) -> tuple[FloatArray, int]:
+def conjugate_gradient(
+    objective: Objective, theta: FloatArray, gradient: FloatArray, solve: Solve, max_products: int
+) -> tuple[FloatArray, int]:
     """An inexact Newton step by preconditioned conjugate gradients, and the number of Hessian products it took.
 
     Directions that no probability depends on are projected out; the step is as exact as the gradient is small, so that
@@ -75,7 +87,7 @@ def conjugate_gradient(objective: Objective, theta: FloatArray, gradient: FloatA
     step = np.zeros_like(gradient)
     z = gauge(solve(residual))
     direction, rho = -z, float((residual * z).sum())
-    for n_products in range(1, _MAX_CG + 1):  # noqa: B007  # returned below
+    for n_products in range(1, min(_MAX_CG, max_products) + 1):  # noqa: B007  # returned below
         product = gauge(objective.hessian_product(theta, direction))
         curvature = float((direction * product).sum())
         if curvature <= 0:

@@ -19,7 +19,8 @@ from calibrant.inference._statistics import Metric, as_metric, binned_options, m
 from calibrant.metrics._binned import table_error
 from calibrant.notions import Claims, Notion, as_notion
 
-# Counts that are held at a time, and the least number of portions, so that a progress bar moves.
+# Counts that are held at a time (four times as many where each portion must make its alias tables anew), and the least
+# number of portions, so that a progress bar moves.
 _COUNT_ELEMENTS = 2**22
 _PORTIONS = 20
 
@@ -146,8 +147,9 @@ class _CountNull:
         return cls(table, options, count_draws(claims, table.bins), label_hypothesis(claims))
 
     def portion(self, n_resamples: int) -> int:
-        fits = max(1, _COUNT_ELEMENTS // self.table.weight.size)
-        return min(fits, -(-n_resamples // _PORTIONS)) if self.draws.reusable else fits
+        if self.draws.reusable:
+            return min(max(1, _COUNT_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS))
+        return max(1, 4 * _COUNT_ELEMENTS // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
@@ -168,7 +170,7 @@ class _LabelNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         errors: list[float] = []
-        for part in row_blocks(size, len(self.proba)):
+        for part in row_blocks(size, len(self.proba), elements=_COUNT_ELEMENTS):
             labels = self.draws.labels(generator, part.stop - part.start)
             errors += [self.metric(y, self.proba) for y in labels]
         return errors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from calibrant._blocks import map_blocks
 from calibrant._simplex import EPS, finite_logits, log_floored, softmax
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_count, check_option, check_predictions
+from calibrant.multiclass import StructuredScaling
 
 # Scores that all maps predict at a time: large, because a prediction has fixed costs.
 _PREDICT_ELEMENTS = 2**20
@@ -28,9 +28,8 @@ class Calibrator(Protocol):
 
 
 def default_calibrator(inputs: str) -> Calibrator:
-    """`StructuredScaling`, the strongest default known for several classes; loaded when it is first needed."""
-    made: Calibrator = import_module("calibrant.multiclass").StructuredScaling(inputs=inputs)
-    return made
+    """The strongest default known for several classes."""
+    return StructuredScaling(inputs=inputs)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from calibrant.inference._results import Interval, check_level
 from calibrant.metrics._binned import debiased_square, quantity_weight, table_error
 from calibrant.notions import Claims, ClassNotion, Notion, as_notion
 
+# Elements of the row blocks: large, because bins are assigned column by column.
+_ELEMENTS = 2**19
 # With more quantities (classes, ranks) their covariances are bounded instead of estimated.
 _MOST_QUANTITIES = 100
 # Up to this many joint cells a table is made of all of them, and not only of those that occur.
@@ -44,12 +46,17 @@ def debiased_interval(
 
     and with residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b its variance is the sum of
 
-    .. math:: \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
-        \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j - \mu_b)^2 ,
+    .. math:: V_1 = \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
+        V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j - \mu_b)^2 ,
 
-    of which the first leads for a miscalibrated model and the second for a calibrated one (with estimated means the first is
-    too large by about twice the second, so that the interval is rather too wide). The interval is
-    :math:`\sqrt{\max(0, T \pm z\, \text{sd})}`.
+    of which the first leads for a miscalibrated model and the second for a calibrated one. With estimated means
+    :math:`V_1` comes out too large by about :math:`2 V_2`, so that the variance is estimated by
+    :math:`s^2 = \max(V_1 - V_2, V_2)`. The squared error lies between :math:`T - z s` and
+
+    .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
+
+    and the interval holds the roots. The last term is there because :math:`s` grows with the error: where T came out small
+    by chance, so did s.
 
     Parameters
     ----------
@@ -100,20 +107,28 @@ def debiased_interval(
     claims = chosen.claims(proba, y, weight)
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     square = float((debiased_square(table) / quantity_weight(table)).sum() / table.n_quantities)
-    error = float(np.sqrt(_mean_variance(claims, table) + _pair_variance(claims, table)))
-    reach = float(ndtri((1 + level) / 2)) * error
+    low, high, error = _square_interval(square, _mean_variance(claims, table), _pair_variance(claims, table), level)
     estimate = table_error(table, norm=2, debias=True)
-    low, high = (max(0.0, square + side) ** 0.5 for side in (-reach, reach))
     return Interval(
         quantity=f"debiased L2 calibration error, {chosen.name}",
         estimate=estimate,
-        low=low,
-        high=max(high, estimate),  # the estimate floors each claim at 0, the interval only their sum
+        low=low**0.5,
+        high=max(high**0.5, estimate),  # the estimate floors each claim at 0, the interval only their sum
         level=level,
         standard_error=error,
         guarantee="asymptotic",
         n_samples=float(weight.sum()),
     )
+
+
+def _square_interval(square: float, mean_variance: float, pair_variance: float, level: float) -> tuple[float, float, float]:
+    """Limits of the squared error, not below 0, and its standard error."""
+    quantile = float(ndtri((1 + level) / 2))
+    error = max(mean_variance - pair_variance, pair_variance) ** 0.5
+    growth = quantile * pair_variance**0.5
+    if square > 0:
+        growth = min(growth, (quantile * error) ** 2 / (4 * square))
+    return max(0.0, square - quantile * error), max(0.0, square + quantile * error + growth), error
 
 
 def _cell_means(table: BinTable) -> FloatArray:
@@ -134,7 +149,7 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
         influence = (2 * mean * residual - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
-    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns)
+    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=_ELEMENTS)
     return max(0.0, float(second / n - (first / n) ** 2)) / n
 
 

@@ -131,10 +131,9 @@ def score_decomposition(
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from calibrant.datasets import power_family
     >>> data = power_family(1000, 2.0, rng=0)
-    >>> parts = score_decomposition(data.labels, data.proba, LogisticRegression(), notion="class-1", rng=0)
+    >>> parts = score_decomposition(data.labels, data.proba, notion="class-1", rng=0)
     >>> parts.calibration > 0, parts.claims[0].miscalibration > 0
     (True, True)
     """

@@ -22,7 +22,7 @@ from calibrant.notions import Claim, ClaimBlock, Claims
 # Slots of alias tables that are built at a time (about 60 bytes each while being built, 12 afterwards), and up to how many
 # they are kept for the next draw.
 _TABLE_SLOTS = 2**20
-_KEEP_SLOTS = 2**23
+_KEEP_SLOTS = 10 * 2**20
 
 
 class CountDraws(Protocol):
@@ -119,7 +119,7 @@ class AliasRows:
     """Alias tables of row blocks: kept where they are small, made anew at each pass where they are not."""
 
     def __init__(self, n_rows: int, n_columns: int, make: Callable[[slice], tuple[AnyArray, AnyArray]]) -> None:
-        n_slots = 2 * n_columns  # at most: the least power of two, perhaps with a column for "none of them"
+        n_slots = 1 << n_columns.bit_length()  # at most, with a column for "none of them"
         self._blocks = list(row_blocks(n_rows, n_slots, elements=_TABLE_SLOTS))
         self._make = make
         self.kept = n_rows * n_slots <= _KEEP_SLOTS
@@ -156,10 +156,13 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
     if not isinstance(bins, Bins):
         return claim * bins.n_bins + bins.assign(block.score)
     place = np.empty(block.score.shape, dtype=np.intp)
-    for j in range(block.score.shape[1]):
+    for j, score in enumerate(block.score.T):
+        if claims.n_labels == 1:
+            place[:, j] = bins.assign(score, j)
+            continue
         for index in np.unique(claim[:, j]):
             rows = claim[:, j] == index
-            place[rows, j] = bins.assign(block.score[rows, j], index)
+            place[rows, j] = bins.assign(score[rows], index)
     return claim * bins.n_bins + place
 
 

@@ -81,7 +81,7 @@ class Interval:
     level : float
         Nominal coverage, 0.95 for a 95 % interval.
     standard_error : float
-        Of ``estimate``, or of its square where ``quantity`` says so.
+        Of ``estimate``; of its square for `debiased_interval`.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
     n_samples : float
         Sum of the weights.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from calibrant.inference._results import ROUND_OFF
 from calibrant.metrics import calibration_curve
 from calibrant.metrics._binned import quantity_weight
 from calibrant.notions import Notion
+
+
+@runtime_checkable
+class HasVectorBins(Protocol):
+    """A fitted calibrator that puts whole vectors into bins."""
+
+    def bins(self, X: ScoresLike) -> IntArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +183,7 @@ def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
     if bins is None:
         found: AnyArray = np.unique(proba, axis=0, return_inverse=True)[1]
         return found.reshape(-1)
-    found = as_array(bins.bins(y_prob) if hasattr(bins, "bins") else bins)
+    found = as_array(bins.bins(y_prob) if isinstance(bins, HasVectorBins) else bins)
     check_same_length(bins=found, y_prob=proba)
     if found.ndim != 1 or found.dtype.kind not in "ui" or found.min() < 0:
         raise ValueError(

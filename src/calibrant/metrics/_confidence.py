@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import Any
 
-import numpy as np
-
-from calibrant._blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
 from calibrant.notions import ClaimBlock, as_notion
@@ -65,11 +61,7 @@ def _sums(
 ) -> tuple[ConfidenceSums, int]:
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
     claims = as_notion("confidence").claims(proba, y, weight)
-
-    def of_rows(rows: slice) -> Any:
-        return ConfidenceSums.of_block(claims.select(rows), np.asarray(weight[rows]))
-
-    return sum_blocks(of_rows, claims.n_rows, claims.n_columns), proba.shape[1]
+    return claims.sum_over(ConfidenceSums.of_block), proba.shape[1]
 
 
 def overconfidence(

@@ -117,7 +117,7 @@ class MetricAccumulator:
         for name in ("confidence", "class-wise", "top-label"):
             claims = as_notion(name).claims(proba, y, weight)
             tables[name] = bin_table(claims, bins=UniformBins(self.n_bins))
-        confidence = as_notion("confidence").select(np.asarray(proba, dtype=np.float64), y)
+        confidence = as_notion("confidence").select(proba, y)
         self._confidence += ConfidenceSums.of_block(confidence, np.asarray(weight))
         self._log_loss -= float(weight @ log_true)
         # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1

@@ -94,8 +94,8 @@ def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
     inside = (grid > 0) & (grid < 1)
     density = _mirrored_density(claim.score, claim.weight, width)[inside]
     hits = _mirrored_density(claim.score, hit, width)[inside]
-    somewhere = density > _NO_DENSITY * density.max()
-    rate = np.minimum(np.divide(hits, density, out=np.zeros_like(hits), where=somewhere), 1)
+    is_dense = density > _NO_DENSITY * density.max()
+    rate = np.minimum(np.divide(hits, density, out=np.zeros_like(hits), where=is_dense), 1)
     gap = np.abs(grid[inside] - rate)
     return float(trapezoid(gap**norm * density) / trapezoid(density))
 

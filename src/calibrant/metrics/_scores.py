@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import sum_blocks
+from calibrant._blocks import READ_ELEMENTS, sum_blocks
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
-from calibrant.notions import ClassNotion, Notion, as_notion
+from calibrant.notions import ClaimBlock, ClassNotion, Notion, as_notion
 
 
 def log_loss(
@@ -36,8 +36,11 @@ def log_loss(
     0.693147...
     """
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    losses = -log_floored(true_class(proba, y), eps)
-    return float(weight @ losses / weight.sum())
+
+    def log_true(rows: slice) -> Any:
+        return weight[rows] @ log_floored(true_class(proba[rows], y[rows]), eps)
+
+    return float(-sum_blocks(log_true, *proba.shape, elements=READ_ELEMENTS) / weight.sum())
 
 
 def brier_score(
@@ -67,13 +70,12 @@ def brier_score(
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
     claims = (ClassNotion() if chosen is None else chosen).claims(proba, y, weight)
 
-    def squares(rows: slice) -> Any:
-        block = claims.select(rows)
+    def squares(block: ClaimBlock, weight: FloatArray) -> Any:
         error = np.array(block.score)
         error.ravel()[block.hit] -= 1.0
-        return weight[rows] @ np.einsum("ij,ij->i", error, error)
+        return weight @ np.einsum("ij,ij->i", error, error)
 
-    total = sum_blocks(squares, claims.n_rows, claims.n_columns) / weight.sum()
+    total = claims.sum_over(squares) / weight.sum()
     return float(total if chosen is None else total / claims.n_quantities)
 
 
@@ -93,8 +95,8 @@ def accuracy(
     """
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
     claims = as_notion("confidence").claims(proba, y, weight)
-    hits = sum_blocks(lambda rows: weight[rows][claims.select(rows).hit].sum(), claims.n_rows, claims.n_columns)
-    return float(hits / weight.sum())
+    right = claims.sum_over(lambda block, weight: weight[block.hit].sum())
+    return float(right / weight.sum())
 
 
 def true_class(scores: FloatArray, y: IntArray) -> FloatArray:

@@ -21,8 +21,10 @@ FALLBACK_LAM = 1e-3
 
 _HELD_OUT_FLOOR = 1e-15
 
-# Fits of folds are compared by their held-out loss, not kept; cal_dirichlet stops them at a relative 1e-8.
+# Fits of folds are compared by their held-out loss and not kept: cal_dirichlet stops them at a relative 1e-8, or after 500
+# iterations, which fits without a penalty need.
 _FOLD_TOLERANCE = 1e-9
+_FOLD_WORK = 500
 
 
 class DirichletCalibration(BaseCalibrator):
@@ -152,7 +154,15 @@ class DirichletCalibration(BaseCalibrator):
             train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
             start = np.eye(n_classes, n_classes + 1)
             for place in np.argsort(self.grid)[::-1]:
-                solution = fit_affine(u, y, train, self._penalty(self.grid[place], n_classes), start=start, tol=_FOLD_TOLERANCE)
+                solution = fit_affine(
+                    u,
+                    y,
+                    train,
+                    self._penalty(self.grid[place], n_classes),
+                    start=start,
+                    tol=_FOLD_TOLERANCE,
+                    max_work=_FOLD_WORK,
+                )
                 scores[place] += _held_out_loss(solution.parameters, u, y, test)
                 # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
                 found[place] = solution.parameters if solution.converged else None
