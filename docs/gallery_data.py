@@ -124,7 +124,7 @@ def covtype_forest() -> SplitPredictions:
     with np.load(DATA / "features_covtype.npz") as file:
         X, y = file["X"], file["y"].astype(int)
         y -= y.min()
-    forest = RandomForestClassifier(100, n_jobs=2, random_state=0)
+    forest = RandomForestClassifier(40, n_jobs=2, random_state=0)
     return split_model(X, y, np.arange(1, 8), forest, test=0.3, held_out=0.1)
 
 

@@ -20,6 +20,9 @@ BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B
 # Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
 _SHORTEST = 0.004
 
+# Widths of arrows in units of the axes: on white, over dots (with a white outline), of the interpretation points.
+_OVER_WHITE, _OVER_DOTS, _OF_MARKS = 0.0036, 0.0075, 0.009
+
 # Steps a side of the grid of dots that fills a triangle.
 _REGION_STEPS = 80
 
@@ -143,10 +146,10 @@ class SimplexDisplay:
         if self.points is not None:
             self._draw_points(self.points)
         if self.tails is not None and self.heads is not None:
-            _draw_arrows(self.ax_, self.tails, self.heads, INK, 0.0036)
+            _draw_arrows(self.ax_, self.tails, self.heads, INK, _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS)
         if self.marks is not None and self.mark_heads is not None:
             self.ax_.scatter(*to_plane(self.marks).T, s=34, color=VERMILION, zorder=6, label="interpretation points")
-            _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, 0.009)
+            _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, _OF_MARKS)
             self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
         self.ax_.set_title(self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14)
         return self
@@ -202,7 +205,18 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
     x, y = start[long].T
     u, v = move[long].T
     style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": width, "headwidth": 4.0, "headlength": 4.5}
-    ax.quiver(x, y, u, v, color=color, edgecolor="white", linewidth=0.4, zorder=5, minlength=0.3, **style)
+    ax.quiver(
+        x,
+        y,
+        u,
+        v,
+        color=color,
+        edgecolor="white",
+        linewidth=0.5 if width == _OVER_DOTS else 0,
+        zorder=5,
+        minlength=0.3,
+        **style,
+    )
 
 
 def _check_three(n_classes: int) -> None:
