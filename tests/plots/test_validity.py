@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
+from calibrant import HistogramBinning, MulticlassToBinary
 from calibrant.datasets import noisy_simplex
 from calibrant.inference import validity_curve
 from calibrant.plots import ValidityDisplay
@@ -52,3 +54,24 @@ def test_the_canonical_notion_is_drawn(data):
 def test_an_unknown_claim_is_refused(data):
     with pytest.raises(ValueError, match="claim must be one of 0, 1, 2; got 3"):
         ValidityDisplay.from_predictions(data.labels, data.proba, claims=[3])
+
+
+@pytest.mark.slow
+def test_top_label_binning_of_a_forest_on_cover_types_is_valid_for_more_rows(real_data):
+    data = real_data("features_covtype")
+    order = np.random.default_rng(0).permutation(len(data["y"]))
+    train, held_out, test = np.split(order[:80_000], [30_000, 50_000])
+    X, y = data["X"], data["y"].astype(int)
+    forest = RandomForestClassifier(30, random_state=0).fit(X[train], y[train])
+    names = forest.classes_
+    binning = MulticlassToBinary(HistogramBinning(points_per_bin=100), notion="top-label", classes=names)
+    binning.fit(forest.predict_proba(X[held_out]), y[held_out])
+    scores = forest.predict_proba(X[test])
+    label, claim = binning.predict_top(scores)
+    after = validity_curve(y[test], claim, y_pred=label, strategy="unique", classes=names)
+    before = validity_curve(y[test], scores, notion="top-label", bins=binning, classes=names)
+    # Gupta & Ramdas, Figure 4: higher for every epsilon; here where chance leaves no doubt
+    epsilon = np.array([0.02, 0.03, 0.05, 0.1])
+    assert (after(epsilon) > before(epsilon)).all()
+    display = ValidityDisplay({"binning": after, "forest": before}, range(len(names))).plot()
+    assert len(display.axes_) == len(names)
