@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, inference, metrics, notions, testing
+    from calibrant import datasets, inference, metrics, notions, plots, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -65,6 +65,7 @@ _HOMES = {
     "inference": "",
     "metrics": "",
     "notions": "",
+    "plots": "",
     "testing": "",
 }
 
@@ -92,6 +93,7 @@ __all__ = [
     "inference",
     "metrics",
     "notions",
+    "plots",
     "testing",
 ]
 
