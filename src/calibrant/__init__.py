@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, inference, metrics, notions, plots, testing
+    from calibrant import datasets, inference, label_shift, metrics, notions, plots, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         SplineCalibration,
         VennAbers,
     )
+    from calibrant.classifier import CalibratedClassifier
     from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
     from calibrant.multiclass import (
         CanonicalBinning,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         VectorScaling,
     )
     from calibrant.reductions import MulticlassToBinary
+    from calibrant.selection import AutoCalibration, CrossFitted, compare
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
@@ -56,13 +58,18 @@ _HOMES = {
     "CanonicalBinning": "multiclass",
     # lifting and composing
     "MulticlassToBinary": "reductions",
+    "CrossFitted": "selection",
+    "AutoCalibration": "selection",
+    "CalibratedClassifier": "classifier",
     # everyday verbs
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "compare": "selection",
     # modules
     "datasets": "",
     "inference": "",
+    "label_shift": "",
     "metrics": "",
     "notions": "",
     "plots": "",
@@ -70,9 +77,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "AutoCalibration",
     "BayesianBinning",
     "BetaCalibration",
+    "CalibratedClassifier",
     "CanonicalBinning",
+    "CrossFitted",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
@@ -88,9 +98,11 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
+    "compare",
     "datasets",
     "evaluate",
     "inference",
+    "label_shift",
     "metrics",
     "notions",
     "plots",

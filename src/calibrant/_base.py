@@ -62,6 +62,7 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         self.classes_ = classes
         self.n_classes_ = scores.shape[1]
         self.n_features_in_ = _frames.n_columns(X)
+        self.class_prior_ = np.bincount(codes, weight, minlength=self.n_classes_) / weight.sum()
         self._fit_scores(scores, codes, weight)
         return self
 

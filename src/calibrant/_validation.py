@@ -318,3 +318,9 @@ def check_strength(value: float, name: str) -> None:
     """A penalty: finite and not negative."""
     if not (np.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+
+
+def check_prior_scale(value: float | None) -> None:
+    """The standard deviation of a Gaussian prior, or None for no prior."""
+    if value is not None and not value > 0:
+        raise ValueError(f"prior_scale must be positive, or None for no prior; got {value!r}")

@@ -11,9 +11,9 @@ from calibrant._blocks import lifted
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import check_eps, check_option
+from calibrant._validation import check_eps, check_option, check_prior_scale
 
 
 class StructuredScaling(BaseCalibrator):
@@ -29,6 +29,11 @@ class StructuredScaling(BaseCalibrator):
     ----------
     structure : {"matrix", "vector"}
         "matrix" also corrects confusions between pairs of classes; "vector" costs O(n K) and is the choice for K > 300.
+    centre : bool
+        Take the row mean off ``log q`` before the affine map. The ridge then charges nothing for a constant that softmax
+        ignores: better for "matrix" where n is below about K^2, a little worse where rows are plenty.
+    prior_scale : float, optional
+        Standard deviation of a Gaussian prior on log T around 0, as of `TemperatureScaling`.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
     eps : float
@@ -59,8 +64,19 @@ class StructuredScaling(BaseCalibrator):
     (10, 10)
     """
 
-    def __init__(self, structure: str = "matrix", *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+    def __init__(
+        self,
+        structure: str = "matrix",
+        centre: bool = False,
+        prior_scale: float | None = None,
+        *,
+        inputs: str = "proba",
+        classes: Any = None,
+        eps: float = EPS,
+    ) -> None:
         self.structure = structure
+        self.centre = centre
+        self.prior_scale = prior_scale
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
@@ -68,11 +84,12 @@ class StructuredScaling(BaseCalibrator):
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
         check_option(self.structure, "structure", ("matrix", "vector"))
+        check_prior_scale(self.prior_scale)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         n_samples, n_classes = float(weight.sum()), u.shape[1]
         # Whether T is finite does not matter here: the mixture bounds the scores that follow.
-        t = log_inverse_temperature(u, y, weight).parameters[0]
+        t = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
         scores = self._tempered(u) if isinstance(u, np.ndarray) else lifted(u.scores, lambda s: self._tempered(u.lift(s)))
@@ -87,7 +104,8 @@ class StructuredScaling(BaseCalibrator):
 
     def _tempered(self, u: FloatArray) -> FloatArray:
         proba = np.exp(log_softmax(u / self.temperature_))
-        return np.log((1.0 - self.smoothing_) * proba + self.smoothing_ / u.shape[1])
+        log_q = np.log((1.0 - self.smoothing_) * proba + self.smoothing_ / u.shape[1])
+        return centred(log_q) if self.centre else log_q
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         q = self._tempered(u)

@@ -12,7 +12,7 @@ from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import check_eps
+from calibrant._validation import check_eps, check_prior_scale
 
 
 class TemperatureScaling(BaseCalibrator):
@@ -64,8 +64,7 @@ class TemperatureScaling(BaseCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
-        if self.prior_scale is not None and not self.prior_scale > 0:
-            raise ValueError(f"prior_scale must be positive, or None for no prior; got {self.prior_scale!r}")
+        check_prior_scale(self.prior_scale)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)

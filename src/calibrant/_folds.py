@@ -1,0 +1,85 @@
+"""Folds that depend on what the rows hold, not on how they are written down.
+
+Copies of a row and a row with a weight must be the same data (weight 2 = the row twice, weight 0 = the row absent), and so
+must rows in another order. Rows are therefore sorted by their content first; every copy is dealt to a fold at random, and a
+row of weight 3 may be in two folds, with weight 2 in one and weight 1 in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from calibrant._simplex import finite_logits
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import check_count
+
+_MAX_COPIES = 2**24
+
+
+class Fold(NamedTuple):
+    """Rows to fit on and rows to judge on, each with their weights there."""
+
+    fit: IntArray
+    fit_weight: FloatArray
+    judge: IntArray
+    judge_weight: FloatArray
+
+
+def as_folds(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: int | None) -> list[Fold]:
+    """Folds of an integer (at random, by ``seed``), a scikit-learn splitter or an iterable of (train, test) rows.
+
+    Folds with nothing to fit on or nothing to judge are left out: one row has no folds.
+    """
+    if isinstance(cv, int | np.integer) or cv is None:
+        parts = _random_parts(scores, y, weight, check_count(5 if cv is None else cv, "cv", minimum=2), seed)
+    else:
+        parts = _given_parts(cv, scores, y, weight)
+    folds = (_fold(fit, judge) for fit, judge in parts)
+    return [fold for fold in folds if fold.fit.size and fold.judge.size]
+
+
+def _fold(fit: FloatArray, judge: FloatArray) -> Fold:
+    fit_rows, judge_rows = np.flatnonzero(fit), np.flatnonzero(judge)
+    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows])
+
+
+def _given_parts(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    for train, test in check_cv(cv, y, classifier=True).split(scores, y):
+        parts = np.zeros((2, len(y)))
+        parts[0, train], parts[1, test] = weight[train], weight[test]
+        yield parts[0], parts[1]
+
+
+def _random_parts(
+    scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int | None
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Not stratified by label: that would tell a map the label frequencies of the rows that it is judged on."""
+    order = _content_order(scores, y)
+    copies = _copies(weight)[order]
+    rows = np.repeat(order, copies)
+    generator = np.random.default_rng(0 if seed is None else seed)
+    dealt = generator.permutation(len(rows)) % n_folds
+    each = weight / np.maximum(_copies(weight), 1)
+    for held in range(n_folds):
+        judge = np.bincount(rows[dealt == held], minlength=len(y)) * each
+        fit = np.bincount(rows[dealt != held], minlength=len(y)) * each
+        yield fit, judge
+
+
+def _copies(weight: FloatArray) -> IntArray:
+    """How often each row is dealt: its weight where all are whole numbers, else once."""
+    present = np.asarray(weight > 0, dtype=np.intp)
+    is_whole = weight.sum() <= _MAX_COPIES and bool((weight == np.floor(weight)).all())
+    return weight.astype(np.intp) if is_whole else present
+
+
+def _content_order(scores: FloatArray, y: IntArray) -> IntArray:
+    """An order of rows that does not depend on how they were ordered; equal rows are neighbours."""
+    # One number a row, summed by NumPy along contiguous rows: equal rows get equal numbers, which BLAS does not promise.
+    rays = np.random.default_rng(0).random(scores.shape[1])
+    key = (np.ascontiguousarray(finite_logits(scores)) * rays).sum(axis=1)
+    return np.lexsort((key, y))

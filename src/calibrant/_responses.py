@@ -1,0 +1,87 @@
+"""What a scikit-learn classifier says about rows, as scores with a column for every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from calibrant._typing import AnyArray, FloatArray, Inputs
+from calibrant._validation import as_array, encode_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """The scores of one fitted classifier.
+
+    ``n_rows`` is what it was fitted on: a class that was not among these rows gets the probability 1 / (n + K), the rule of
+    succession for what was never seen.
+    """
+
+    estimator: Any
+    classes: AnyArray
+    n_rows: float
+
+    @property
+    def method(self) -> str:
+        """Logits where the classifier offers one per class, else probabilities."""
+        return response_method(self.estimator)
+
+    @property
+    def inputs(self) -> Inputs:
+        return "logits" if self.method == "decision_function" else "proba"
+
+    def scores(self, X: Any) -> FloatArray:
+        """Scores of shape (n, K); the probability or the log-odds of the second class become two columns."""
+        raw = as_array(getattr(self.estimator, self.method)(X))
+        raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
+        if raw.ndim == 1 or raw.shape[1] == 1:
+            raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
+        own = self.estimator.classes_
+        return _rounded(raw if len(own) == len(self.classes) else self._widened(raw, own))
+
+    def _widened(self, raw: FloatArray, own: AnyArray) -> FloatArray:
+        """Scores with columns for the classes that the classifier has not seen."""
+        n_missing = len(self.classes) - len(own)
+        columns = encode_labels(own, len(self.classes), self.classes)[0]
+        share = 1.0 / (self.n_rows + len(self.classes))
+        if self.inputs == "proba":
+            out = np.full((len(raw), len(self.classes)), share)
+            out[:, columns] = raw * (1.0 - n_missing * share)
+            return out
+        missing = logsumexp(raw, axis=1) + np.log(share) - np.log1p(-n_missing * share)
+        out = np.repeat(np.asarray(missing)[:, None], len(self.classes), axis=1)
+        out[:, columns] = raw
+        return out
+
+
+def _rounded(scores: FloatArray) -> FloatArray:
+    """Scores to 36 bits: matrix products differ in their last bits with the rows beside a row, and a step function must
+    not jump because of them.
+    """
+    mantissa, exponent = np.frexp(scores)
+    return np.asarray(np.ldexp(np.round(mantissa * 2.0**36) * 2.0**-36, exponent), dtype=scores.dtype)
+
+
+def response_method(estimator: Any) -> str:
+    """``"decision_function"`` where it gives one value per class, else ``"predict_proba"``."""
+    has_proba = getattr(estimator, "predict_proba", None) is not None
+    has_logits = getattr(estimator, "decision_function", None) is not None
+    if not (has_logits or has_proba):
+        raise TypeError(f"{type(estimator).__name__} has neither decision_function nor predict_proba: it gives no scores")
+    if not has_logits or (_votes_by_pairs(estimator) and has_proba):
+        return "predict_proba"
+    if _votes_by_pairs(estimator):
+        raise ValueError(
+            "decision_function gives one value for each pair of classes; one for each class is needed: "
+            "set decision_function_shape='ovr'"
+        )
+    return "decision_function"
+
+
+def _votes_by_pairs(estimator: Any) -> bool:
+    """Support vector machines can be asked for K (K - 1) / 2 decision values."""
+    shape = getattr(estimator, "decision_function_shape", None)
+    return shape == "ovo" and len(estimator.classes_) > 2

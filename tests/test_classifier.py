@@ -1,0 +1,240 @@
+"""`CalibratedClassifier`: scikit-learn's own checks for every calibrator, and what they do not cover."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GroupKFold, cross_val_score, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import calibrant
+from calibrant import CalibratedClassifier, metrics
+from calibrators import ALL
+
+# The checks feed separable data, on which unpenalised maps have no finite optimum and say so.
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.exceptions.ConvergenceWarning")
+
+_QUICK = [calibrant.StructuredScaling(), calibrant.IsotonicCalibration()]
+_LONG = [*ALL, calibrant.CrossFitted(calibrant.TemperatureScaling()), None]
+
+
+@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _QUICK])
+def test_scikit_learn_checks_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _LONG])
+def test_scikit_learn_checks_hold_for_every_calibrator(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(random_state=0),
+        HistGradientBoostingClassifier(max_iter=15, random_state=0),
+        GaussianNB(),
+        MLPClassifier(random_state=0),
+    ],
+    ids=["random forest", "gradient booster", "naive Bayes", "multilayer perceptron"],
+)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.slow
+def test_three_lines_calibrate_any_classifier_of_digits(digits, estimator):
+    X, new, y, truth = digits
+    model = CalibratedClassifier(estimator).fit(X, y)
+    proba = model.predict_proba(new)
+    plain = clone(estimator).fit(X, y).predict_proba(new)
+    assert metrics.log_loss(truth, proba) < metrics.log_loss(truth, plain)
+
+
+def test_decision_functions_are_taken_as_logits_and_probabilities_otherwise(iris):
+    X, y = iris
+    linear = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.TemperatureScaling()).fit(X, y)
+    bayes = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling()).fit(X, y)
+    assert (linear.score_method_, linear.inputs_, linear.calibrators_[0].inputs) == ("decision_function", "logits", "logits")
+    assert (bayes.score_method_, bayes.inputs_, bayes.calibrators_[0].inputs) == ("predict_proba", "proba", "proba")
+
+
+def test_binary_decision_functions_are_log_odds(iris):
+    X, y = iris[0][50:], iris[1][50:]
+    model = CalibratedClassifier(FrozenEstimator(LogisticRegression().fit(X, y)), calibrant.Identity()).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), model.estimator.predict_proba(X), atol=1e-10)  # scores keep 36 bits
+
+
+def test_classifiers_without_probabilities_get_them(iris):
+    X, y = iris
+    proba = CalibratedClassifier(RidgeClassifier()).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_pairwise_decision_functions_are_refused_with_the_remedy(iris):
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*iris)
+
+
+def test_a_frozen_estimator_is_calibrated_on_all_rows_and_never_refitted(iris):
+    X, y = iris
+    prefit = GaussianNB().fit(X[::2], y[::2])
+    model = CalibratedClassifier(FrozenEstimator(prefit), calibrant.TemperatureScaling()).fit(X[1::2], y[1::2])
+    by_hand = calibrant.TemperatureScaling().fit(prefit.predict_proba(X[1::2]), y[1::2])
+    assert len(model.calibrators_) == 1
+    assert model.calibrator_.temperature_ == pytest.approx(by_hand.temperature_, rel=1e-6)
+
+
+def test_a_frozen_estimator_may_be_calibrated_without_one_of_its_classes(iris):
+    X, y = iris
+    prefit = FrozenEstimator(GaussianNB().fit(X, y))
+    proba = CalibratedClassifier(prefit).fit(X[y != 2], y[y != 2]).predict_proba(X)
+    assert proba.shape == (150, 3)
+    assert np.isfinite(proba).all()
+
+
+def test_the_ensemble_averages_the_pairs(iris):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    pairs = [c.predict_proba(e.predict_proba(X)) for e, c in zip(model.estimators_, model.calibrators_, strict=True)]
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(pairs, axis=0), atol=1e-9)
+
+
+def test_without_ensemble_one_calibrator_learns_from_all_out_of_fold_scores(iris):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), ensemble=False).fit(X, y)
+    assert len(model.estimators_) == len(model.calibrators_) == 1
+    np.testing.assert_allclose(model.estimators_[0].theta_, GaussianNB().fit(X, y).theta_)
+    assert model.calibrator_ is model.calibrators_[0]
+
+
+def test_the_calibrator_of_an_ensemble_is_one_map_of_scores(iris):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    scores = GaussianNB().fit(X, y).predict_proba(X)
+    mean = np.mean([c.predict_proba(scores) for c in model.calibrators_], axis=0)
+    np.testing.assert_allclose(model.calibrator_.predict_proba(scores), mean)
+
+
+def test_binary_calibrators_are_lifted_class_by_class(iris):
+    model = CalibratedClassifier(GaussianNB(), calibrant.PlattScaling()).fit(*iris)
+    lifted = model.calibrators_[0]
+    assert isinstance(lifted, calibrant.MulticlassToBinary)
+    assert (lifted.notion, lifted.normalize) == ("class-wise", True)
+
+
+def test_any_classifier_of_probabilities_will_do_as_calibrator(iris):
+    X, y = iris
+    model = CalibratedClassifier(LogisticRegression(max_iter=500), KNeighborsClassifier(20)).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_text_labels_come_back(iris):
+    X, y = iris
+    names = np.array(["setosa", "versicolor", "virginica"])
+    model = CalibratedClassifier(GaussianNB(), calibrant.StructuredScaling("vector")).fit(X, names[y])
+    assert model.classes_.tolist() == names.tolist()
+    assert set(model.predict(X)) == set(names)
+    assert model.calibrators_[0].classes_.tolist() == names.tolist()
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression(max_iter=500)])
+def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
+    X, y = iris
+    rows = np.flatnonzero((y < 2) | (np.arange(len(y)) == 120))
+    model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25)).fit(X[rows], y[rows])
+    proba = model.predict_proba(X)
+    assert proba.shape == (150, 3)
+    assert (proba > 0).all()
+    assert model.score(X[y < 2], y[y < 2]) > 0.95
+
+
+def test_data_frames_keep_their_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = CalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), calibrant.TemperatureScaling())
+    assert list(model.fit(X, y).feature_names_in_) == list(X.columns)
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_weights_reach_estimator_and_calibrator(iris):
+    X, y = iris
+    weight = np.where(y == 0, 0.0, 1.0)
+    weight[:5] = 1e-3  # a class of weight zero would be no class
+    model = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.StructuredScaling("vector"))
+    plain, weighted = clone(model).fit(X, y), clone(model).fit(X, y, sample_weight=weight)
+    assert weighted.predict_proba(X)[y == 0, 0].mean() < plain.predict_proba(X)[y == 0, 0].mean()
+    assert weighted.class_prior_[0] < 1e-4
+
+
+def test_an_estimator_that_takes_no_weights_is_named(iris):
+    X, y = iris
+    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+        CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_metadata_is_routed_to_estimator_and_splitter(iris):
+    X, y = iris
+    groups = np.arange(len(y)) % 10
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+        model = CalibratedClassifier(inner, calibrant.TemperatureScaling(), cv=GroupKFold(3))
+        model.fit(X, y, groups=groups, sample_weight=np.ones(len(y)))
+    assert len(model.estimators_) == 3
+
+
+def test_a_pipeline_gets_weights_by_routing(iris):
+    X, y = iris
+    weight = np.where(y == 0, 100.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+        scale = StandardScaler().set_fit_request(sample_weight=False)
+        model = CalibratedClassifier(make_pipeline(scale, inner), calibrant.Identity())
+        weighted = model.fit(X, y, sample_weight=weight).estimators_[0][-1].intercept_
+        plain = model.fit(X, y).estimators_[0][-1].intercept_
+    assert np.abs(weighted - plain).max() > 0.1
+
+
+def test_it_is_a_scikit_learn_citizen(iris):
+    X, y = iris
+    model = CalibratedClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), calibrant.TemperatureScaling(0.25))
+    scores = cross_val_score(model, X, y, scoring=metrics.scorer("log_loss"), cv=3)
+    assert np.isfinite(scores).all()
+    fitted = model.fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="at least two classes"):
+        CalibratedClassifier(GaussianNB()).fit(np.eye(4), np.zeros(4, dtype=int))
+
+
+def test_something_without_scores_is_refused(iris):
+    class Mute(GaussianNB):
+        predict_proba = None
+
+    with pytest.raises(TypeError, match="neither decision_function nor predict_proba"):
+        CalibratedClassifier(Mute()).fit(*iris)

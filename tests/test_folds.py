@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+from calibrant._folds import as_folds
+
+
+@pytest.fixture
+def rows(rng):
+    scores = rng.dirichlet(np.ones(3), size=60).round(1)
+    return scores / scores.sum(axis=1, keepdims=True), rng.integers(0, 3, 60)
+
+
+def _content(scores, y, folds):
+    """What each fold is fitted on, whatever the order: sorted rows with their weights."""
+    out = []
+    for fold in folds:
+        table = np.column_stack([scores[fold.fit], y[fold.fit]])
+        kinds, place = np.unique(table, axis=0, return_inverse=True)
+        out.append((kinds, np.bincount(place.reshape(-1), fold.fit_weight)))
+    return out
+
+
+def _assert_same(left, right):
+    for (rows_a, weight_a), (rows_b, weight_b) in zip(left, right, strict=True):
+        np.testing.assert_array_equal(rows_a, rows_b)
+        np.testing.assert_allclose(weight_a, weight_b)
+
+
+def test_every_row_is_judged_once_and_fitted_on_by_the_others(rows):
+    scores, y = rows
+    folds = as_folds(5, scores, y, np.ones(60), None)
+    judged = np.concatenate([fold.judge for fold in folds])
+    assert sorted(judged.tolist()) == list(range(60))
+    for fold in folds:
+        assert not set(fold.fit) & set(fold.judge)
+        assert len(fold.fit) + len(fold.judge) == 60
+
+
+def test_folds_do_not_depend_on_the_order_of_rows(rows, rng):
+    scores, y = rows
+    order = rng.permutation(60)
+    one = as_folds(5, scores, y, np.ones(60), None)
+    other = as_folds(5, scores[order], y[order], np.ones(60), None)
+    _assert_same(_content(scores, y, one), _content(scores[order], y[order], other))
+
+
+def test_a_row_of_weight_two_is_dealt_as_two_rows(rows, rng):
+    scores, y = rows
+    weight = rng.integers(0, 4, 60).astype(float)
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    weighted = as_folds(5, scores, y, weight, None)
+    repeated = as_folds(5, scores[copies], y[copies], np.ones(len(copies)), None)
+    _assert_same(_content(scores, y, weighted), _content(scores[copies], y[copies], repeated))
+
+
+def test_fractional_weights_stay_whole(rows, rng):
+    scores, y = rows
+    weight = rng.random(60)
+    folds = as_folds(4, scores, y, weight, 1)
+    total = np.zeros(60)
+    for fold in folds:
+        np.testing.assert_array_equal(fold.judge_weight, weight[fold.judge])
+        total[fold.judge] += fold.judge_weight
+    np.testing.assert_allclose(total, weight)
+
+
+def test_the_seed_decides(rows):
+    scores, y = rows
+    judged = [as_folds(5, scores, y, np.ones(60), seed)[0].judge.tolist() for seed in (None, 0, 1)]
+    assert judged[0] == judged[1] != judged[2]
+
+
+def test_splitters_and_pairs_of_rows_are_taken_as_they_are(rows):
+    scores, y = rows
+    given = as_folds(KFold(3), scores, y, np.ones(60), None)
+    assert [fold.judge.tolist() for fold in given] == [list(range(0, 20)), list(range(20, 40)), list(range(40, 60))]
+    pairs = as_folds([(np.arange(10), np.arange(10, 60))], scores, y, np.ones(60), None)
+    assert (len(pairs), len(pairs[0].fit)) == (1, 10)
+
+
+def test_one_row_has_no_folds():
+    assert as_folds(5, np.array([[0.5, 0.5]]), np.array([0]), np.ones(1), None) == []
+
+
+def test_one_fold_is_refused(rows):
+    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+        as_folds(1, *rows, np.ones(60), None)
