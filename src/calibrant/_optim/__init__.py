@@ -1,0 +1,1 @@
+"""Maps, losses, penalties, solvers: they know arrays, not estimators."""
