@@ -2,6 +2,9 @@
 
 For given ones the posterior follows (`calibrant._optim.variational`). What is left is a smooth problem in M + 3 unknowns,
 the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of a few starts.
+
+The standard deviation ``sqrt(v)`` of the latent function has an exponential prior. Without one, v may grow without end: the
+second-order term of the bound charges nothing for uncertainty where probabilities are 0 or 1 already.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ TOLERANCE = 1e-7
 """Gain of the bound per unit of weight that counts as none."""
 
 # The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent function: those of
-# the starts are multiples of what temperature scaling would change.
+# the starts are multiples of what temperature scaling would change, those allowed multiples of what is expected.
 _MIN_VARIANCE = 1e-4
+_MAX_AMPLITUDE = 100.0
 _LENGTHSCALES = (0.05, 30.0)
 _START_LENGTHSCALES = (1.0, 3.0)
 _START_AMPLITUDES = (1.0, 4.0)
@@ -53,11 +57,11 @@ class Evidence(Generic[AnyPoint]):
 
     inducing: InducingInputs
     point: AnyPoint
+    objective: float
+    """What was minimised: the negative bound and negative log prior per unit of weight."""
     converged: bool
     n_iter: int
     message: str
-    is_at_limit: bool
-    """Whether the variance of the kernel ended at its upper limit."""
 
 
 def fit_evidence(
@@ -73,20 +77,19 @@ def fit_evidence(
     start = min(candidates, key=profile.fresh)
     found, n_iter = _search(profile, start, _limits(outline, n_inducing))
     inducing, point = profile.best
-    is_at_limit = inducing.kernel.variance > 0.999 * outline.amplitude**2
-    return Evidence(inducing, point, found.status == 0, n_iter, str(found.message), is_at_limit)
+    return Evidence(inducing, point, profile.least, found.status == 0, n_iter, str(found.message))
 
 
 def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
     needed = abs(outline.line - outline.rows.scale)
-    amplitude = float(np.clip(needed, _SMALLEST_START, outline.amplitude / 10))
+    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * outline.amplitude))
     inputs = outline.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
     return [InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs) for a, length in shapes]
 
 
 def _limits(outline: Outline, n_inducing: int) -> Bounds:
-    kernel = np.log([[_MIN_VARIANCE, outline.amplitude**2], _LENGTHSCALES, [NOISE_FLOOR, np.inf]])
+    kernel = np.log([[_MIN_VARIANCE, (_MAX_AMPLITUDE * outline.amplitude) ** 2], _LENGTHSCALES, [NOISE_FLOOR, np.inf]])
     inputs = np.tile([outline.low, outline.high], (n_inducing, 1))
     return Bounds(*np.concatenate([kernel, inputs]).T)
 
@@ -100,7 +103,7 @@ def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> t
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
         profile.fresh(start)
-        options: dict[str, Any] = {"maxiter": _MAX_ITER - n_iter, "ftol": TOLERANCE, "gtol": 0.0, "maxcor": 20}
+        options: Any = {"maxiter": _MAX_ITER - n_iter, "ftol": TOLERANCE, "gtol": 0.0, "maxcor": 20}
         found = minimize(profile, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
         n_iter += int(found.nit)
         start = found.x
@@ -110,42 +113,42 @@ def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> t
 
 
 class _Profile(Generic[AnyPoint]):
-    """The negative bound per unit of weight, m and S maximised out, with its gradient.
+    """The negative bound and log prior per unit of weight, m and S maximised out, with its gradient.
 
     Each search for m starts from the latent function that the last one found (the first from the line that temperature
     scaling finds), not from its whitened mean, which is another function under other kernel parameters.
     """
 
+    least: float = np.inf
+    best: tuple[InducingInputs, AnyPoint]
+
     def __init__(self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]) -> None:
         self.bound_of = bound_of
         self.total = outline.total
+        self.amplitude = outline.amplitude
         self.slope = outline.line - outline.rows.scale
         self._last: tuple[InducingInputs, FloatArray] | None = None
-        self._best: tuple[InducingInputs, AnyPoint] | None = None
-
-    @property
-    def best(self) -> tuple[InducingInputs, AnyPoint]:
-        """The largest bound seen."""
-        assert self._best is not None
-        return self._best
 
     def __call__(self, packed: FloatArray) -> tuple[float, FloatArray]:
-        bound, point = self._solve(packed)
-        return -point.value / self.total, -bound.outer_gradient(point) / self.total
+        value, bound, point = self._solve(packed)
+        gradient = -bound.outer_gradient(point)
+        gradient[0] += 0.5 * np.exp(packed[0] / 2) / self.amplitude
+        return value, gradient / self.total
 
     def fresh(self, packed: FloatArray) -> float:
         """The value where nothing is known about m yet."""
         self._last = None
-        return -self._solve(packed)[1].value
+        return self._solve(packed)[0]
 
-    def _solve(self, packed: FloatArray) -> tuple[OuterBound[AnyPoint], AnyPoint]:
+    def _solve(self, packed: FloatArray) -> tuple[float, OuterBound[AnyPoint], AnyPoint]:
         inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
         bound = self.bound_of(inducing)
         point = bound.maximum(self._start(inducing), TOLERANCE * self.total)
+        value = (inducing.kernel.variance**0.5 / self.amplitude - point.value) / self.total
         self._last = inducing, inducing.weights(point.mean)
-        if self._best is None or point.value > self._best[1].value:
-            self._best = inducing, point
-        return bound, point
+        if value < self.least:
+            self.least, self.best = value, (inducing, point)
+        return value, bound, point
 
     def _start(self, inducing: InducingInputs) -> FloatArray:
         if self._last is None:

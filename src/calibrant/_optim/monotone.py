@@ -45,7 +45,8 @@ def fit_increasing(outline: Outline, residual: ResidualOf, *, n_inducing: int) -
     found = fit_evidence(outline, bound_of, n_inducing=n_inducing, starts=[free.inducing])
     point = _tightened(SparseBound(outline.rows, found.inducing, residual), outline, found.point.mean)
     n_iter = free.n_iter + found.n_iter
-    return Evidence(found.inducing, point, found.converged, n_iter, found.message, found.is_at_limit)
+    objective = found.objective + (found.point.value - point.value) / outline.total
+    return Evidence(found.inducing, point, objective, found.converged, n_iter, found.message)
 
 
 def _tightened(bound: SparseBound, outline: Outline, mean: FloatArray) -> Posterior:

@@ -12,9 +12,7 @@ from calibrant._optim.variational import Rows
 from calibrant._simplex import softmax
 from calibrant._typing import FloatArray, IntArray
 
-MAX_AMPLITUDE = 100.0
-"""Latent functions are allowed to vary by so many units of log-odds (or ten times the spread of the scores)."""
-
+_STEEPEST = 30.0  # log-odds per standard deviation of the scores, or what the scores have themselves if that is more
 _CELLS = 4096
 _UNIFORM_SHARE = 0.3
 
@@ -38,8 +36,8 @@ class Outline:
 
     @property
     def amplitude(self) -> float:
-        """Largest standard deviation that a latent function is allowed."""
-        return max(MAX_AMPLITUDE, 10 * self.rows.scale)
+        """How far a calibrated latent function is expected to be from the scores, in log-odds."""
+        return max(3.0, self.rows.scale / 3)
 
     def quantiles(self, share: FloatArray, *, uniform: float = 0.0) -> FloatArray:
         """Scores below which lie given shares of the weight, mixed with a uniform distribution over the range."""
@@ -103,7 +101,7 @@ def _line(rows: Rows) -> float:
 
         return float(sum_blocks(part, *rows.u.shape))
 
-    limit = max(MAX_AMPLITUDE / 3, rows.scale)
+    limit = max(_STEEPEST, rows.scale)
     if slope(limit) >= 0:
         return limit
     if slope(-limit) <= 0:

@@ -175,7 +175,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.inducing_covariance_ = found.point.covariance
         self.score_range_ = np.array([outline.low, outline.high]) * scale + centre
         self.elbo_ = found.point.value
-        self.objective_ = -self.elbo_ / outline.total
+        self.objective_ = found.objective
         self.converged_ = found.converged
         self.n_iter_ = found.n_iter
 
@@ -303,17 +303,10 @@ def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray
 
 def _warn(found: Evidence[Posterior]) -> None:
     """Say once why a fit is not to be trusted, and what to do."""
-    if found.is_at_limit:
-        message = (
-            "the latent function grew to the largest amplitude that is allowed: the scores separate the labels of the "
-            "calibration rows (almost) perfectly, so these do not say how sure a prediction may be. Predictions will be close "
-            "to 0 and 1; calibrate with more rows, some of them misclassified, or with TemperatureScaling(prior_scale=1.0)"
-        )
-    elif not found.converged:
-        message = (
-            f"the search for kernel parameters stopped after {found.n_iter} iterations before it converged "
-            f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make the problem easier"
-        )
-    else:
+    if found.converged:
         return
+    message = (
+        f"the search for kernel parameters stopped after {found.n_iter} iterations before it converged "
+        f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make the problem easier"
+    )
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
