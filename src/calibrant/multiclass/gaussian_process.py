@@ -16,7 +16,7 @@ from calibrant._optim.monotone import fit_increasing
 from calibrant._optim.outline import Outline, outlined, standardised
 from calibrant._optim.rbf import InducingInputs, Kernel, rbf
 from calibrant._optim.variational import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
-from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, log_softmax, softmax
+from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, softmax
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
 from calibrant.exceptions import ConvergenceWarning
@@ -152,7 +152,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         check_eps(self.eps)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        outline = outlined(standardised(*_present(u, y, weight)))
+        outline = outlined(standardised(*_distinct(u, y, weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
             found = fit_increasing(outline, residual, n_inducing=self.n_inducing)
@@ -218,8 +218,8 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of its column: permuting
-        # classes permutes the result. Of equal scores the lowest column comes last, where the largest value will be.
-        order = u.shape[1] - 1 - np.argsort(u[:, ::-1], axis=1, kind="stable")
+        # classes permutes the result.
+        order = np.argsort(u, axis=1)
         out = np.empty_like(u)
         n_elements = u.shape[1] * (u.shape[1] if self.covariance == "full" else 1)
         for rows in row_blocks(len(u), n_elements):
@@ -229,26 +229,26 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _ranked_log_proba(self, u: FloatArray) -> FloatArray:
         """Log-probabilities of rows in increasing order."""
-        prior = self._inducing()
+        total = np.zeros_like(u)
+        for latent in self._latent_values(u):
+            total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
+        proba = total / max(1, len(self.draws_))
+        return log_floored(_averaged_over_ties(proba, u) if self.monotone else proba, 1e-300)
+
+    def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
+        """Draws of the latent values of rows in increasing order, or their mean if there are none."""
         x = self._kernel_inputs(u)
+        prior = self._inducing()
         features = prior.features(x)
         mean = u + features @ self.inducing_mean_
         if not len(self.draws_):
-            return log_softmax(np.sort(mean, axis=1) if self.monotone else mean)
-        total = np.zeros_like(u)
-        for deviation in self._deviations(prior, x, features):
-            latent = mean + deviation
-            total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
-        return log_floored(total / len(self.draws_), 1e-300)
-
-    def _deviations(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> Iterator[FloatArray]:
-        """Draws of the latent values minus their mean."""
+            yield mean
+            return
         root = cholesky(self.inducing_covariance_, lower=True)
-        spread_of = _FullSpread if self.covariance == "full" else _DiagonalSpread
-        spread: _Spread = spread_of(prior, x, features)
+        spread: _Spread = (_FullSpread if self.covariance == "full" else _DiagonalSpread)(prior, x, features)
         for draw in self.draws_:
             common, own = np.split(draw, [len(root)])
-            yield features @ (root @ common) + spread.times(own)
+            yield mean + features @ (root @ common) + spread.times(own)
 
 
 class _Spread(Protocol):
@@ -263,8 +263,7 @@ class _DiagonalSpread:
 
     def __init__(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> None:
         self.deviation = np.sqrt(prior.unexplained(features))
-        is_new = np.diff(x, axis=1, prepend=x[:, :1]) > 0
-        self.rank = np.cumsum(is_new, axis=1)
+        self.rank = _ranks(x)
 
     def times(self, draw: FloatArray) -> FloatArray:
         return np.asarray(self.deviation * draw[self.rank])
@@ -284,13 +283,35 @@ class _FullSpread:
         return np.asarray(self.root @ draw)
 
 
-def _present(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
-    """Rows that count: the others must not even move the range of the scores."""
-    if weight.all():
-        return u, y, weight
+def _ranks(ordered: FloatArray) -> IntArray:
+    """Ranks in rows in increasing order; equal values have the same."""
+    return np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0, axis=1)
+
+
+def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Probabilities of equal scores of a row replaced by their mean."""
+    n_rows, n_classes = proba.shape
+    group = (_ranks(ordered) + n_classes * np.arange(n_rows)[:, None]).ravel()
+    count = np.maximum(np.bincount(group, minlength=proba.size), 1)
+    mean = np.bincount(group, proba.ravel(), minlength=proba.size) / count
+    return np.asarray(mean[group].reshape(proba.shape))
+
+
+def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
+    """Rows that count, as sets of scores with one marked: sorted within and among themselves, equal ones merged.
+
+    The bound does not change. But the result does not depend, not even by rounding, on the order of rows or classes or on
+    whether a row is repeated or weighted. Data that are lifted on demand stay as they are.
+    """
     rows = np.flatnonzero(weight)
-    left = LiftedRows(u.scores[rows], u.lift) if isinstance(u, LiftedRows) else u[rows]
-    return left, y[rows], weight[rows]
+    if isinstance(u, LiftedRows):
+        kept = u if len(rows) == len(weight) else LiftedRows(u.scores[rows], u.lift)
+        return kept, y[rows], weight[rows]
+    marked = u[rows, y[rows]][:, None]
+    ranked = np.sort(u[rows], axis=1)
+    place = (ranked < marked).sum(axis=1)
+    unique, inverse = np.unique(np.column_stack([ranked, place]), axis=0, return_inverse=True)
+    return unique[:, :-1], unique[:, -1].astype(np.intp), np.bincount(inverse.ravel(), weight[rows])
 
 
 def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray:
