@@ -28,8 +28,8 @@ class Kernel(NamedTuple):
 
 
 def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
-    """``v exp(-(x_i - c_j)^2 / (2 l^2))``: the smooth part of the kernel, without the noise; ``x`` of any shape."""
-    out = x[..., None] - centre
+    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the smooth part of the kernel, without the noise."""
+    out = x[..., None] - centre[..., None, :]
     out *= out
     out *= -0.5 / kernel.lengthscale**2
     np.exp(out, out=out)

@@ -93,26 +93,22 @@ class FullResidual:
         self.features = features
         self.kernel = inducing.kernel
         self.diagonal = inducing.unexplained(features)
+        self.smooth = rbf(x, x, inducing.kernel)
 
     def times(self, s: FloatArray) -> FloatArray:
         average = np.einsum("nk,nkm->nm", s, self.features)
-        smooth = _rows_times(self._smooth(), s) - _rows_times(self.features, average)
+        smooth = _rows_times(self.smooth, s) - _rows_times(self.features, average)
         return np.asarray(smooth + self.kernel.noise * s)
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
         return np.asarray(s[..., None] * (self.features - average[:, None, :]))
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
-        smooth = self._smooth()
         distance = (self.x[:, :, None] - self.x[:, None, :]) / self.kernel.lengthscale
-        within = weight @ (s * _rows_times(smooth, s)).sum(axis=1)
-        stretched = weight @ (s * _rows_times(smooth * distance**2, s)).sum(axis=1)
+        within = weight @ (s * _rows_times(self.smooth, s)).sum(axis=1)
+        stretched = weight @ (s * _rows_times(self.smooth * distance**2, s)).sum(axis=1)
         spread = weight @ (s * (1 - s)).sum(axis=1)
         return np.array([within - self.kernel.variance * weight.sum(), stretched, -self.kernel.noise * spread]) / 2
-
-    def _smooth(self) -> FloatArray:
-        kernel, x = self.kernel, self.x
-        return np.stack([rbf(row, row, kernel) for row in x])
 
 
 ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
@@ -188,7 +184,7 @@ class _Block:
         self.weight = data.weight[rows]
         self.inducing = inducing
         self.x = data.inputs(rows)
-        self.features = inducing.features(self.x)
+        self.features = inducing.features(self.x.ravel()).reshape(*self.x.shape, -1)
         self.residual = residual(self.x, self.features, inducing)
 
     @property

@@ -232,8 +232,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         total = np.zeros_like(u)
         for latent in self._latent_values(u):
             total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
-        proba = total / max(1, len(self.draws_))
-        return log_floored(_averaged_over_ties(proba, u) if self.monotone else proba, 1e-300)
+        return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), 1e-300)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
         """Draws of the latent values of rows in increasing order, or their mean if there are none."""
@@ -274,7 +273,7 @@ class _FullSpread:
 
     def __init__(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> None:
         kernel = prior.kernel
-        covariance = np.stack([rbf(row, row, kernel) for row in x]) - features @ features.transpose(0, 2, 1)
+        covariance = rbf(x, x, kernel) - features @ features.transpose(0, 2, 1)
         diagonal = np.arange(x.shape[1])
         covariance[:, diagonal, diagonal] += kernel.noise + _JITTER * kernel.variance
         self.root = np.linalg.cholesky(covariance)
