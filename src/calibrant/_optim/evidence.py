@@ -37,6 +37,7 @@ _START_LENGTHSCALES = (1.0, 3.0)
 _START_AMPLITUDES = (1.0, 4.0)
 _SMALLEST_START = 0.3
 
+_FIRST_STEP = 0.3
 _MAX_ITER = 200
 _MAX_SEARCHES = 3
 
@@ -102,14 +103,26 @@ def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> t
     """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to another mode."""
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
-        profile.fresh(start)
-        options: Any = {"maxiter": _MAX_ITER - n_iter, "ftol": TOLERANCE, "gtol": 0.0, "maxcor": 20}
-        found = minimize(profile, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+        found = _minimized(profile, start, limits, _MAX_ITER - n_iter)
         n_iter += int(found.nit)
         start = found.x
         if found.status == 0 or n_iter >= _MAX_ITER:
             break
     return found, n_iter
+
+
+def _minimized(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int) -> OptimizeResult:
+    """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a sensible one."""
+    profile.fresh(start)
+    value, gradient = profile(start)
+    scale = _FIRST_STEP / max(float(np.abs(gradient).max()), TOLERANCE)
+
+    def scaled(packed: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = profile(packed)
+        return scale * value, scale * gradient
+
+    options: Any = {"maxiter": max_iter, "ftol": TOLERANCE * scale / max(1.0, abs(scale * value)), "gtol": 0.0, "maxcor": 20}
+    return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
 
 
 class _Profile(Generic[AnyPoint]):
