@@ -39,15 +39,12 @@ class Outline:
         """How far a calibrated latent function is expected to be from the scores, in log-odds."""
         return max(3.0, self.rows.scale / 3)
 
-    def quantiles(self, share: FloatArray, *, uniform: float = 0.0) -> FloatArray:
-        """Scores below which lie given shares of the weight, mixed with a uniform distribution over the range."""
-        mass = np.cumsum(self.histogram / self.histogram.sum() + uniform / len(self.histogram))
-        edges = np.linspace(self.low, self.high, len(self.histogram) + 1)
-        return np.asarray(np.interp(share * mass[-1], np.concatenate([[0.0], mass]), edges))
-
     def spread_inputs(self, n_inputs: int) -> FloatArray:
-        """Inputs at quantiles; the uniform share keeps them apart where scores are tied."""
-        return self.quantiles((np.arange(n_inputs) + 0.5) / n_inputs, uniform=_UNIFORM_SHARE)
+        """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart where scores are tied."""
+        share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
+        mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
+        wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
+        return np.asarray(np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass))))
 
 
 def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) -> Rows:

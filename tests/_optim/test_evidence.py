@@ -1,0 +1,84 @@
+"""The search for kernel parameters and inducing inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant._optim import evidence
+from calibrant._optim.evidence import NOISE_FLOOR, fit_evidence
+from calibrant._optim.outline import Outline, outlined, standardised
+from calibrant._optim.rbf import InducingInputs, Kernel
+from calibrant._optim.variational import SparseBound
+from calibrant.datasets import draw_labels
+
+
+@pytest.fixture
+def outline(rng) -> Outline:
+    """Overconfident by a factor of two."""
+    u = 3 * rng.normal(size=(300, 4))
+    proba = np.exp(u / 2) / np.exp(u / 2).sum(axis=1, keepdims=True)
+    return outlined(standardised(u, draw_labels(proba, rng=rng), np.ones(300)))
+
+
+def bound_of(outline: Outline):
+    return lambda inducing: SparseBound(outline.rows, inducing)
+
+
+def test_the_profile_has_the_gradient_of_its_value(outline, monkeypatch):
+    monkeypatch.setattr(evidence, "TOLERANCE", 1e-20)
+    profile = evidence._Profile(outline, bound_of(outline))
+    packed = np.concatenate([np.log([1.5, 1.2, 0.01]), outline.spread_inputs(4)])
+    _, gradient = profile(packed)
+    step = 1e-5 * np.eye(len(packed))
+    expected = [(profile.fresh(packed + e) - profile.fresh(packed - e)) / 2e-5 for e in step]
+    np.testing.assert_allclose(gradient, expected, atol=1e-8)
+
+
+def test_the_search_beats_every_start_and_says_that_it_converged(outline):
+    found = fit_evidence(outline, bound_of(outline), n_inducing=6)
+    profile = evidence._Profile(outline, bound_of(outline))
+    for start in evidence._usual_starts(outline, 6):
+        assert found.objective < profile.fresh(evidence._packed(start))
+    assert found.converged
+    assert found.n_iter >= 1
+
+
+def test_what_is_found_is_a_stationary_point_but_for_the_noise(outline, monkeypatch):
+    monkeypatch.setattr(evidence, "TOLERANCE", 1e-12)
+    found = fit_evidence(outline, bound_of(outline), n_inducing=4)
+    _, gradient = evidence._Profile(outline, bound_of(outline))(evidence._packed(found.inducing))
+    free = np.delete(gradient, 2)
+    assert np.abs(free).max() < 1e-4
+    assert gradient[2] > 0  # noise only costs
+    assert found.inducing.kernel.noise == pytest.approx(NOISE_FLOOR)
+
+
+def test_the_objective_is_the_bound_and_the_prior_of_the_amplitude(outline):
+    found = fit_evidence(outline, bound_of(outline), n_inducing=4)
+    prior = found.inducing.kernel.variance**0.5 / outline.amplitude
+    assert found.objective == pytest.approx((prior - found.point.value) / 300, rel=1e-12)
+
+
+def test_a_given_start_competes(outline):
+    best = fit_evidence(outline, bound_of(outline), n_inducing=5)
+    again = fit_evidence(outline, bound_of(outline), n_inducing=5, starts=[best.inducing])
+    assert again.objective <= best.objective
+
+
+def test_a_search_that_is_cut_short_says_so(outline, monkeypatch):
+    monkeypatch.setattr(evidence, "_MAX_ITER", 1)
+    found = fit_evidence(outline, bound_of(outline), n_inducing=5)
+    assert not found.converged
+    assert found.n_iter == 1
+
+
+def test_the_start_of_a_search_over_m_is_the_last_latent_function(outline):
+    profile = evidence._Profile(outline, bound_of(outline))
+    inputs = outline.spread_inputs(8)
+    _, _, point = profile._solve(np.concatenate([np.log([2.0, 1.0, 1e-6]), inputs]))
+    other = InducingInputs(Kernel(3.0, 1.1, 1e-6), inputs)
+    old = InducingInputs(Kernel(2.0, 1.0, 1e-6), inputs)
+    start = profile._start(other)
+    grid = np.linspace(inputs[1], inputs[-2], 20)
+    np.testing.assert_allclose(other.features(grid) @ start, old.features(grid) @ point.mean, atol=0.05)
