@@ -3,8 +3,11 @@
 For given ones the posterior follows (`calibrant._optim.variational`). What is left is a smooth problem in M + 3 unknowns,
 the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of a few starts.
 
-The standard deviation ``sqrt(v)`` of the latent function has an exponential prior. Without one, v may grow without end: the
-second-order term of the bound charges nothing for uncertainty where probabilities are 0 or 1 already.
+Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2 l)``, a the amplitude that
+is expected of a latent function and l in standard deviations of the scores: without it v may grow without end, as the
+second-order term of the bound charges nothing for uncertainty where probabilities are 0 or 1 already. And a latent function
+that leaves the scores alone is preferred to the best one unless that is better by 3 units: strong evidence, on the scale of
+Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). Of 300 calibrated samples of 1,000 rows none reached it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
@@ -27,6 +30,9 @@ NOISE_FLOOR = 1e-6
 
 TOLERANCE = 1e-7
 """Gain of the bound per unit of weight that counts as none."""
+
+_ROUGHNESS = 0.5
+_STRONG_EVIDENCE = 3.0
 
 # The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent function: those of
 # the starts are multiples of what temperature scaling would change, those allowed multiples of what is expected.
@@ -75,10 +81,13 @@ def fit_evidence(
     """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the usual ones."""
     profile = _Profile(outline, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(outline, n_inducing))]
-    start = min(candidates, key=profile.fresh)
+    start = min(candidates, key=lambda packed: profile.fresh(packed).value)
     found, n_iter = _search(profile, start, _limits(outline, n_inducing))
-    inducing, point = profile.best
-    return Evidence(inducing, point, profile.least, found.status == 0, n_iter, str(found.message))
+    best = profile.best
+    still = profile.fresh(_packed(_still(outline, n_inducing)))
+    if still.value - best.value < _STRONG_EVIDENCE / outline.total:
+        best = still
+    return Evidence(best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message))
 
 
 def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
@@ -87,6 +96,11 @@ def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
     inputs = outline.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
     return [InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs) for a, length in shapes]
+
+
+def _still(outline: Outline, n_inducing: int) -> InducingInputs:
+    """A prior under which the latent function hardly moves."""
+    return InducingInputs(Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), outline.spread_inputs(n_inducing))
 
 
 def _limits(outline: Outline, n_inducing: int) -> Bounds:
@@ -125,6 +139,14 @@ def _minimized(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, m
     return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
 
 
+class _Solved(NamedTuple, Generic[AnyPoint]):
+    """The best point for given kernel parameters and inducing inputs; ``value`` is what the search minimises."""
+
+    value: float
+    inducing: InducingInputs
+    point: AnyPoint
+
+
 class _Profile(Generic[AnyPoint]):
     """The negative bound and log prior per unit of weight, m and S maximised out, with its gradient.
 
@@ -132,39 +154,40 @@ class _Profile(Generic[AnyPoint]):
     scaling finds), not from its whitened mean, which is another function under other kernel parameters.
     """
 
-    least: float = np.inf
-    best: tuple[InducingInputs, AnyPoint]
+    best: _Solved[AnyPoint]
 
     def __init__(self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]) -> None:
         self.bound_of = bound_of
         self.total = outline.total
         self.amplitude = outline.amplitude
         self.slope = outline.line - outline.rows.scale
-        self._last: tuple[InducingInputs, FloatArray] | None = None
+        self._last: _Solved[AnyPoint] | None = None
 
     def __call__(self, packed: FloatArray) -> tuple[float, FloatArray]:
-        value, bound, point = self._solve(packed)
-        gradient = -bound.outer_gradient(point)
+        bound, solved = self._solve(packed)
+        gradient = -bound.outer_gradient(solved.point)
         gradient[0] += 0.5 * np.exp(packed[0] / 2) / self.amplitude
-        return value, gradient / self.total
+        gradient[1] -= _ROUGHNESS * np.exp(-packed[1])
+        return solved.value, gradient / self.total
 
-    def fresh(self, packed: FloatArray) -> float:
-        """The value where nothing is known about m yet."""
+    def fresh(self, packed: FloatArray) -> _Solved[AnyPoint]:
+        """The best point where nothing is known about m yet."""
         self._last = None
-        return self._solve(packed)[0]
+        return self._solve(packed)[1]
 
-    def _solve(self, packed: FloatArray) -> tuple[float, OuterBound[AnyPoint], AnyPoint]:
+    def _solve(self, packed: FloatArray) -> tuple[OuterBound[AnyPoint], _Solved[AnyPoint]]:
         inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
         bound = self.bound_of(inducing)
         point = bound.maximum(self._start(inducing), TOLERANCE * self.total)
-        value = (inducing.kernel.variance**0.5 / self.amplitude - point.value) / self.total
-        self._last = inducing, inducing.weights(point.mean)
-        if value < self.least:
-            self.least, self.best = value, (inducing, point)
-        return value, bound, point
+        penalty = inducing.kernel.variance**0.5 / self.amplitude + _ROUGHNESS / inducing.kernel.lengthscale
+        value = (penalty - point.value) / self.total
+        self._last = _Solved(value, inducing, point)
+        if not hasattr(self, "best") or value < self.best.value:
+            self.best = self._last
+        return bound, self._last
 
     def _start(self, inducing: InducingInputs) -> FloatArray:
         if self._last is None:
             return inducing.whitened(self.slope * inducing.inputs)
-        old, weights = self._last
-        return inducing.whitened(rbf(inducing.inputs, old.inputs, old.kernel) @ weights)
+        old = self._last.inducing
+        return inducing.whitened(rbf(inducing.inputs, old.inputs, old.kernel) @ old.weights(self._last.point.mean))
