@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         CanonicalBinning,
         DirichletCalibration,
         EnsembleTemperatureScaling,
+        GaussianProcessCalibration,
         Identity,
         MatrixScaling,
         StructuredScaling,
@@ -55,6 +56,7 @@ _HOMES = {
     "MatrixScaling": "multiclass",
     "DirichletCalibration": "multiclass",
     "StructuredScaling": "multiclass",
+    "GaussianProcessCalibration": "multiclass",
     "CanonicalBinning": "multiclass",
     # lifting and composing
     "MulticlassToBinary": "reductions",
@@ -86,6 +88,7 @@ __all__ = [
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
+    "GaussianProcessCalibration",
     "HistogramBinning",
     "Identity",
     "IsotonicCalibration",
