@@ -15,6 +15,7 @@ WHOLE_VECTOR = [
     calibrant.DirichletCalibration(lam=0.01, penalty="l2"),
     calibrant.StructuredScaling(),
     calibrant.StructuredScaling(structure="vector"),
+    calibrant.GaussianProcessCalibration(),
     calibrant.CanonicalBinning(n_bins=5),
     calibrant.CanonicalBinning(partition="sierpinski", depth=2),
     calibrant.CanonicalBinning(partition="grid"),

@@ -58,10 +58,10 @@ def digits():
 @pytest.mark.parametrize(
     "estimator",
     [
-        RandomForestClassifier(50, random_state=0),
+        RandomForestClassifier(random_state=0),
         HistGradientBoostingClassifier(max_iter=15, random_state=0),
         GaussianNB(),
-        MLPClassifier((32,), max_iter=60, random_state=0),
+        MLPClassifier(random_state=0),
     ],
     ids=["random forest", "gradient booster", "naive Bayes", "multilayer perceptron"],
 )

@@ -11,13 +11,15 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 import pytest
 
 import calibrant
 from calibrant.cli import run
+
+pa = pytest.importorskip("pyarrow")
+pa_csv = pytest.importorskip("pyarrow.csv")
+pa_parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("typer")
 
 N_ROWS, N_CLASSES = 300, 4
 NAMES = np.array(["cat", "dog", "eel", "fox"])

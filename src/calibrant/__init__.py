@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from calibrant import datasets, inference, label_shift, metrics, notions, testing
+    from calibrant import datasets, inference, label_shift, metrics, notions, plots, testing
     from calibrant.binary import (
         BayesianBinning,
         BetaCalibration,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CanonicalBinning,
         DirichletCalibration,
         EnsembleTemperatureScaling,
+        GaussianProcessCalibration,
         Identity,
         MatrixScaling,
         StructuredScaling,
@@ -56,6 +57,7 @@ _HOMES = {
     "MatrixScaling": "multiclass",
     "DirichletCalibration": "multiclass",
     "StructuredScaling": "multiclass",
+    "GaussianProcessCalibration": "multiclass",
     "CanonicalBinning": "multiclass",
     # lifting and composing
     "MulticlassToBinary": "reductions",
@@ -75,6 +77,7 @@ _HOMES = {
     "label_shift": "",
     "metrics": "",
     "notions": "",
+    "plots": "",
     "testing": "",
 }
 
@@ -88,6 +91,7 @@ __all__ = [
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
     "Evaluation",
+    "GaussianProcessCalibration",
     "HistogramBinning",
     "Identity",
     "IsotonicCalibration",
@@ -108,6 +112,7 @@ __all__ = [
     "load",
     "metrics",
     "notions",
+    "plots",
     "save",
     "testing",
 ]

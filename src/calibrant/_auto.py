@@ -142,8 +142,8 @@ class AutoCalibration(_Boundary):
     By default, with n the sum of the weights: the matrix members take part up to K = 100 and n K^2 = 2^30 (time), isotonic
     where there are at least 10 rows a class on average. A single row gives the identity. Costs J + 1 fits of every candidate.
 
-    In 500 experiments on real predictions with 50 to 5,000 rows (docs/do-no-harm.md) it was never worse than the scores as
-    they are by 0.01, and on average as good as the best of its members or better.
+    In 535 experiments on real predictions with 50 to 5,000 calibration rows (docs/do-no-harm.md) it never raised the test
+    log-loss by 0.005 or more, and on average it was better than any of its members at every number of rows.
 
     References
     ----------

@@ -27,6 +27,7 @@ WHOLE: dict[str, Any] = {
     "dirichlet": multiclass.DirichletCalibration(),
     "structured-vector": multiclass.StructuredScaling("vector"),
     "structured-matrix": multiclass.StructuredScaling("matrix"),
+    "gp": multiclass.GaussianProcessCalibration(),
     "canonical": multiclass.CanonicalBinning(),
 }
 """Calibrators of the whole vector."""

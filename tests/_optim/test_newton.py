@@ -72,3 +72,14 @@ def test_a_missing_class_is_told_unless_the_penalty_holds_its_parameters(rng):
 def test_every_outcome_but_convergence_says_what_to_do():
     for outcome in Outcome:
         assert outcome is Outcome.CONVERGED or ":" in outcome.value
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_many_classes_by_what_their_blocks_share_reach_the_same_optimum(name, rng, monkeypatch):
+    data = make(rng, 400, 5)
+    exact = fit_affine(*data, PENALTIES[name](5))
+    monkeypatch.setattr("calibrant._optim.objective.FEW_PARAMETERS", 1)
+    monkeypatch.setattr("calibrant._optim.maps.BLOCK_CLASSES", 1)
+    shared = fit_affine(*data, PENALTIES[name](5))
+    assert shared.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(shared.parameters, exact.parameters, atol=1e-7)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from calibrant._tables.columns import Columns, Request, choose_columns
+pytest.importorskip("pyarrow")
+
+from calibrant._tables.columns import Columns, Request, choose_columns  # noqa: E402  # needs pyarrow
 
 
 def chosen(kinds, needs_label=True, expected=None, **said):

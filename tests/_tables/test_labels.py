@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._commands import read_all
-from calibrant._tables import Request
+pytest.importorskip("pyarrow")
+
+from calibrant._commands import read_all  # noqa: E402  # needs pyarrow
+from calibrant._tables import Request  # noqa: E402
 
 
 @pytest.fixture

@@ -134,7 +134,9 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
         assert "too few calibration rows for a distribution-free guarantee" in form(made)
 
 
-@pytest.mark.parametrize("method", ["auto", "vector", "dirichlet", "structured-matrix", "histogram", "canonical", "identity"])
+@pytest.mark.parametrize(
+    "method", ["auto", "gp", "vector", "dirichlet", "structured-matrix", "histogram", "canonical", "identity"]
+)
 def test_every_kind_of_map_is_described(method, data):
     from calibrant._methods import method_named
 

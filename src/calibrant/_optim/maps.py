@@ -21,6 +21,12 @@ from scipy.linalg import cho_factor, cho_solve, lapack
 
 from calibrant._typing import FloatArray
 
+Blocks = tuple[FloatArray, ...]
+"""Sums over rows from which a preconditioner is made."""
+
+BLOCK_CLASSES = 160
+"""Up to this many classes each has a block of its own in the preconditioner: 33 MB."""
+
 Solve = Callable[[FloatArray], FloatArray]
 """Approximate product of the inverse Hessian with an array of the shape of the parameters."""
 
@@ -34,8 +40,8 @@ class ScoreMap(Protocol):
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray: ...
     def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray: ...
     def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray: ...
-    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray: ...
-    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve: ...
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
+    def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
         """The axis along which constants change no probability, and a mask of the lines where that is so."""
         ...
@@ -72,9 +78,9 @@ class DiagonalMap:
         total[k + self.n_classes, k + self.n_classes] += plain
         return total
 
-    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
-        """Sum over rows of the 2 x 2 blocks of each class, (3, K): of d with d, d with b, b with b."""
-        return np.stack(self._moments(p * (1.0 - p), u, weight))
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
+        """Sums over rows of the 2 x 2 blocks of each class, (K,) each: of d with d, d with b, b with b."""
+        return self._moments(p * (1.0 - p), u, weight)
 
     @staticmethod
     def _moments(a: FloatArray, u: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -82,7 +88,7 @@ class DiagonalMap:
         awu = aw * u
         return np.einsum("ij,ij->j", awu, u), awu.sum(axis=0), aw.sum(axis=0)
 
-    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+    def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
         a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
         floor = 1e-10 * (a.mean() + c.mean()) + 1e-300
         a, c = a + floor, c + floor
@@ -136,13 +142,22 @@ class AffineMap:
             total[part, part] += diagonal[:, k, :]
         return total
 
-    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
-        """Sum over rows of the block of each class, (K, K + 1, K + 1)."""
+    def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
+        """Sum over rows of the block of each class, (K, K + 1, K + 1); for many classes of what they share.
+
+        K blocks would need K^3 numbers. Beyond ``BLOCK_CLASSES`` the block of class k is taken as its share a_k / sum(a) of
+        their sum, which needs K^2: (K + 1, K + 1), and a of shape (K,).
+        """
         x = np.column_stack([u, np.ones(len(u), dtype=u.dtype)])
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
-        return np.stack([(x * a[:, [k]]).T @ x for k in range(self.n_classes)])
+        if self.n_classes > BLOCK_CLASSES:
+            return (x * a.sum(axis=1, keepdims=True)).T @ x, a.sum(axis=0)
+        return (np.stack([(x * a[:, [k]]).T @ x for k in range(self.n_classes)]),)
 
-    def block_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+    def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
+        return _shared_solve(*blocks, diagonal) if len(blocks) == 2 else self._own_solve(blocks[0], diagonal)
+
+    def _own_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
         width = self.n_classes + 1
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
@@ -158,6 +173,26 @@ class AffineMap:
     def gauge(self) -> tuple[int, FloatArray]:
         """Adding a constant to a column, or to all intercepts, changes no probability."""
         return 0, np.ones((1, self.n_classes + 1))
+
+
+def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> Solve:
+    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``, by one eigendecomposition.
+
+    The few parameters of a class with another penalty (its own weight, its intercept) are divided by their curvature.
+    """
+    scale, basis = np.linalg.eigh(gram.astype(np.float64))
+    part = (share / share.sum())[:, None]
+    usual = np.median(diagonal, axis=1, keepdims=True)
+    is_usual = diagonal == usual
+    curvature = np.maximum(scale, 0.0) * part + usual
+    own = np.diag(gram) * part + diagonal
+    floor = 1e-10 * curvature.max() + np.finfo(float).tiny
+
+    def solve(v: FloatArray) -> FloatArray:
+        shared = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
+        return np.where(is_usual, shared, v / (own + floor))
+
+    return solve
 
 
 def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, LiftedRows, sum_blocks
-from calibrant._optim.maps import ScoreMap, Solve, dense_solve
+from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._simplex import row_max, row_sum
 from calibrant._typing import FloatArray, IntArray
@@ -132,7 +132,7 @@ class Objective:
         if self.is_small:
             return dense_solve(self.hessian(theta), diagonal)
 
-        def of_rows(rows: slice) -> FloatArray:
+        def of_rows(rows: slice) -> Blocks:
             u, p = self._proba_block(theta, rows)
             return self.map.blocks(p, u, np.asarray(self.weight[rows]))
 

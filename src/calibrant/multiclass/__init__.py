@@ -2,6 +2,7 @@
 
 from calibrant.multiclass.canonical import CanonicalBinning
 from calibrant.multiclass.dirichlet import DirichletCalibration
+from calibrant.multiclass.gaussian_process import GaussianProcessCalibration
 from calibrant.multiclass.identity import Identity
 from calibrant.multiclass.scaling import MatrixScaling, VectorScaling
 from calibrant.multiclass.structured import StructuredScaling
@@ -11,6 +12,7 @@ __all__ = [
     "CanonicalBinning",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
+    "GaussianProcessCalibration",
     "Identity",
     "MatrixScaling",
     "StructuredScaling",

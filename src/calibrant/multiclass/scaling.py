@@ -91,7 +91,7 @@ class MatrixScaling(BaseCalibrator):
     Notes
     -----
     Logits enter minus their row mean. With probabilities this is `DirichletCalibration` with a given ``lam``.
-    Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (O(K^3) for the preconditioner).
+    Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (K^3 up to 160 classes, at most 33 MB).
 
     References
     ----------

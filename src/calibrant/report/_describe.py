@@ -13,6 +13,7 @@ from calibrant.multiclass import (
     CanonicalBinning,
     DirichletCalibration,
     EnsembleTemperatureScaling,
+    GaussianProcessCalibration,
     Identity,
     MatrixScaling,
     StructuredScaling,
@@ -96,6 +97,15 @@ def _matrix_tables(matrix: FloatArray, last: FloatArray, classes: Sequence[str],
         return ()
     rows = tuple((c, *row.tolist(), float(b)) for c, row, b in zip(classes, matrix, last, strict=True))
     return (MapTable(f"{name} (row: class that is spoken for), {extra}", ("class", *classes, extra), rows),)
+
+
+@describe.register
+def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
+    text = (
+        f"A latent Gaussian process of each score: variance {model.kernel_variance_:.3g}, length scale {model.lengthscale_:.3g}, "
+        f"noise {model.noise_:.3g}, {len(model.inducing_inputs_)} inducing points."
+    )
+    return MapNote("GaussianProcessCalibration", text)
 
 
 @describe.register

@@ -1,0 +1,97 @@
+"""Quasi-Newton ascent where an estimate of the inverse Hessian comes with every point."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+
+
+class Point(Protocol):
+    """A mean with its value, and an estimate of the inverse Hessian there: positive definite, for a maximum."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def mean(self) -> FloatArray: ...
+    @property
+    def covariance(self) -> FloatArray: ...
+
+
+AnyPoint = TypeVar("AnyPoint", bound=Point)
+
+
+class Ascendable(Protocol[AnyPoint]):
+    """A function to be maximised."""
+
+    def at(self, mean: FloatArray) -> AnyPoint:
+        """The point at a mean; the value may be minus infinity outside of the domain."""
+
+    def gradient(self, point: AnyPoint) -> FloatArray:
+        """Derivative with respect to the mean."""
+
+
+def ascend(
+    function: Ascendable[AnyPoint], start: FloatArray, *, tolerance: float, n_secants: int = 10, max_iter: int = 60
+) -> AnyPoint:
+    """A maximum near ``start``: Newton steps with ``covariance`` for the inverse Hessian, corrected by what gradients show.
+
+    The corrections are those of L-BFGS by up to ``n_secants`` steps. Stops when the Newton decrement, twice the gain to be
+    expected in units of the value, is at most ``tolerance``, or where no step increases the value.
+    """
+    here = function.at(start)
+    slope = function.gradient(here)
+    secants: list[_Secant] = []
+    for _ in range(max_iter):
+        if slope @ here.covariance @ slope <= tolerance:
+            break
+        there = _step(function, here, _direction(here.covariance, slope, secants), slope)
+        if there is None:
+            break
+        new_slope = function.gradient(there)
+        secants = _remembered(secants, there.mean - here.mean, slope - new_slope, n_secants)
+        here, slope = there, new_slope
+    return here
+
+
+class _Secant(NamedTuple):
+    """A step, the fall of the gradient along it, and their product."""
+
+    step: FloatArray
+    fall: FloatArray
+    curvature: float
+
+
+def _remembered(secants: list[_Secant], step: FloatArray, fall: FloatArray, limit: int) -> list[_Secant]:
+    """The last secants, with a new one where it shows a positive curvature."""
+    curvature = float(step @ fall)
+    if curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
+        return secants
+    return [*secants[max(0, len(secants) + 1 - limit) :], _Secant(step, fall, curvature)] if limit else []
+
+
+def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
+    """Corrected inverse Hessian times gradient: the two loops of L-BFGS around ``metric``."""
+    left = slope.copy()
+    shares = []
+    for secant in reversed(secants):
+        shares.append(float(secant.step @ left) / secant.curvature)
+        left -= shares[-1] * secant.fall
+    out = metric @ left
+    for secant, share in zip(secants, reversed(shares), strict=True):
+        out += (share - float(secant.fall @ out) / secant.curvature) * secant.step
+    return np.asarray(out)
+
+
+def _step(function: Ascendable[AnyPoint], here: AnyPoint, direction: FloatArray, slope: FloatArray) -> AnyPoint | None:
+    """The first of the steps 1, 1/2, 1/4, ... along ``direction`` that increases the value enough."""
+    gain = 1e-4 * float(direction @ slope)
+    length = 1.0
+    while length > 1e-8:
+        there = function.at(here.mean + length * direction)
+        if there.value >= here.value + length * gain:
+            return there
+        length *= 0.5
+    return None

@@ -1,0 +1,129 @@
+"""A Gaussian process on the line seen through a few inducing inputs: features, and gradients by the chain rule.
+
+With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky factor ``L L' = K_w`` of
+their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) = L^-1 k(w, x)``. A latent function with whitened
+inducing variables ``e ~ N(0, I)`` has mean ``a(x) . e`` at ``x``; what the inducing inputs leave unexplained there has
+variance ``v + noise - |a(x)|^2``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from calibrant._typing import FloatArray
+
+# Share of the variance on the diagonal of K_w: inducing inputs may coincide.
+_JITTER = 1e-8
+
+
+class Kernel(NamedTuple):
+    """Parameters of the kernel: RBF variance, lengthscale, and the variance of the white noise."""
+
+    variance: float
+    lengthscale: float
+    noise: float
+
+
+def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
+    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the smooth part of the kernel, without the noise."""
+    out = x[..., None] - centre[..., None, :]
+    out *= out
+    out *= -0.5 / kernel.lengthscale**2
+    np.exp(out, out=out)
+    out *= kernel.variance
+    return out
+
+
+class InducingInputs:
+    """Kernel and inducing inputs with their Cholesky factor.
+
+    The white noise is independent from one evaluation of the latent function to the next, those at the inducing inputs
+    included: it stands on the diagonal of ``K_w`` and not in ``k(w, x)``.
+    """
+
+    def __init__(self, kernel: Kernel, inputs: FloatArray) -> None:
+        self.kernel = kernel
+        self.inputs = inputs
+        prior = rbf(inputs, inputs, kernel)
+        prior[np.diag_indices(len(inputs))] += kernel.noise + _JITTER * kernel.variance
+        self.root = cholesky(prior, lower=True)
+        self._inverse = solve_triangular(self.root, np.eye(len(inputs)), lower=True)
+
+    def features(self, x: FloatArray) -> FloatArray:
+        """``a(x)``, shape ``x.shape + (M,)``."""
+        return np.asarray(rbf(x, self.inputs, self.kernel) @ self._inverse.T)
+
+    def slopes(self, x: FloatArray) -> FloatArray:
+        """``da/dx``, shape ``x.shape + (M,)``."""
+        scaled = (self.inputs - x[..., None]) / self.kernel.lengthscale**2
+        return np.asarray((rbf(x, self.inputs, self.kernel) * scaled) @ self._inverse.T)
+
+    def weights(self, mean: FloatArray) -> FloatArray:
+        """``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
+        return np.asarray(self._inverse.T @ mean)
+
+    def whitened(self, values: FloatArray) -> FloatArray:
+        """The whitened mean of a latent function with these values at the inducing inputs."""
+        return np.asarray(self._inverse @ values)
+
+    def unexplained(self, features: FloatArray) -> FloatArray:
+        """``v + noise - |a(x)|^2``, not below the noise."""
+        explained = np.einsum("...m,...m->...", features, features)
+        return np.asarray(np.maximum(self.kernel.variance - explained, 0.0) + self.kernel.noise)
+
+    def pulled(self, x: FloatArray, features: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums over scores from which `gradient` makes the derivative of ``sum(slope * features)``; ``x`` is (n,)."""
+        weighted = (slope @ self._inverse) * (features @ self.root.T)
+        powers = np.stack([np.ones_like(x), x, x * x])
+        return powers @ weighted, features.T @ slope
+
+    def gradient(self, moments: FloatArray, cross: FloatArray) -> FloatArray:
+        """Derivative with respect to log variance, log lengthscale, log noise and the M inducing inputs."""
+        shift, square = self._centred(moments)
+        scale = self.kernel.lengthscale**2
+        own = self._prior_gradient(self._root_pulled(cross))
+        own[0] += moments[0].sum()
+        own[1] += square.sum() / scale
+        own[3:] += shift / scale
+        return own
+
+    def slope_gradient(self, x: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
+        """Derivative of ``sum_i weight_i a'(x_i) . mean`` with respect to the same."""
+        lengthscale = self.kernel.lengthscale
+        distance = (x[:, None] - self.inputs) / lengthscale
+        weighted = rbf(x, self.inputs, self.kernel) * np.outer(weight, self.weights(mean))
+        steep = -weighted * distance / lengthscale
+        own = self._prior_gradient(self._root_pulled(np.outer(weight @ self.slopes(x), mean)))
+        own[0] += steep.sum()
+        own[1] += (steep * (distance**2 - 2)).sum()
+        own[3:] += (weighted * (1 - distance**2)).sum(axis=0) / lengthscale**2
+        return own
+
+    def _centred(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weighted sums of ``x - w`` and of its square from those of 1, x and x^2."""
+        shift = moments[1] - self.inputs * moments[0]
+        return shift, moments[2] - self.inputs * (moments[1] + shift)
+
+    def _root_pulled(self, cross: FloatArray) -> FloatArray:
+        """Derivative with respect to ``K_w`` through its Cholesky factor."""
+        root_slope = -np.tril(self._inverse.T @ cross.T)
+        inner = np.tril(self.root.T @ root_slope)
+        inner[np.diag_indices_from(inner)] *= 0.5
+        return np.asarray(self._inverse.T @ (0.5 * (inner + inner.T)) @ self._inverse)
+
+    def _prior_gradient(self, slope: FloatArray) -> FloatArray:
+        kernel, inputs = self.kernel, self.inputs
+        weighted = slope * rbf(inputs, inputs, kernel)
+        distance = (inputs[:, None] - inputs) / kernel.lengthscale
+        trace = np.trace(slope)
+        return np.concatenate(
+            [
+                [weighted.sum() + _JITTER * kernel.variance * trace],
+                [(weighted * distance * distance).sum()],
+                [kernel.noise * trace],
+                2 * (weighted * distance).sum(axis=0) / kernel.lengthscale,
+            ]
+        )

@@ -1,0 +1,32 @@
+"""Pictures of calibration: displays that draw computed numbers with matplotlib (extra ``plot``).
+
+Every display is built from result objects, or by ``from_predictions`` or ``from_estimator``, which compute them; ``plot``
+draws and returns the display. matplotlib is imported when the first display is made.
+"""
+
+from calibrant.plots.bars import AcceptanceDisplay, ChoiceDisplay, ClassErrorDisplay
+from calibrant.plots.boxes import ScoreBoxDisplay
+from calibrant.plots.cumulative import CumulativeDisplay
+from calibrant.plots.ece_bins import EceVersusBinsDisplay
+from calibrant.plots.latent import LatentDisplay
+from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
+from calibrant.plots.ranking import CriticalDifferenceDisplay
+from calibrant.plots.reliability import ReliabilityDisplay
+from calibrant.plots.simplex import SimplexDisplay
+from calibrant.plots.validity import ValidityDisplay
+
+__all__ = [
+    "AcceptanceDisplay",
+    "ChoiceDisplay",
+    "ClassErrorDisplay",
+    "ConfusionChangeDisplay",
+    "CriticalDifferenceDisplay",
+    "CumulativeDisplay",
+    "EceVersusBinsDisplay",
+    "LatentDisplay",
+    "ParameterDisplay",
+    "ReliabilityDisplay",
+    "ScoreBoxDisplay",
+    "SimplexDisplay",
+    "ValidityDisplay",
+]

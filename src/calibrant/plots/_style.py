@@ -1,0 +1,78 @@
+"""Colours, lines and markers of all displays, told apart by colour-blind eyes and in print without colour.
+
+The colours are of the set of Okabe and Ito; series also differ in line and marker, and in lightness.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+SKY = "#56B4E9"
+PINK = "#CC79A7"
+INK = "#222222"
+GREY = "#8C8C8C"
+PALE = "#D9D9D9"
+
+DIVERGING = "PuOr_r"
+SEQUENTIAL = "Blues"
+
+SMALL = 8.0
+MEDIUM = 9.5
+LARGE = 11.0
+
+
+class Series(NamedTuple):
+    """How one of several lines is drawn."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[int, ...]]
+    marker: str
+
+
+_SERIES = (
+    Series(BLUE, "-", "o"),
+    Series(ORANGE, (0, (5, 2)), "s"),
+    Series(GREEN, (0, (1, 1)), "^"),
+    Series(PINK, (0, (4, 1, 1, 1)), "D"),
+    Series(INK, (0, (7, 2)), "v"),
+    Series(SKY, (0, (2, 1)), "P"),
+    Series(VERMILION, (0, (5, 1, 1, 1, 1, 1)), "X"),
+)
+BEFORE, AFTER = _SERIES[1], _SERIES[0]
+
+
+def series(index: int) -> Series:
+    """The style of the series ``index``; styles repeat after seven."""
+    return _SERIES[index % len(_SERIES)]
+
+
+def tidy(ax: Any, *, grid: str | None = "both") -> None:
+    """Take away what carries no information: the upper and right frame, long ticks, a loud grid."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(GREY)
+    ax.tick_params(labelsize=SMALL, color=GREY, length=3)
+    ax.set_axisbelow(True)
+    if grid is not None:
+        ax.grid(visible=True, axis=grid, color="#ECECEC", linewidth=0.8)
+
+
+def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
+    """Axis labels and title in the sizes of this package."""
+    ax.set_xlabel(x, fontsize=MEDIUM)
+    ax.set_ylabel(y, fontsize=MEDIUM)
+    if title:
+        ax.set_title(title, fontsize=MEDIUM, color=INK, loc="left")
+
+
+def unit_square(ax: Any) -> None:
+    """Both axes from 0 to 1 with the same scale, and the diagonal of perfect calibration."""
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

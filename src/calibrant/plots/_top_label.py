@@ -1,0 +1,99 @@
+"""The top-label figure: stars and pluses of all bins, and single bins class by class (Gupta & Ramdas 2022, Figure 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.binning import UniformBins
+from calibrant.plots import _reliability as marks
+from calibrant.plots._style import BLUE, GREY, INK, SMALL, VERMILION, label, tidy, unit_square
+
+if TYPE_CHECKING:
+    from calibrant.plots.reliability import ReliabilityDisplay
+
+MOST_BARS = 10
+
+
+def draw_top_label(display: ReliabilityDisplay, figure: Any, grid: Any, details: tuple[int, ...]) -> Any:
+    """Draw all panels; the axes, the overview first, then points and counts of each detail."""
+    overview = figure.add_subplot(grid[:, 0])
+    draw_overview(overview, display)
+    axes = [overview]
+    for i, b in enumerate(details):
+        points = figure.add_subplot(grid[i, 1])
+        counts = figure.add_subplot(grid[i, 2])
+        is_last = i == len(details) - 1
+        draw_detail(points, counts, display, b, is_last)
+        axes += [points, counts]
+    return np.array(axes)
+
+
+def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
+    """Share of rows, star and plus of every bin."""
+    tidy(ax)
+    rows = display.table.weight.sum(axis=0)
+    stars, pluses = display.stars, display.pluses
+    if isinstance(display.table.bins, UniformBins):
+        n_bins = display.table.n_bins
+        marks.draw_background_shares(ax, np.arange(n_bins) / n_bins, 1.0 / n_bins, rows / rows.sum())
+    style: dict[str, Any] = {"zorder": 5, "clip_on": False}
+    ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=VERMILION, linewidth=0.9, zorder=3)
+    ax.scatter(*stars.T, marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, label="confidence", **style)
+    ax.scatter(*pluses.T, marker="+", s=70, color=VERMILION, linewidth=1.8, label="top-label (mean gap)", **style)
+    unit_square(ax)
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, columnspacing=1.0)
+    label(ax, "confidence (highest probability)", "accuracy")
+
+
+def draw_detail(points: Any, counts: Any, display: ReliabilityDisplay, b: int, is_last: bool) -> None:
+    """Predicted and true probability of each predicted class in bin b, and the number of its rows."""
+    weight = display.table.weight[:, b]
+    shown = np.flatnonzero(weight > 0)
+    score = display.table.score[shown, b] / weight[shown]
+    outcome = display.table.outcome[shown, b] / weight[shown]
+    tidy(points)
+    points.vlines(score, score, outcome, color=GREY, linewidth=0.8, zorder=2)
+    points.scatter(score, outcome, s=22, color=VERMILION, edgecolor="white", linewidth=0.5, zorder=4)
+    points.scatter(*display.stars[b], marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, zorder=5)
+    low, high = _limits(score)
+    points.plot([low, high], [low, high], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5)
+    points.set_xlim(low, high)
+    names = np.asarray(display.class_names)[shown]
+    _name_extremes(points, score, outcome, names, count=4 if len(names) <= MOST_BARS else 1)
+    title = f"bin {b + 1}, class by class"
+    label(points, "confidence" if is_last else "", "accuracy", title)
+    draw_counts(counts, weight[shown], names, is_last)
+
+
+def _limits(score: FloatArray) -> tuple[float, float]:
+    if not score.size:
+        return 0.0, 1.0
+    pad = max(0.005, 0.25 * float(np.ptp(score)))
+    return float(score.min()) - pad, float(score.max()) + pad
+
+
+def _name_extremes(ax: Any, score: FloatArray, outcome: FloatArray, names: Any, count: int) -> None:
+    """Write the classes that are furthest off beside their points."""
+    for i in furthest(outcome - score, count):
+        ax.annotate(
+            str(names[i]), (score[i], outcome[i]), xytext=(5, 0), textcoords="offset points", fontsize=SMALL, va="center"
+        )
+
+
+def furthest(gap: FloatArray, count: int) -> IntArray:
+    """Indices of the ``count`` largest gaps of either sign."""
+    return np.argsort(-np.abs(gap), kind="stable")[:count]
+
+
+def draw_counts(ax: Any, weight: FloatArray, names: Any, is_last: bool) -> None:
+    """Rows per predicted class; of many classes, the fullest."""
+    tidy(ax, grid="x")
+    order = np.sort(np.argsort(-weight, kind="stable")[:MOST_BARS])
+    ax.barh(np.arange(len(order)), weight[order], color=GREY, height=0.72)
+    ax.set_yticks(np.arange(len(order)), [str(n) for n in names[order]], fontsize=SMALL - 1)
+    ax.invert_yaxis()
+    part = "" if len(weight) <= MOST_BARS else f"fullest {MOST_BARS} of {len(weight)}"
+    label(ax, "rows" if is_last else "", "predicted class", part)

@@ -1,0 +1,238 @@
+"""Bars: shares of accepted tests, chosen hyperparameters, errors by class."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import beta
+
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, WeightsLike
+from calibrant.metrics import calibration_curve
+from calibrant.notions import as_notion
+from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._claims import claim_names, class_names
+from calibrant.plots._style import BLUE, GREY, INK, SMALL, label, series, tidy
+
+
+@dataclass(eq=False)
+class AcceptanceDisplay:
+    """Share of experiments in which a test of calibration accepts, per method or classifier.
+
+    Parameters
+    ----------
+    names : sequence of str
+    share : array of shape (m,)
+        Of the p-values above ``alpha``.
+    low, high : arrays of shape (m,)
+        Exact 95 % intervals of the shares (Clopper & Pearson).
+    alpha : float
+
+    Notes
+    -----
+    A calibrated method is accepted with probability ``1 - alpha``, the dashed line. The intervals treat experiments as
+    independent, which repeats on the same dataset are not.
+
+    References
+    ----------
+    Kull et al. (2019), Figures 3b and 3c, supplement Figures 7 and 10, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> AcceptanceDisplay.from_p_values({"none": [0.01, 0.2], "dirichlet": [0.3, 0.6]}).share.tolist()
+    [0.5, 1.0]
+    """
+
+    names: Sequence[str]
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+    alpha: float = 0.05
+    figure_: Any = field(init=False, default=None, repr=False)
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_p_values(cls, p_values: Mapping[str, Any], *, alpha: float = 0.05) -> Self:
+        """Count accepted tests; ``p_values`` holds the p-values of all experiments of each method."""
+        require_matplotlib()
+        arrays = [np.asarray(values, dtype=np.float64).ravel() for values in p_values.values()]
+        if any(not a.size for a in arrays):
+            raise ValueError("every method needs at least one p-value")
+        hits = np.array([(a > alpha).sum() for a in arrays], dtype=np.float64)
+        count = np.array([a.size for a in arrays], dtype=np.float64)
+        low = np.where(hits > 0, beta.ppf(0.025, np.maximum(hits, 1), count - hits + 1), 0.0)
+        high = np.where(hits < count, beta.ppf(0.975, hits + 1, np.maximum(count - hits, 1)), 1.0)
+        return cls(list(p_values), hits / count, low, high, alpha)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, the most often accepted first."""
+        self.ax_ = one_axes(ax, (max(3.6, 0.62 * len(self.names) + 1.2), 3.6))
+        self.figure_ = self.ax_.figure
+        tidy(self.ax_, grid="y")
+        order = np.argsort(-self.share, kind="stable")
+        at, share = np.arange(len(order)), self.share[order]
+        self.ax_.bar(at, share, width=0.7, color=BLUE)
+        whiskers = np.stack([share - self.low[order], self.high[order] - share]).clip(min=0)
+        self.ax_.errorbar(at, share, whiskers, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
+        self.ax_.axhline(1 - self.alpha, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        _slanted(self.ax_, [self.names[i] for i in order])
+        self.ax_.set_ylim(0, 1.02)
+        label(self.ax_, "", f"share of tests with p > {self.alpha:g}", "Accepted as calibrated")
+        return self
+
+
+@dataclass(eq=False)
+class ChoiceDisplay:
+    """How often each value of a hyperparameter was chosen.
+
+    Parameters
+    ----------
+    values : sequence
+        In the order of the axis.
+    counts : array of shape (m,)
+    name : str
+        Of the hyperparameter.
+
+    References
+    ----------
+    Kull et al. (2019), supplement, Figure 8, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> ChoiceDisplay.from_values([0.1, 0.01, 0.1], name="lam").counts.tolist()
+    [1, 2]
+    """
+
+    values: Sequence[Any]
+    counts: AnyArray
+    name: str = "value"
+    figure_: Any = field(init=False, default=None, repr=False)
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_values(cls, chosen: Sequence[Any], *, grid: Sequence[Any] | None = None, name: str = "value") -> Self:
+        """Count the chosen values; ``grid`` lists all candidates, so that those never chosen are shown too."""
+        require_matplotlib()
+        counts = Counter(chosen)
+        values = sorted(counts) if grid is None else list(grid)
+        missing = [value for value in counts if value not in values]
+        if missing:
+            raise ValueError(f"{missing[0]!r} was chosen but is not in the grid {values}")
+        return cls(values, np.array([counts[value] for value in values]), name)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        self.ax_ = one_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
+        self.figure_ = self.ax_.figure
+        tidy(self.ax_, grid="y")
+        at = np.arange(len(self.values))
+        drawn = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
+        self.ax_.bar_label(drawn, fontsize=SMALL, padding=1.5, color=INK)
+        self.ax_.set_xticks(at, [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values], fontsize=SMALL)
+        self.ax_.yaxis.get_major_locator().set_params(integer=True)
+        self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
+        label(self.ax_, self.name, "times chosen", f"Chosen values of {self.name}")
+        return self
+
+
+@dataclass(eq=False)
+class ClassErrorDisplay:
+    """Calibration error of every claim (class) of one or several models, with the claims' share of the rows below.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One per claim.
+    errors : dict of str to array of shape (n_claims,)
+        Mean gap among the claim's own rows, one array per model; NaN for a claim without rows.
+    share : array of shape (n_claims,)
+        Of the outcomes (class ratio).
+    notion : str
+
+    References
+    ----------
+    Gupta & Ramdas (2022), Figure 4, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import two_label_example
+    >>> data = two_label_example()
+    >>> ClassErrorDisplay.from_predictions(data.labels, {"model": data.proba}).errors["model"].round(6).tolist()
+    [0.4, 0.4]
+    """
+
+    names: Sequence[str]
+    errors: Mapping[str, FloatArray]
+    share: FloatArray
+    notion: str = "top-label"
+    figure_: Any = field(init=False, default=None, repr=False)
+    axes_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: Any,
+        *,
+        notion: str = "top-label",
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        bins: Any = None,
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Compute what is drawn; ``y_prob`` is an array or a dict of arrays, one per model.
+
+        Other parameters as in `calibrant.metrics.expected_calibration_error`; the notion is "top-label" or "class-wise".
+        """
+        require_matplotlib()
+        models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
+        options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "bins": bins}
+        options |= {"sample_weight": sample_weight, "classes": classes}
+        tables = {name: calibration_curve(y_true, proba, **options) for name, proba in models.items()}
+        errors = {}
+        for name, table in tables.items():
+            rows = table.weight.sum(axis=1)
+            off = (table.weight * table.gap).sum(axis=1)
+            errors[name] = np.divide(off, rows, out=np.full_like(off, np.nan), where=rows > 0)
+        first = next(iter(tables.values()))
+        rows = first.weight.sum(axis=1)
+        chosen = as_notion(notion)
+        # predicted classes split the rows; class-wise, all rows speak of every class and the outcomes are its share
+        by_label = chosen.splits_by_label
+        share = rows / rows.sum() if by_label else first.outcome.sum(axis=1) / rows
+        names = class_names(y_true, first.n_claims, classes)
+        return cls(claim_names(chosen, list(names)), errors, share, chosen.name)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw errors above, shares below."""
+        count, models = len(self.names), len(self.errors)
+        size = (float(np.clip(0.5 * count + 1.6, 4.2, 9.0)), 3.8)
+        self.figure_, grid = grid_spec(ax, 2, 1, size, height_ratios=(3, 1), hspace=0.05)
+        above = self.figure_.add_subplot(grid[0])
+        below = self.figure_.add_subplot(grid[1], sharex=above)
+        at, width = np.arange(count), 0.8 / models
+        for i, (name, error) in enumerate(self.errors.items()):
+            hatch = (None, "////", "....", "xxxx")[i % 4]
+            above.bar(
+                at + (i - (models - 1) / 2) * width, error, width, color=series(i).color, label=name, hatch=hatch, ec="white"
+            )
+        below.bar(at, self.share, 0.8, color=GREY)
+        for panel in (above, below):
+            tidy(panel, grid="y")
+        above.tick_params(labelbottom=False)
+        above.legend(fontsize=SMALL, frameon=False)
+        step = -(-count // 12)
+        below.set_xticks(at[::step], list(self.names)[::step], fontsize=SMALL, rotation=30, ha="right")
+        label(above, "", "mean gap (ECE)")
+        label(below, "", "share\nof rows")
+        heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
+        self.axes_ = np.array([above, below])
+        return self
+
+
+def _slanted(ax: Any, names: Sequence[str]) -> None:
+    ax.set_xticks(np.arange(len(names)), names, rotation=35, ha="right", rotation_mode="anchor", fontsize=SMALL + 0.5)

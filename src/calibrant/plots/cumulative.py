@@ -1,0 +1,174 @@
+"""Cumulative scores and outcomes: calibration graphs without bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_option
+from calibrant.binary import SplineCalibration
+from calibrant.binning import distinct_sums
+from calibrant.notions import Claim, Notion, as_notion
+from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._claims import claim_names, claims_of
+from calibrant.plots._style import AFTER, BEFORE, SMALL, VERMILION, label, tidy
+
+MOST_POINTS = 2000
+SCORE, PROBABILITY = AFTER, BEFORE
+
+
+@dataclass(eq=False)
+class CumulativeDisplay:
+    r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile and against the score.
+
+    At the distinct scores s, with t the share of rows up to s,
+
+    .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
+
+    and the KS error :math:`\max_s |S(s) - P(s)|`. The probability that is not cumulative is the slope of a spline fitted to
+    P over the fractile, as `SplineCalibration` has it.
+
+    Parameters
+    ----------
+    fractile, score, cumulative_score, cumulative_outcome, probability : arrays of shape (m,)
+        t, s, S, P and the slope, by increasing score. The cumulative graphs begin at 0.
+    ks : float
+        KS error, of all rows.
+    rate : float
+        Share of the rows whose outcome is 1.
+    worst : float
+        The fractile at which the KS error is attained.
+    name : str
+        Of the claim.
+
+    Notes
+    -----
+    Of more than 2000 distinct scores an even selection is kept, with the place of the largest distance always in it.
+
+    References
+    ----------
+    Gupta et al. (2021), Calibration of neural networks using splines, Figures 1 and 2, arXiv:2006.12800.
+
+    Examples
+    --------
+    >>> display = CumulativeDisplay.from_predictions([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
+    >>> round(display.ks, 6), display.rate
+    (0.05, 0.75)
+    """
+
+    fractile: FloatArray
+    score: FloatArray
+    cumulative_score: FloatArray
+    cumulative_outcome: FloatArray
+    probability: FloatArray
+    ks: float
+    rate: float
+    worst: float
+    name: str = ""
+    figure_: Any = field(init=False, default=None, repr=False)
+    axes_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: ScoresLike,
+        *,
+        notion: str | Notion = "confidence",
+        claim: int = 0,
+        n_knots: int = 6,
+        name: str | None = None,
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Compute what is drawn.
+
+        Parameters
+        ----------
+        y_true, y_prob, notion, sample_weight, classes : as in `calibrant.metrics.ks_error`
+        claim : int
+            Which claim of a notion of several, counted from 0: the class, for "class-wise" and "top-label".
+        n_knots : int
+            Of the spline.
+        name : str, optional
+            Of the claim, for the title. To judge calibrated claims as they are (``predict_claims``), pass their outcomes as
+            ``y_true``, the claims as ``y_prob`` and ``notion="class-1"``.
+        """
+        require_matplotlib()
+        chosen = as_notion(notion)
+        claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+        check_option(claim, "claim", tuple(range(claims.n_claims)))
+        called = claim_names(chosen, list(classes_))[claim] if name is None else name
+        return cls._of_claim(next(islice(claims, claim, None)), n_knots, called)
+
+    @classmethod
+    def _of_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
+        score, total, hits = distinct_sums(claim.score, claim.outcome.astype(np.float64), claim.weight)
+        if not score.size:
+            raise ValueError(f"no row makes the claim {name!r}: choose another claim")
+        spline = SplineCalibration(n_knots=n_knots)
+        spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
+        rows = total.sum()
+        up_to, of_score, of_outcome = (np.cumsum(part) / rows for part in (total, total * score, hits))
+        distance = np.abs(of_score - of_outcome)
+        kept = _selection(len(score), int(distance.argmax()))
+        probability = spline.predict_proba(score[kept])[:, 1]
+        return cls(
+            up_to[kept],
+            score[kept],
+            of_score[kept],
+            of_outcome[kept],
+            probability,
+            float(distance.max()),
+            float(of_outcome[-1]),
+            float(up_to[distance.argmax()]),
+            name,
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the four graphs in a new figure, or in the place of ``ax``."""
+        self.figure_, grid = grid_spec(ax, 2, 2, (7.4, 6.0))
+        a, b, c, d = (self.figure_.add_subplot(grid[i, j]) for i in range(2) for j in range(2))
+        for panel in (a, b, c, d):
+            tidy(panel)
+        self._draw_cumulative(a, np.append(0.0, self.fractile))
+        self._draw_cumulative(b, np.append(0.0, self.cumulative_score))
+        self._draw_plain(c, self.fractile)
+        self._draw_plain(d, self.score)
+        label(a, "fractile of the rows, by score", "cumulative", "(a)")
+        label(b, "cumulative score", "cumulative", "(b)")
+        label(c, "fractile of the rows, by score", "not cumulative", "(c)")
+        label(d, "score", "not cumulative", "(d)")
+        a.legend(fontsize=SMALL, frameon=False, loc="upper left")
+        title = f"{self.name}: KS error {100 * self.ks:.3f} %, probability {100 * self.rate:.2f} %"
+        heading(self.figure_, ax, title[:1].upper() + title[1:])
+        self.axes_ = np.array([[a, b], [c, d]])
+        return self
+
+    def _draw_cumulative(self, ax: Any, x: FloatArray) -> None:
+        score, outcome = np.append(0.0, self.cumulative_score), np.append(0.0, self.cumulative_outcome)
+        ax.fill_between(x, score, outcome, color=VERMILION, alpha=0.18, linewidth=0)
+        _draw_two(ax, x, score, outcome)
+        at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
+        ax.plot([x[at]] * 2, [score[at], outcome[at]], color=VERMILION, linewidth=1.8, label="largest distance (KS)")
+
+    def _draw_plain(self, ax: Any, x: FloatArray) -> None:
+        _draw_two(ax, x, self.score, self.probability)
+        ax.set_ylim(-0.03, 1.03)
+        ax.set_xlim(-0.03, 1.03)
+
+
+def _draw_two(ax: Any, x: FloatArray, score: FloatArray, outcome: FloatArray) -> None:
+    marker = {"marker": "o", "markersize": 3} if x.size < 8 else {}
+    ax.plot(x, score, color=SCORE.color, linestyle=SCORE.linestyle, linewidth=1.6, label="score", **marker)
+    ax.plot(x, outcome, color=PROBABILITY.color, linestyle=PROBABILITY.linestyle, linewidth=1.8, label="probability", **marker)
+
+
+def _selection(size: int, keep: int) -> Any:
+    if size <= MOST_POINTS:
+        return np.arange(size)
+    return np.unique(np.append(np.linspace(0, size - 1, MOST_POINTS).astype(int), keep))

@@ -1,0 +1,198 @@
+"""Parameters of a calibration map, and what the map does to the confusion matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._blocks import sum_blocks
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_fitted, check_predictions
+from calibrant.notions import as_notion
+from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._style import DIVERGING, INK, MEDIUM, SEQUENTIAL, SMALL, label
+
+MOST_NUMBERS = 12
+
+
+@dataclass(eq=False)
+class ParameterDisplay:
+    r"""The parameters of a map as a picture of a matrix with a column beside it.
+
+    For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a large entry in row i and
+    column j raises class i wherever class j has a high score; c is what the uniform vector becomes. For other linear maps
+    the weights and intercepts.
+
+    Parameters
+    ----------
+    matrix : array of shape (K, K)
+    column : array of shape (K,)
+    class_names : sequence, optional
+    symbols : pair of str
+        What the two are called.
+
+    References
+    ----------
+    Kull et al. (2019), Figure 2b, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> from calibrant import DirichletCalibration, datasets
+    >>> data = datasets.noisy_simplex(200, 3, rng=0)
+    >>> ParameterDisplay.from_estimator(DirichletCalibration(lam=0.01).fit(data.proba, data.labels)).matrix.shape
+    (3, 3)
+    """
+
+    matrix: FloatArray
+    column: FloatArray
+    class_names: AnyArray | None = None
+    symbols: tuple[str, str] = ("A", "c")
+    figure_: Any = field(init=False, default=None, repr=False)
+    axes_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """The canonical form of a `DirichletCalibration`; ``coef_`` and ``intercept_`` of other linear maps."""
+        require_matplotlib()
+        check_fitted(estimator)
+        if hasattr(estimator, "canonical"):
+            matrix, column = estimator.canonical()
+            return cls(matrix, column, estimator.classes_)
+        if not hasattr(estimator, "coef_"):
+            raise TypeError(f"{type(estimator).__name__} has no coef_: use a Dirichlet, matrix or vector scaling calibrator")
+        coef = np.asarray(estimator.coef_)
+        return cls(np.diag(coef) if coef.ndim == 1 else coef, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw; numbers are written into the cells of up to 12 classes."""
+        size = len(self.column)
+        side = float(np.clip(0.46 * size, 2.6, 5.2))
+        self.figure_, grid = grid_spec(
+            ax, 1, 2, (side + 1.7, side + 0.9), width_ratios=(size, max(1.0, size / 12)), wspace=0.03
+        )
+        left, right = (self.figure_.add_subplot(grid[i]) for i in range(2))
+        names = _names(self.class_names, size)
+        draw_matrix(left, self.matrix, names, names, signed=bool((self.matrix < 0).any()), digits=2)
+        draw_matrix(right, self.column[:, None], names, [""], signed=bool((self.column < 0).any()), digits=2)
+        right.set_yticks([])
+        label(left, "score of class", "calibrated probability of class", self.symbols[0])
+        label(right, "", "", self.symbols[1])
+        heading(self.figure_, ax, f"Parameters {self.symbols[0]} and {self.symbols[1]}")
+        self.axes_ = np.array([left, right])
+        return self
+
+
+@dataclass(eq=False)
+class ConfusionChangeDisplay:
+    """What calibration changes in the confusion matrix: rows gained and lost in every cell.
+
+    Parameters
+    ----------
+    before, after : arrays of shape (K, K)
+        Weight of the rows of each true class (row) predicted as each class (column).
+    class_names : sequence, optional
+
+    Attributes
+    ----------
+    change : array of shape (K, K)
+        ``after - before``. On the diagonal more is better, elsewhere less.
+
+    References
+    ----------
+    Kull et al. (2019), Figure 2c, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> before, after = [[0.4, 0.6], [0.4, 0.6]], [[0.6, 0.4], [0.4, 0.6]]
+    >>> ConfusionChangeDisplay.from_predictions([0, 1], before, after).change.tolist()
+    [[1.0, -1.0], [0.0, 0.0]]
+    """
+
+    before: FloatArray
+    after: FloatArray
+    class_names: AnyArray | None = None
+    change: FloatArray = field(init=False)
+    figure_: Any = field(init=False, default=None, repr=False)
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.change = np.asarray(self.after) - np.asarray(self.before)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        before: ScoresLike,
+        after: ScoresLike,
+        *,
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Count both confusion matrices; ties in a row go to the lowest column."""
+        require_matplotlib()
+        proba, y, weight, names = check_predictions(y_true, before, sample_weight, classes)
+        later, _, _, _ = check_predictions(y_true, after, sample_weight, classes)
+        if later.shape != proba.shape:
+            raise ValueError(f"before and after must have the same shape, got {proba.shape} and {later.shape}")
+        return cls(_confusion(proba, y, weight), _confusion(later, y, weight), names)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw; numbers are written into the cells of up to 12 classes."""
+        size = len(self.change)
+        side = float(np.clip(0.46 * size, 2.6, 5.2))
+        self.ax_ = one_axes(ax, (side + 1.2, side + 0.9))
+        self.figure_ = self.ax_.figure
+        names = _names(self.class_names, size)
+        draw_matrix(self.ax_, self.change, names, names, signed=True, digits=0)
+        gained = float(np.trace(self.change))
+        label(self.ax_, "predicted class", "true class", f"Confusions after minus before ({gained:+g} right)")
+        return self
+
+
+def _confusion(proba: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
+    size = proba.shape[1]
+    notion = as_notion("confidence")
+
+    def counts(rows: slice) -> FloatArray:
+        predicted = notion.select(np.asarray(proba[rows], dtype=np.float64)).label
+        cell = y[rows] * size + np.asarray(predicted)[:, 0]
+        return np.bincount(cell, weight[rows], minlength=size * size)
+
+    return np.asarray(sum_blocks(counts, *proba.shape)).reshape(size, size)
+
+
+def _names(class_names: AnyArray | None, size: int) -> list[str]:
+    return [str(n) for n in (range(size) if class_names is None else class_names)]
+
+
+def draw_matrix(ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int) -> None:
+    """Cells by colour and, where there is room, by number."""
+    largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
+    low = -largest if signed else 0.0
+    image = ax.imshow(matrix, cmap=DIVERGING if signed else SEQUENTIAL, vmin=low, vmax=largest, aspect="auto")
+    is_long = max(map(len, columns)) > 4
+    ax.set_xticks(*_ticks(columns), fontsize=SMALL, rotation=40 if is_long else 0, ha="right" if is_long else "center")
+    ax.set_yticks(*_ticks(rows), fontsize=SMALL)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if len(rows) > MOST_NUMBERS:
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8) if matrix.shape[1] > 1 else None
+        if bar is not None:
+            bar.outline.set_visible(False)
+            bar.ax.tick_params(labelsize=SMALL)
+        return
+    for (i, j), value in np.ndenumerate(matrix):
+        text = f"{value:+.{digits}f}" if signed and digits == 0 and round(value) != 0 else f"{value:.{digits}f}"
+        shade = abs(value) / largest
+        color = "white" if shade > 0.62 else INK if shade > 0.005 else "#A0A0A0"
+        ax.text(j, i, text, ha="center", va="center", fontsize=MEDIUM - 2, color=color)
+
+
+def _ticks(names: list[str]) -> tuple[list[int], list[str]]:
+    """All names of few classes, every tenth or so of many."""
+    step = 1 if len(names) <= 2 * MOST_NUMBERS else -(-len(names) // 10)
+    at = list(range(0, len(names), step))
+    return at, [names[i] for i in at]

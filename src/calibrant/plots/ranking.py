@@ -1,0 +1,157 @@
+"""Critical difference diagrams: methods on an axis of average ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+from calibrant.inference import critical_difference, friedman_test
+from calibrant.metrics import log_loss
+from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
+
+
+@dataclass(eq=False)
+class CriticalDifferenceDisplay:
+    """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than the critical difference.
+
+    Parameters
+    ----------
+    average_ranks : array of shape (m,)
+        1 is best.
+    names : sequence of str
+    critical_difference : float
+    p_value : float, optional
+        Of Friedman's test.
+    title : str
+
+    Attributes
+    ----------
+    groups : list of (first, last)
+        Best and worst rank of every largest set of methods that do not differ, of at least two.
+
+    References
+    ----------
+    Demšar (2006), JMLR 7:1-30; Kull et al. (2019), Figure 3a, arXiv:1910.12656.
+
+    Examples
+    --------
+    >>> CriticalDifferenceDisplay([1.2, 2.0, 2.8], ["a", "b", "c"], 1.0).groups
+    [(1.2, 2.0), (2.0, 2.8)]
+    """
+
+    average_ranks: Sequence[float]
+    names: Sequence[str]
+    critical_difference: float
+    p_value: float | None = None
+    title: str = ""
+    groups: list[tuple[float, float]] = field(init=False)
+    figure_: Any = field(init=False, default=None, repr=False)
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.average_ranks):
+            raise ValueError(f"names must name each of the {len(self.average_ranks)} methods, got {len(self.names)}")
+        self.groups = _groups(np.sort(np.asarray(self.average_ranks, dtype=np.float64)), self.critical_difference)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        names: Sequence[str],
+        *,
+        alpha: float = 0.05,
+        method: str = "bonferroni-dunn",
+        tails: int = 1,
+        title: str = "",
+    ) -> Self:
+        """Rank methods (columns) within datasets (rows), smaller scores first.
+
+        Parameters as in `calibrant.inference.friedman_test` and `critical_difference`.
+        """
+        require_matplotlib()
+        result = friedman_test(scores)
+        distance = critical_difference(result.n_methods, result.n_datasets, alpha=alpha, method=method, tails=tails)
+        return cls(list(result.average_ranks), list(names), distance, result.p_value, title)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Mapping[str, Any],
+        y_prob: Mapping[str, Mapping[str, Any]],
+        *,
+        metric: Callable[[Any, Any], float] = log_loss,
+        alpha: float = 0.05,
+        method: str = "bonferroni-dunn",
+        tails: int = 1,
+    ) -> Self:
+        """Judge every method on every dataset first: ``y_true[dataset]``, ``y_prob[method][dataset]``; smaller is better."""
+        table = [[metric(y, proba[dataset]) for proba in y_prob.values()] for dataset, y in y_true.items()]
+        title = getattr(metric, "__name__", "").replace("_", " ")
+        return cls.from_scores(table, list(y_prob), alpha=alpha, method=method, tails=tails, title=title)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        count = len(self.names)
+        depth = -(-count // 2)
+        below = 0.55 + 0.32 * len(self.groups)
+        self.ax_ = one_axes(ax, (6.4, 1.25 + 0.3 * (depth + below)))
+        self.figure_ = self.ax_.figure
+        low, high = 1, max(2, int(np.ceil(max(self.average_ranks))))
+        self._draw_axis(low, high)
+        self._draw_groups()
+        self._draw_names(low, high, below)
+        self.ax_.set(xlim=(low - 0.42 * (high - low), high + 0.42 * (high - low)), ylim=(-(depth + below), 2.3))
+        self.ax_.set_axis_off()
+        self.ax_.set_title(self._title(), fontsize=MEDIUM, color=INK)
+        return self
+
+    def _title(self) -> str:
+        head = f"{self.title}: average ranks" if self.title else "Average ranks"
+        return head + ("" if self.p_value is None else f" (Friedman p = {self.p_value:.2g})")
+
+    def _draw_axis(self, low: int, high: int) -> None:
+        self.ax_.plot([low, high], [0, 0], color=INK, linewidth=1.2)
+        for rank in range(low, high + 1):
+            self.ax_.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
+            self.ax_.text(rank, 0.32, str(rank), ha="center", va="bottom", fontsize=SMALL)
+        end = low + self.critical_difference
+        self.ax_.plot([low, low, low, end, end, end], [1.25, 1.55, 1.4, 1.4, 1.25, 1.55], color=INK, linewidth=1.4)
+        self.ax_.text((low + end) / 2, 1.62, f"CD = {self.critical_difference:.2f}", ha="center", va="bottom", fontsize=SMALL)
+
+    def _draw_groups(self) -> None:
+        for i, (first, last) in enumerate(self.groups):
+            y = -0.35 - 0.32 * i
+            self.ax_.plot([first - 0.03, last + 0.03], [y, y], color=BLUE, linewidth=4, solid_capstyle="round", zorder=4)
+
+    def _draw_names(self, low: int, high: int, below: float) -> None:
+        """Names of the better half on the left, from the top; of the other half on the right."""
+        order = np.argsort(self.average_ranks, kind="stable")
+        half = -(-len(order) // 2)
+        pad = 0.06 * (high - low)
+        for side, methods in (("left", order[:half]), ("right", order[half:][::-1])):
+            x = low - pad if side == "left" else high + pad
+            for depth, i in enumerate(methods):
+                rank, y = self.average_ranks[i], -(below + depth) - 0.1
+                self.ax_.plot([rank, rank, x], [0, y, y], color=INK, linewidth=0.9)
+                text = f"{self.names[i]}  {rank:.2f}" if side == "left" else f"{rank:.2f}  {self.names[i]}"
+                shift, align = (-3, "right") if side == "left" else (3, "left")
+                self.ax_.annotate(
+                    text, (x, y), xytext=(shift, 0), textcoords="offset points", ha=align, va="center", fontsize=SMALL + 0.5
+                )
+
+
+def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
+    """Ends of every run of sorted ranks that spans at most ``distance`` and lies in no longer one."""
+    found: list[tuple[float, float]] = []
+    last_end = -1
+    for i in range(len(ranks)):
+        end = int(np.searchsorted(ranks, ranks[i] + distance + 1e-12, side="right")) - 1
+        if end > i and end > last_end:
+            found.append((float(ranks[i]), float(ranks[end])))
+            last_end = end
+    return found

@@ -1,0 +1,250 @@
+"""Three classes on a triangle: predictions, bins, and calibration maps as arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._simplex import EPS, log_clipped, softmax
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
+from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.plots._style import BLUE, GREEN, GREY, INK, MEDIUM, ORANGE, PINK, SKY, SMALL, VERMILION, series
+
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
+MOST_POINTS = 4000
+BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B8A", "#8C564B")
+
+# Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
+_SHORTEST = 0.004
+
+# Widths of arrows in units of the axes: on white, over dots (with a white outline), of the interpretation points.
+_OVER_WHITE, _OVER_DOTS, _OF_MARKS = 0.0036, 0.0075, 0.009
+
+# Steps a side of the grid of dots that fills a triangle.
+_REGION_STEPS = 80
+
+
+def to_plane(proba: FloatArray) -> FloatArray:
+    """Positions in the plane of probability vectors of three classes: the mean of the corners with these weights.
+
+    >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
+    [[0.0, 0.0]]
+    """
+    return np.asarray(proba @ CORNERS)
+
+
+@dataclass(eq=False)
+class SimplexDisplay:
+    """The probability simplex of three classes.
+
+    Parameters
+    ----------
+    points : array of shape (n, 3), optional
+        Predictions, drawn as dots.
+    groups : array of int of shape (n,), optional
+        What colours the dots: their classes or their bins.
+    tails, heads : arrays of shape (m, 3), optional
+        Arrows: from a prediction to what a calibrator makes of it.
+    marks, mark_heads : arrays of shape (4, 3), optional
+        Interpretation points and their images (Kull 2019): the centre, and the middles of the sides.
+    class_names : sequence of three
+    group_kind : {"class", "bin", "region"}
+        Classes get a legend, bins repeat ten colours; the dots of regions are large enough to fill the triangle.
+    title : str
+
+    References
+    ----------
+    Kull et al. (2019), Figure 2a, arXiv:1910.12656; Gupta & Ramdas (2022), Figures 10 to 12, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> display = SimplexDisplay.from_predictions([0, 2], [[0.8, 0.1, 0.1], [0.2, 0.2, 0.6]])
+    >>> display.groups.tolist()
+    [0, 2]
+    """
+
+    points: FloatArray | None = None
+    groups: IntArray | None = None
+    tails: FloatArray | None = None
+    heads: FloatArray | None = None
+    marks: FloatArray | None = None
+    mark_heads: FloatArray | None = None
+    class_names: AnyArray | None = None
+    group_kind: str = "class"
+    title: str = ""
+    figure_: Any = field(init=False, default=None, repr=False)
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: LabelsLike, y_prob: ScoresLike, *, after: ScoresLike | None = None, classes: LabelsLike | None = None
+    ) -> Self:
+        """Predictions coloured by their true class; with ``after``, an arrow from each to its calibrated self.
+
+        Of more than 4000 rows an even selection is drawn.
+        """
+        require_matplotlib()
+        proba, y, _, names = check_predictions(y_true, y_prob, None, classes)
+        _check_three(proba.shape[1])
+        rows = _selection(len(y), MOST_POINTS if after is None else 400)
+        heads = None if after is None else np.asarray(check_scores(after)[rows], dtype=np.float64)
+        tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
+        return cls(np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ScoresLike | None = None, *, resolution: int = 10, min_rows: int = 10) -> Self:
+        """The map of a fitted calibrator of three classes.
+
+        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X coloured by bin (without X, all
+        of the triangle), and for every bin of at least ``min_rows`` rows an arrow from their mean to what the bin predicts.
+        Any other is drawn by arrows from a grid of ``resolution`` steps a side, with the four interpretation points.
+        """
+        require_matplotlib()
+        check_fitted(estimator)
+        _check_three(int(estimator.n_classes_))
+        check_count(resolution, "resolution", minimum=3)
+        points = None if X is None else _as_proba(X, estimator.inputs)
+        if hasattr(estimator, "bins"):
+            return cls._of_bins(estimator, points, min_rows)
+        marks = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
+        tails = _grid(resolution)
+        heads, mark_heads = (_mapped(estimator, p) for p in (tails, marks))
+        shown = None if points is None else points[_selection(len(points), MOST_POINTS)]
+        name = type(estimator).__name__
+        return cls(shown, None, tails, heads, marks, mark_heads, estimator.classes_, title=f"Map of {name}")
+
+    @classmethod
+    def _of_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
+        points = _grid(_REGION_STEPS) if rows is None else rows
+        place = estimator.bins(_scores_of(estimator, points))
+        bins, group, counts = np.unique(place, return_inverse=True, return_counts=True)
+        sums = np.stack([np.bincount(group, points[:, k]) for k in range(3)], axis=1)
+        predicted = np.asarray(estimator.predict_proba(_scores_of(estimator, points)), dtype=np.float64)
+        first = np.unique(group, return_index=True)[1]
+        enough = counts >= min_rows
+        tails, heads = (sums / counts[:, None])[enough], predicted[first][enough]
+        shown = _selection(len(points), MOST_POINTS)
+        title = f"{len(bins)} bins" + (", from mean prediction to calibrated" if enough.any() else "")
+        return cls(
+            points[shown],
+            group[shown],
+            tails,
+            heads,
+            class_names=estimator.classes_,
+            group_kind="region" if rows is None else "bin",
+            title=title,
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw."""
+        self.ax_ = one_axes(ax, (5.0, 4.6))
+        self.figure_ = self.ax_.figure
+        self._draw_frame()
+        if self.points is not None:
+            self._draw_points(self.points)
+        if self.tails is not None and self.heads is not None:
+            _draw_arrows(self.ax_, self.tails, self.heads, INK, _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS)
+        if self.marks is not None and self.mark_heads is not None:
+            self.ax_.scatter(*to_plane(self.marks).T, s=34, color=VERMILION, zorder=6, label="interpretation points")
+            _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, _OF_MARKS)
+            self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
+        self.ax_.set_title(self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14)
+        return self
+
+    def _draw_frame(self) -> None:
+        ax = self.ax_
+        ax.plot(*CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.2, zorder=3)
+        names = _corner_names(self.class_names)
+        places = (((-6, -6), "right", "top"), ((6, -6), "left", "top"), ((0, 5), "center", "bottom"))
+        for corner, name, (shift, ha, va) in zip(CORNERS, names, places, strict=True):
+            style = {"fontsize": MEDIUM, "ha": ha, "va": va, "annotation_clip": False}
+            ax.annotate(name, corner, xytext=shift, textcoords="offset points", **style)
+        ax.set_aspect("equal")
+        ax.set(xlim=(-0.05, 1.05), ylim=(-0.06, 0.93))
+        ax.set_axis_off()
+
+    def _draw_points(self, points: FloatArray) -> None:
+        at = to_plane(points)
+        size = float(np.clip(4000 / max(1, len(points)), 3, 24))
+        if self.groups is None:
+            self.ax_.scatter(*at.T, s=size, color=GREY, alpha=0.5, linewidth=0, zorder=2)
+            return
+        if self.group_kind != "class":
+            is_region = self.group_kind == "region"
+            palette = [_paler(c) for c in BIN_COLORS] if is_region else BIN_COLORS
+            colors = [palette[g % len(palette)] for g in self.groups]
+            dots = {"s": 24, "marker": "h"} if is_region else {"s": size, "alpha": 0.75}
+            self.ax_.scatter(*at.T, color=colors, linewidth=0, zorder=2, **dots)
+            return
+        for k in range(3):
+            mine, style = self.groups == k, series(k)
+            name = k if self.class_names is None else self.class_names[k]
+            dots = {"s": size + 4, "color": style.color, "marker": style.marker, "alpha": 0.6, "linewidth": 0}
+            self.ax_.scatter(*at[mine].T, label=f"truth {name}", zorder=2, **dots)
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0), markerscale=1.8)
+
+
+def _paler(color: str) -> str:
+    """Half way to white: opaque, so that dots that overlap show no seams."""
+    channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
+
+
+def _corner_names(names: AnyArray | None) -> list[str]:
+    """Numbers need a noun, names do not."""
+    return [n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)]
+
+
+def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, width: float) -> None:
+    start, end = to_plane(tails), to_plane(heads)
+    move = end - start
+    long = np.hypot(*move.T) > _SHORTEST
+    x, y = start[long].T
+    u, v = move[long].T
+    style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": width, "headwidth": 4.0, "headlength": 4.5}
+    ax.quiver(
+        x,
+        y,
+        u,
+        v,
+        color=color,
+        edgecolor="white",
+        linewidth=0.5 if width == _OVER_DOTS else 0,
+        zorder=5,
+        minlength=0.3,
+        **style,
+    )
+
+
+def _check_three(n_classes: int) -> None:
+    if n_classes != 3:
+        raise ValueError(f"a triangle shows three classes, the scores have {n_classes}: choose three columns and renormalise")
+
+
+def _grid(resolution: int) -> FloatArray:
+    """Points of a triangular grid, a third of a step inside the corners and sides."""
+    i, j = np.meshgrid(np.arange(resolution + 1), np.arange(resolution + 1), indexing="ij")
+    inside = i + j <= resolution
+    count = np.stack([i[inside], j[inside], resolution - i[inside] - j[inside]], axis=1)
+    return np.asarray((count + 1 / 3) / (resolution + 1))
+
+
+def _as_proba(X: ScoresLike, inputs: str) -> FloatArray:
+    scores = np.asarray(check_scores(X, inputs=inputs), dtype=np.float64)
+    return scores if inputs == "proba" else softmax(scores)
+
+
+def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
+    """Probabilities in the units that the estimator reads."""
+    return proba if estimator.inputs == "proba" else log_clipped(proba, EPS)
+
+
+def _mapped(estimator: Any, proba: FloatArray) -> FloatArray:
+    return np.asarray(estimator.predict_proba(_scores_of(estimator, proba)), dtype=np.float64)
+
+
+def _selection(size: int, most: int) -> Any:
+    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(int)

@@ -1,0 +1,130 @@
+"""Validity plots: the share of the data on which a claim is off by at most epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._typing import LabelsLike, WeightsLike
+from calibrant._validation import check_option
+from calibrant.inference import ValidityCurve, validity_curve
+from calibrant.notions import Notion
+from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._style import SMALL, label, series, tidy
+
+
+@dataclass(eq=False)
+class ValidityDisplay:
+    r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or several models.
+
+    Higher is better; the area above a curve is the calibration error.
+
+    Parameters
+    ----------
+    curves : dict of str to ValidityCurve
+        One per model, from `calibrant.inference.validity_curve`.
+    claims : sequence of int, optional
+        Draw these claims (classes, for "top-label") in axes of their own, each among its own rows.
+    names : sequence of str, optional
+        Titles of these axes.
+
+    References
+    ----------
+    Gupta & Ramdas (2022), Figures 4, 9 and 12, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import two_label_example
+    >>> data = two_label_example()
+    >>> ValidityDisplay.from_predictions(data.labels, {"model": data.proba}).curves["model"](0.3)
+    0.0
+    """
+
+    curves: Mapping[str, ValidityCurve]
+    claims: Sequence[int] | None = None
+    names: Sequence[str] | None = None
+    figure_: Any = field(init=False, default=None, repr=False)
+    axes_: Any = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        n_claims = min(curve.gap.shape[0] for curve in self.curves.values())
+        for claim in self.claims or ():
+            check_option(claim, "claim", tuple(range(n_claims)))
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: Any,
+        *,
+        notion: str | Notion = "top-label",
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        bins: Any = None,
+        claims: Sequence[int] | None = None,
+        names: Sequence[str] | None = None,
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Compute what is drawn.
+
+        Parameters
+        ----------
+        y_true, notion, n_bins, strategy, bins, sample_weight, classes : as in `calibrant.inference.validity_curve`
+        y_prob : probabilities, or a dict of them, one per model
+        claims, names : as of the class
+        """
+        require_matplotlib()
+        models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
+        options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "bins": bins}
+        options |= {"sample_weight": sample_weight, "classes": classes}
+        return cls({name: validity_curve(y_true, proba, **options) for name, proba in models.items()}, claims, names)
+
+    def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
+        """Draw; ``max_epsilon`` ends the horizontal axis, by default where every curve has reached one."""
+        panels: list[int | None] = [None] if self.claims is None else list(self.claims)
+        n_rows = -(-len(panels) // 4)
+        n_columns = -(-len(panels) // n_rows)
+        size = (max(4.4, 2.5 * n_columns), 3.6 if n_rows * n_columns == 1 else 2.6 * n_rows + 0.4)
+        self.figure_, grid = grid_spec(ax, n_rows, n_columns, size)
+        axes = []
+        for i, claim in enumerate(panels):
+            panel = self.figure_.add_subplot(grid[divmod(i, n_columns)])
+            self._draw(panel, claim, max_epsilon)
+            y = r"share of rows off by at most $\varepsilon$" if i % n_columns == 0 else ""
+            label(panel, r"$\varepsilon$", y, self._title(i, claim))
+            axes.append(panel)
+        axes[0].legend(fontsize=SMALL, frameon=False, loc="lower right")
+        if len(panels) > 1:
+            heading(self.figure_, ax, f"Validity, {self._notion}")
+        self.axes_ = np.array(axes)
+        return self
+
+    @property
+    def _notion(self) -> str:
+        return next(iter(self.curves.values())).notion
+
+    def _title(self, i: int, claim: int | None) -> str:
+        if claim is None:
+            return f"Validity, {self._notion}"
+        return self.names[i] if self.names is not None else f"class {claim}"
+
+    def _draw(self, ax: Any, claim: int | None, max_epsilon: float | None) -> None:
+        tidy(ax)
+        end = self._end(claim) if max_epsilon is None else max_epsilon
+        for i, (name, curve) in enumerate(self.curves.items()):
+            style = series(i)
+            x = np.append(curve.epsilon[curve.epsilon <= end], end)
+            ax.step(x, curve(x, claim), where="post", color=style.color, linestyle=style.linestyle, linewidth=1.6, label=name)
+        ax.set(xlim=(0, end), ylim=(0, 1.03))
+
+    def _end(self, claim: int | None) -> float:
+        """Where all curves have reached one."""
+        ends = []
+        for curve in self.curves.values():
+            gap, share = (curve.gap, curve.share) if claim is None else (curve.gap[claim], curve.share[claim])
+            ends.append(gap[share > 0].max(initial=0.0))
+        return max(0.01, 1.02 * float(max(ends)))

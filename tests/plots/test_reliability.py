@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
+from calibrant.binary import HistogramBinning
+from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
+from calibrant.metrics import calibration_curve, expected_calibration_error
+from calibrant.plots import ReliabilityDisplay
+from calibrant.plots._top_label import furthest
+
+NOTIONS = (
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-confidence",
+    "top-2-label",
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return noisy_simplex(500, 4, 0.4, rng=3)
+
+
+def bars(ax, color=None):
+    """(left, bottom, width, height) of the bars of each container."""
+    return [[(p.get_x(), p.get_y(), p.get_width(), p.get_height()) for p in c] for c in ax.containers]
+
+
+def test_bars_are_frequencies_and_gaps_end_at_the_mean_score(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, n_bins=10).plot()
+    table = calibration_curve(data.labels, data.proba, n_bins=10)
+    at = np.flatnonzero(table.weight[0] > 0)
+    frequency, gap, band = bars(display.axes_[0])
+    np.testing.assert_allclose([b[0] for b in frequency], at / 10)
+    np.testing.assert_allclose([b[3] for b in frequency], table.mean_outcome[0, at])
+    np.testing.assert_allclose([b[1] + b[3] for b in gap], table.mean_score[0, at])
+    np.testing.assert_allclose([b[1] for b in band], display.band[0][0, at])
+    np.testing.assert_allclose([b[1] + b[3] for b in band], display.band[1][0, at])
+
+
+def test_the_histogram_holds_the_shares_of_the_rows(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, n_bins=10).plot()
+    table = calibration_curve(data.labels, data.proba, n_bins=10)
+    (shares,) = bars(display.axes_[1])
+    np.testing.assert_allclose([b[3] for b in shares], table.weight[0][table.weight[0] > 0] / 500)
+    assert sum(b[3] for b in shares) == pytest.approx(1)
+
+
+def test_lines_in_the_histogram_are_mean_score_and_accuracy(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba).plot()
+    top = data.proba.max(axis=1)
+    drawn = [line.get_xdata()[0] for line in display.axes_[1].lines]
+    np.testing.assert_allclose(drawn, [top.mean(), (data.proba.argmax(axis=1) == data.labels).mean()])
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_every_notion_is_drawn_with_its_error_in_the_title(notion, data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion=notion).plot()
+    error = expected_calibration_error(data.labels, data.proba, notion=notion)
+    assert display.error == pytest.approx(error, abs=1e-15)
+    title = display.figure_.get_suptitle() or display.axes_[0].get_title(loc="left")
+    assert f"ECE {error:.4f}" in title
+
+
+def test_points_stand_for_bins_made_from_the_data(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, strategy="quantile", n_bins=8).plot()
+    table = calibration_curve(data.labels, data.proba, strategy="quantile", n_bins=8)
+    offsets = display.axes_[0].collections[1].get_offsets()
+    np.testing.assert_allclose(offsets, np.column_stack([table.mean_score[0], table.mean_outcome[0]]))
+
+
+def test_before_and_after_are_two_curves_of_their_own_tables(data):
+    calibrated = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
+    display = ReliabilityDisplay.from_predictions(data.labels, calibrated, before=data.proba).plot()
+    for line, proba in zip(display.axes_[0].lines, (data.proba, calibrated), strict=False):
+        table = calibration_curve(data.labels, proba)
+        used = table.weight[0] > 0
+        np.testing.assert_allclose(line.get_xdata(), table.mean_score[0, used])
+        np.testing.assert_allclose(line.get_ydata(), table.mean_outcome[0, used])
+    assert display.before_error == pytest.approx(expected_calibration_error(data.labels, data.proba))
+
+
+def test_outlines_of_the_histogram_show_the_shares_before_and_after(data):
+    calibrated = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
+    display = ReliabilityDisplay.from_predictions(data.labels, calibrated, before=data.proba, n_bins=7).plot()
+    outlines = [p.get_data().values for p in display.axes_[1].patches]
+    for outline, proba in zip(outlines, (data.proba, calibrated), strict=True):
+        table = calibration_curve(data.labels, proba, n_bins=7)
+        np.testing.assert_allclose(outline, table.weight[0] / 500)
+
+
+def test_the_class_wise_grid_has_an_axes_per_class_in_order(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="class-wise").plot()
+    assert [ax.get_title(loc="left").split(":")[0] for ax in display.axes_] == [f"class {k}" for k in range(4)]
+
+
+def test_of_many_classes_the_worst_are_drawn_first(rng):
+    proba = rng.dirichlet(np.full(100, 0.1), 2000)
+    y = draw_labels(proba, rng=rng)
+    wrong = proba.copy()
+    wrong[:, [17, 42]] = wrong[:, [42, 17]]
+    display = ReliabilityDisplay.from_predictions(y, wrong, notion="class-wise").plot(max_claims=6)
+    assert len(display.axes_) == 6
+    assert {ax.get_title(loc="left").split(":")[0] for ax in display.axes_[:2]} == {"class 17", "class 42"}
+    assert "the 6 worst of 100" in display.figure_.get_suptitle()
+
+
+def test_claim_errors_are_those_of_single_classes(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="class-wise")
+    single = [expected_calibration_error(data.labels, data.proba, notion=f"class-{k}") for k in range(4)]
+    np.testing.assert_allclose(display.claim_errors, single)
+
+
+def test_stars_and_pluses_of_the_two_label_example():
+    example = two_label_example()
+    display = ReliabilityDisplay.from_predictions(example.labels, example.proba, notion="top-label", n_bins=10)
+    np.testing.assert_allclose(display.stars[6], [0.6, 0.6])
+    np.testing.assert_allclose(display.pluses[6], [0.6, 0.2])
+    assert np.isnan(display.stars[[0, 9]]).all()
+
+
+def test_stars_are_the_confidence_diagram_and_pluses_the_mean_gap_on_its_side(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label")
+    table = calibration_curve(data.labels, data.proba)
+    np.testing.assert_allclose(display.stars, np.column_stack([table.mean_score[0], table.mean_outcome[0]]))
+    used = table.weight[0] > 0
+    offset = (display.pluses - display.stars)[used, 1] * np.sign(display.stars[used, 1] - display.stars[used, 0])
+    assert (offset >= -1e-12).all()
+    share = table.weight[0, used] / 500
+    assert share @ np.abs(display.pluses[used, 1] - display.pluses[used, 0]) == pytest.approx(display.error)
+
+
+def test_the_top_label_figure_draws_stars_pluses_and_class_points(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label", n_bins=10)
+    display.plot(details=(5, 7))
+    overview, points, counts = display.axes_[:3]
+    stars, pluses = overview.collections[1], overview.collections[2]
+    np.testing.assert_allclose(np.asarray(stars.get_offsets()), display.stars)
+    np.testing.assert_allclose(np.asarray(pluses.get_offsets()), display.pluses)
+    table = display.table
+    shown = table.weight[:, 5] > 0
+    expected = np.column_stack([table.mean_score[shown, 5], table.mean_outcome[shown, 5]])
+    np.testing.assert_allclose(points.collections[1].get_offsets(), expected)
+    np.testing.assert_allclose([p.get_width() for p in counts.patches], table.weight[shown, 5])
+
+
+def test_details_outside_the_bins_are_refused(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label", n_bins=5)
+    with pytest.raises(ValueError, match="a bin of details must be one of 0, 1, 2, 3, 4; got 5"):
+        display.plot(details=(5,))
+
+
+def test_top_label_of_resnet50_with_ten_bins_is_the_published_figure(real_data):
+    data = real_data("cifar10_resnet50_gupta")
+    proba = softmax(data["test_logits"].astype(np.float64), axis=1)
+    y = data["test_labels"].ravel()
+    display = ReliabilityDisplay.from_predictions(y, proba, notion="top-label", n_bins=10)
+    # Gupta & Ramdas, section 2.1: bin 6 has confidence 0.545 and lies nearly on the diagonal, yet the accuracy is about
+    # 0.2 where their class 1 (column 0) is predicted and about 0.9 for class 8 (column 7)
+    np.testing.assert_allclose(display.stars[5], [0.5453, 0.5564], atol=1e-4)
+    assert display.table.mean_outcome[0, 5] == pytest.approx(2 / 9)
+    assert display.table.mean_outcome[7, 5] == pytest.approx(7 / 8)
+    # nearly 92 % of the points are in the last bin, where class 4 (column 3) is off by about 0.05
+    assert display.table.weight.sum(axis=0)[9] / 10_000 == pytest.approx(0.92, abs=0.005)
+    assert display.table.gap[3, 9] == pytest.approx(0.05, abs=0.005)
+    assert display.details == (5, 9)
+
+
+def test_densenet40_before_and_after_temperature_scaling_has_the_published_errors(real_data):
+    data = real_data("cifar10_densenet40_kull_sample")
+    calibrator = TemperatureScaling(inputs="logits").fit(data["val_logits"], data["val_labels"])
+    before = softmax(data["test_logits"].astype(np.float64), axis=1)
+    after = calibrator.predict_proba(data["test_logits"])
+    display = ReliabilityDisplay.from_predictions(data["test_labels"], after, before=before)
+    assert display.before_error == pytest.approx(0.0550, abs=5e-5)  # published with four digits
+    assert display.error == pytest.approx(0.00946, abs=5e-6)  # published with five
+
+
+def test_a_fitted_binning_calibrator_gives_the_bins():
+    data = digits_predictions()
+    reduction = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence").fit(
+        data.val_proba, data.val_labels
+    )
+    display = ReliabilityDisplay.from_predictions(data.test_labels, data.test_proba, bins=reduction).plot()
+    assert display.table.n_bins == reduction.bins_.n_bins
+
+
+def test_reported_labels_are_judged():
+    data = digits_predictions()
+    reduction = MulticlassToBinary(PlattScaling(), notion="top-label").fit(data.val_proba, data.val_labels)
+    label, score = reduction.predict_top(data.test_proba)
+    options = {"notion": "top-label", "y_pred": label, "classes": data.class_names}
+    display = ReliabilityDisplay.from_predictions(data.test_labels, score, **options)
+    assert display.error == expected_calibration_error(data.test_labels, score, **options)
+
+
+def test_string_classes_name_the_axes(data):
+    names = np.array(["ant", "bee", "cat", "dog"])
+    options = {"notion": "class-wise", "classes": names}
+    display = ReliabilityDisplay.from_predictions(names[data.labels], data.proba, **options).plot()
+    assert display.names == ("class ant", "class bee", "class cat", "class dog")
+
+
+def test_weight_two_is_the_row_twice(data):
+    weight = np.ones(500)
+    weight[:100] = 2
+    twice = np.concatenate([np.arange(500), np.arange(100)])
+    one = ReliabilityDisplay.from_predictions(data.labels, data.proba, sample_weight=weight)
+    other = ReliabilityDisplay.from_predictions(data.labels[twice], data.proba[twice])
+    np.testing.assert_allclose(one.table.mean_outcome, other.table.mean_outcome)
+    np.testing.assert_array_equal(one.band, other.band)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"band": "normal"}, "band must be one of 'binomial', 'resampling', None; got 'normal'"),
+        ({"level": 1.0}, "level must lie between 0 and 1, got 1.0"),
+        ({"band": "resampling", "n_resamples": 0}, "n_resamples must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_bad_options_are_refused(options, message, data):
+    with pytest.raises(ValueError, match=message):
+        ReliabilityDisplay.from_predictions(data.labels, data.proba, **options)
+
+
+def test_resampling_of_reported_labels_is_refused():
+    with pytest.raises(ValueError, match="with y_pred use band='binomial'"):
+        ReliabilityDisplay.from_predictions([0, 1], [0.9, 0.8], y_pred=[0, 1], notion="confidence", band="resampling")
+
+
+def test_a_table_alone_makes_a_display(data):
+    table = calibration_curve(data.labels, data.proba, notion="class-wise")
+    display = ReliabilityDisplay(table, "class-wise").plot()
+    assert display.error == expected_calibration_error(data.labels, data.proba, notion="class-wise")
+
+
+def test_the_furthest_of_either_sign_are_named():
+    assert furthest(np.array([0.1, -0.5, 0.3, 0.0]), 2).tolist() == [1, 2]
