@@ -7,8 +7,8 @@ TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: demo test lint types layers unit slow bench clean
 
-demo: $(VENV)/.installed
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed-cli
+	$(BIN)/calibrant demo
 
 test: lint types layers unit
 
@@ -37,6 +37,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-cli: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml

@@ -455,7 +455,8 @@ def test_demo_needs_nothing_and_explains_itself(folder):
     assert os.path.getsize("calibrant-report.html") < 2_000_000
 
 
-def test_ten_thousand_mutated_csv_files_end_in_one_line_or_a_result(data, folder, rng):
+@pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_csv_files_end_in_one_line_or_a_result(n_cases, data, folder, rng):
     from calibrant._commands import evaluate_file
     from calibrant._tables import Request
 
@@ -464,13 +465,13 @@ def test_ten_thousand_mutated_csv_files_end_in_one_line_or_a_result(data, folder
     pa_csv.write_csv(table, "good.csv")
     good, target, reasons = Path("good.csv").read_bytes(), folder / "mutated.csv", []
     request = Request(target, renormalize=True)
-    for _ in range(10_000):
+    for _ in range(n_cases):
         target.write_bytes(mutated(good, rng))
         try:
             evaluate_file(request, 15, lambda line: None, lambda blocks, n: blocks)
         except (ValueError, OSError) as error:
             reasons.append(" ".join(str(error).split()))
-    assert 3_000 < len(reasons) < 10_000
+    assert 0.3 * n_cases < len(reasons) < n_cases
     assert all(reasons)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant._tables.columns import Columns, Request, choose_columns  # noqa: E402  # needs pyarrow
+from calibrant._tables.columns import Columns, Request, choose_columns  # needs pyarrow
 
 
 def chosen(kinds, needs_label=True, expected=None, **said):

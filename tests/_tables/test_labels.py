@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant._commands import read_all  # noqa: E402  # needs pyarrow
-from calibrant._tables import Request  # noqa: E402
+from calibrant._commands import read_all  # needs pyarrow
+from calibrant._tables import Request
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_text_has_enough_contrast_in_light_and_dark(report):
 
 
 def test_a_hundred_classes_stay_small(rng):
-    proba = rng.dirichlet(np.ones(100), 2000)
+    proba = rng.dirichlet(np.ones(100), 500)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
     made = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert len(made.per_class) == 100

@@ -172,6 +172,7 @@ def test_json_holds_everything_that_html_and_markdown_say(report):
         assert shown in to_markdown(report)
 
 
+@pytest.mark.slow
 def test_four_thousand_rows_take_less_than_thirty_seconds(rng):
     logits = rng.normal(scale=2.0, size=(4000, 10))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
