@@ -39,8 +39,8 @@ _PLUG_IN = {
     "tl_ece": "ECE, top-label",
     "mce": "Largest gap (MCE)",
     "ks": "KS error",
-    "overconfidence": "Overconfidence (sureness where wrong)",
-    "underconfidence": "Underconfidence (doubt where right)",
+    "overconfidence": "Sureness where wrong",
+    "underconfidence": "Doubt where right",
 }
 
 
