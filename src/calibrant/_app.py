@@ -38,8 +38,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no pr
 
 METHOD_HELP = (
     "Methods: auto (the default: stacks several, does no harm), identity, temperature, ensemble-temperature, vector, matrix, "
-    "dirichlet, structured-vector, structured-matrix, gp, canonical; binary ones, class by class unless --notion says "
-    "otherwise: platt, beta, isotonic, histogram, bbq, spline, venn-abers."
+    "dirichlet, structured-vector, structured-matrix, gp, canonical; binary ones, by class unless --notion says otherwise: "
+    "platt, beta, isotonic, histogram, bbq, spline, venn-abers."
 )
 
 

@@ -102,8 +102,8 @@ def _matrix_tables(matrix: FloatArray, last: FloatArray, classes: Sequence[str],
 @describe.register
 def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
     text = (
-        f"A latent Gaussian process over the scores: variance {model.kernel_variance_:.3g}, "
-        f"length scale {model.lengthscale_:.3g}, noise {model.noise_:.3g}, {len(model.inducing_inputs_)} inducing points."
+        f"A latent Gaussian process of scores: variance {model.kernel_variance_:.3g}, length scale {model.lengthscale_:.3g}, "
+        f"noise {model.noise_:.3g}, {len(model.inducing_inputs_)} inducing points."
     )
     return MapNote("GaussianProcessCalibration", text)
 
