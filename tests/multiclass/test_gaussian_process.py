@@ -301,9 +301,17 @@ def test_monotone_latent_mean_increases_everywhere(rng):
     gp = GaussianProcessCalibration(monotone=True, inputs="logits").fit(logits, y)
     low, high = gp.score_range_
     inside, outside = np.linspace(low, high, 100_001), np.array([low - 50, low - 5, low, high, high + 5, high + 50])
-    assert np.diff(gp.latent(inside)[0]).min() >= 0.99e-3 * (high - low) / 100_000
+    floor = 1e-3 / max(1.0, logits.std())
+    assert np.diff(gp.latent(inside)[0]).min() >= 0.99 * floor * (high - low) / 100_000
     slopes = np.diff(gp.latent(outside)[0]) / np.diff(outside)
     np.testing.assert_allclose(slopes[[0, 1, 3, 4]], 1)
+
+
+def test_monotone_is_no_obstacle_to_a_temperature_of_thousands(rng):
+    logits = rng.normal(size=(300, 4))
+    y = draw_labels(softmax(2 * logits, axis=1), rng=rng)
+    gp = GaussianProcessCalibration(monotone=True, inputs="logits").fit(1e4 * logits, y)
+    assert log_loss(y, gp.predict_proba(1e4 * logits)) < log_loss(y, softmax(2 * logits, axis=1)) + 0.05
 
 
 @pytest.mark.parametrize("model", ["adaboost", "randomforest"])

@@ -22,20 +22,24 @@ from calibrant._optim.rbf import InducingInputs
 from calibrant._optim.variational import Posterior, ResidualOf, SparseBound
 from calibrant._typing import FloatArray
 
-MIN_SLOPE = 1e-3
-"""Floor of the slope of a monotone latent mean; that of the prior mean is 1."""
-
 _SEARCH_POINTS = 300
 _GRID_POINTS = (300, 20_000)
-_GAP = 1e-2  # what interpolation between grid points may cost in slope
 _SEARCH_BARRIER = 3.0  # units of the bound that the barrier may cost, in the search and at the end
 _LAST_BARRIERS = (1e-2, 1e-4)
+
+
+def min_slope(scale: float) -> float:
+    """Floor of the slope of a monotone latent mean, for scores with standard deviation ``scale``.
+
+    The prior mean has slope 1. Scores that are spread widely may need a temperature of the size of their spread.
+    """
+    return 1e-3 / max(1.0, scale)
 
 
 def fit_increasing(outline: Outline, residual: ResidualOf, *, n_inducing: int) -> Evidence[Posterior]:
     """The evidence under the constraint that the latent mean increases from ``outline.low`` to ``outline.high``."""
     free = fit_evidence(outline, lambda inducing: SparseBound(outline.rows, inducing, residual), n_inducing=n_inducing)
-    if _certified(outline, free.inducing, free.point.mean).floor(free.point.mean) >= MIN_SLOPE:
+    if _certified(outline, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(outline.rows.scale):
         return free
     grid = np.linspace(outline.low, outline.high, _SEARCH_POINTS)
 
@@ -65,24 +69,27 @@ class Slopes:
     matrix: FloatArray
     gap: float
     """Largest fall below both neighbours for ``|m| = 1``."""
+    lowest: float
+    """The floor that is asked for."""
 
     def floor(self, mean: FloatArray) -> float:
         """A number that the slope nowhere falls below."""
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Factor of m that lifts the floor to `MIN_SLOPE`: slopes are 1 plus something linear in m."""
+        """Factor of m that lifts the floor to the lowest slope allowed: slopes are 1 plus something linear in m."""
         drop = 1.0 - self.floor(mean)
-        return min(1.0, (1.0 - MIN_SLOPE) / drop) if drop > 0 else 1.0
+        return min(1.0, (1.0 - self.lowest) / drop) if drop > 0 else 1.0
 
 
 def certified_slopes(inducing: InducingInputs, low: float, high: float, scale: float, size: float) -> Slopes:
-    """Slopes on a grid from ``low`` to ``high`` that is fine enough for a mean of norm ``size``."""
+    """Slopes on a grid from ``low`` to ``high``, so fine that for a mean of norm ``size`` little happens between its points."""
     variance, lengthscale, _ = inducing.kernel
+    lowest = min_slope(scale)
     third = (15 * variance) ** 0.5 / lengthscale**3 / (8 * scale)
-    n_steps = int(np.clip(np.ceil((high - low) * (third * size / _GAP) ** 0.5), *_GRID_POINTS))
+    n_steps = int(np.clip(np.ceil((high - low) * (third * size / lowest) ** 0.5), *_GRID_POINTS))
     grid = np.linspace(low, high, n_steps + 1)
-    return Slopes(grid, inducing.slopes(grid) / scale, third * ((high - low) / n_steps) ** 2)
+    return Slopes(grid, inducing.slopes(grid) / scale, third * ((high - low) / n_steps) ** 2, lowest)
 
 
 def _certified(outline: Outline, inducing: InducingInputs, mean: FloatArray) -> Slopes:
@@ -107,9 +114,10 @@ class _BarrierBound:
         self.grid = grid
         self.slopes = bound.inducing.slopes(grid) / bound.rows.scale
         self.strength = strength / len(grid)
+        self.room = 1.0 - min_slope(bound.rows.scale)
 
     def at(self, mean: FloatArray) -> _Interior:
-        slack = 1.0 - MIN_SLOPE + self.slopes @ mean
+        slack = self.room + self.slopes @ mean
         if slack.min() <= 0:
             outside = Posterior(-np.inf, mean, np.eye(len(mean)))
             return _Interior(-np.inf, mean, outside.covariance, outside, slack)
@@ -131,8 +139,7 @@ class _BarrierBound:
 
     def _feasible(self, mean: FloatArray) -> FloatArray:
         drop = -float((self.slopes @ mean).min())
-        room = 1.0 - MIN_SLOPE
-        return mean if drop < room else mean * (0.5 * room / drop)
+        return mean if drop < self.room else mean * (0.5 * self.room / drop)
 
     def _metric(self, covariance: FloatArray, slack: FloatArray) -> FloatArray:
         """``(S^-1 + D' D)^-1``, written as ``Q Q'`` with ``Q = C T^-1``, ``C C' = S`` and ``T'T = I + C' D' D C``."""

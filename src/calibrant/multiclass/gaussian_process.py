@@ -28,29 +28,29 @@ _JITTER = 1e-8
 
 
 class GaussianProcessCalibration(BaseCalibrator):
-    r"""Softmax of a latent Gaussian process evaluated at every score: the calibration map is learned, not chosen.
+    r"""Softmax of a latent Gaussian process, evaluated at every score of a row: the calibration map is learned, not chosen.
 
     With u the inner form of the scores (``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean),
 
-    .. math:: P(y = k \mid z) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
-              f \sim \mathrm{GP}(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}).
+    .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
+              f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u = u'}\bigr).
 
-    The prior mean ``f(u) = u`` says that the classifier is already calibrated, ``f(u) = u / T`` would be temperature
-    scaling. The posterior is carried by M inducing variables ``N(m, S)``; m, S, the M inducing inputs and the kernel
-    parameters maximise a bound on the evidence.
+    The prior mean ``f(u) = u`` says that the classifier is calibrated already; ``f(u) = u / T`` would be temperature scaling.
+    M inducing variables with distribution ``N(m, S)`` carry the posterior; m, S, the M inducing inputs and the kernel
+    parameters maximise a variational bound on the evidence.
 
     Parameters
     ----------
     n_inducing : int, default 10
         M, the number of inducing inputs.
     n_samples : int, default 100
-        Draws of the latent function that predictions average over; 0 predicts by its mean, ``softmax`` of the latent mean.
+        Draws of the latent function that a prediction averages over. 0: the softmax of the latent mean.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Whether the part of a row's prior covariance that the inducing inputs leave unexplained is taken as diagonal, at
-        a cost of O(n K M) per pass, or kept as a K x K matrix, at O(n K^2) more. See Notes.
+        Whether the part of a row's prior covariance that the inducing inputs leave unexplained is taken as diagonal or kept
+        as a K x K matrix. See Notes.
     monotone : bool, default False
-        Constrain the latent mean to increase, so that the predicted class never changes. See Notes.
-    random_state : int, Generator or None, default None
+        Constrain the latent mean to increase, so that no prediction changes its class. See Notes.
+    random_state : int, Generator, RandomState or None, default None
         Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed seed: refitting gives the
         same result.
     inputs : {"proba", "logits"}, default "proba"
@@ -61,13 +61,13 @@ class GaussianProcessCalibration(BaseCalibrator):
     Attributes
     ----------
     elbo_ : float
-        The objective at the end: bound on the log evidence, with its expectations approximated to second order.
+        The bound on the log evidence that was reached, its expectations approximated to second order.
     kernel_variance_, lengthscale_, noise_ : float
         v, l and the variance of the white noise; l in units of u.
     inducing_inputs_ : ndarray of shape (M,)
         In units of u.
     inducing_mean_, inducing_covariance_ : ndarrays of shape (M,) and (M, M)
-        m and S of the whitened inducing variables.
+        m and S, of the whitened inducing variables.
     score_range_ : ndarray of shape (2,)
         Smallest and largest u of the calibration data.
     draws_ : ndarray of shape (n_samples, M + K)
@@ -76,33 +76,40 @@ class GaussianProcessCalibration(BaseCalibrator):
     n_iter_ : int
         Iterations over kernel parameters and inducing inputs.
     objective_ : float
-        What was minimised: ``-elbo_`` divided by the sum of the weights.
+        What was minimised: the negative of `elbo_` and of the log prior of the kernel parameters, per unit of weight.
 
     Notes
     -----
-    *Objective.* For a row with latent mean ``phi = u + A m``, ``s = softmax(phi)``, ``H = diag(s) - s s'`` and latent
-    covariance ``C = R + A S A'`` the expected log-likelihood is taken as ``log s_y - tr(H C) / 2`` (eq. 7 of the paper). This
-    approximates the bound of eq. 6 and may lie above the evidence. For given kernel parameters and inducing inputs S is
-    ``(I + sum A' H A)^-1``, in closed form, and m comes from a few Newton steps; the rest is found by L-BFGS with exact
-    gradients, from the best of four starts.
+    *Objective.* A row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S A'``. With
+    ``s = softmax(phi)`` and ``H = diag(s) - s s'`` its expected log-likelihood is taken as ``log s_y - tr(H C) / 2``: eq. 7 of
+    the paper, an approximation of the bound of eq. 6 that may lie above the evidence. For given kernel parameters and inducing
+    inputs S is ``(I + sum A' H A)^-1`` in closed form and m comes from a few Newton steps; the rest is found by L-BFGS with
+    exact gradients from the best of four starts.
 
-    *Covariance.* The K rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I``. The prior covariance of the row is
-    ``K_u + noise I``, of which ``A A'`` is explained by the inducing variables: ``R = K_u + noise I - A A'``. "diagonal" keeps
-    the diagonal of R alone; ``A S A'`` stays whole either way. The white noise is independent between evaluations, so it
-    stands on the diagonals of ``K_w`` and R and nowhere else. For fixed m and S the objective falls with the noise, as the
-    log-likelihood is concave; therefore it usually ends at its floor of 1e-6.
+    *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I``, K_w the RBF kernel of the inducing inputs
+    w. The prior covariance of the row is ``K_u + noise I``, of which the inducing variables explain ``A A'``:
+    ``R = K_u + noise I - A A'``. "diagonal" keeps the diagonal of R alone; ``A S A'`` stays whole either way. White noise is
+    independent between evaluations of f, so that it stands on the diagonals of ``K_w`` and R and nowhere else. For given m
+    and S the objective falls with the noise, because the log-likelihood is concave: it ends at its floor of 1e-6.
 
-    *The kernel acts on u.* The paper lets it act on z, which is the same for logits (but for the centring of rows). For
-    probabilities it would tie the latent values of 1e-12 and 1e-3 together; on the logarithms the bound is larger on all
-    files of probabilities that we tried, by 120 on 20 newsgroups, where most of them are exactly zero.
+    *Beside the paper.* (1) The kernel acts on u, that of the paper on z. For probabilities the latter ties the latent values of
+    1e-12 and 1e-3 together; on u the bound was at least as large on all ten files tried (by 120 on 20 newsgroups, where three
+    quarters of the probabilities are exactly zero). (2) Kernel parameters have the log prior
+    ``-sqrt(v) / a - sd(u) / (2 l)`` with ``a = max(3, sd(u) / 3)``: eq. 7 hardly charges for a large variance, Monte-Carlo
+    predictions do. (3) Scores are changed only on strong evidence: unless the objective gains 3, a Bayes factor of 20, v is set
+    to 1e-4 and the classifier is left alone.
 
-    *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean: scores are left as they
-    are. With ``monotone=True`` the latent mean has slope at least 1e-3 in u on the range of the calibration scores (enforced
-    on a grid; between its points by a bound on the third derivative), and slope 1 beyond, where the deviation at the end of
-    the range is kept. Each draw is arranged in increasing order over the scores of a row. Hence every row keeps the order of
-    its scores, and no prediction changes its class, up to rounding and to differences that the floor ``eps`` removes.
+    *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean. With ``monotone=True`` the
+    latent mean has slope at least 1e-3 / max(1, sd(u)) on the range of the calibration scores (enforced on a grid, between
+    its points by a bound on the third derivative), and slope 1 beyond, where the deviation at the end of the range is kept;
+    each draw is arranged in increasing order over the scores of a row. Hence every row keeps the order of its scores, and no
+    prediction changes its class, up to rounding and to differences that the floor ``eps`` removes. The result depends
+    neither on the order of rows or classes nor on whether a row is repeated or weighted; equal scores of a row get equal
+    probabilities.
 
-    *Cost.* A pass over the data costs O(n K M^2); a fit takes about a hundred. Weights multiply the log-likelihood.
+    *Cost.* A pass over the data evaluates n K M kernels and costs O(n K M^2), with "full" O(n K^2) more; a fit takes about a
+    hundred passes, with ``monotone=True`` several times as many where the constraint is active. Weights multiply the
+    log-likelihood.
 
     See Also
     --------
@@ -112,14 +119,15 @@ class GaussianProcessCalibration(BaseCalibrator):
     ----------
     Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS, arXiv:1906.04933.
     Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process classification, AISTATS, arXiv:1411.2005.
+    Simpson et al. (2017), Penalising model component complexity, Statistical Science 32, doi:10.1214/16-STS576.
 
     Examples
     --------
     >>> from calibrant.datasets import digits_predictions
     >>> data = digits_predictions()
     >>> gp = GaussianProcessCalibration().fit(data.val_proba, data.val_labels)
-    >>> mean, deviation = gp.latent([0.01, 0.5, 0.99])
-    >>> bool(mean[2] - mean[0] < np.log(0.99 / 0.01))  # it was overconfident
+    >>> mean, deviation = gp.latent([0.01, 0.99])
+    >>> bool(mean[1] - mean[0] < np.log(0.99 / 0.01))  # the classifier was overconfident
     True
     """
 
