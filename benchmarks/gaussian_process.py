@@ -41,9 +41,8 @@ def fit_temperature(logits: np.ndarray, y: np.ndarray) -> float:
 
 
 def main() -> None:
-    print(
-        f"{'classes':>8} {'scores':>15} {'covariance':>11} {'fit':>8} {'bar':>6} {'used':>6} {'temperature':>12} {'ratio':>7} {'predict':>8}"
-    )
+    print(f"{'classes':>8} {'scores':>15} {'covariance':>11} {'fit':>8} {'bar':>6} {'used':>6}", end=" ")
+    print(f"{'temperature':>12} {'ratio':>7} {'predict':>8}")
     for n_classes, bar in BARS.items():
         for name, factor in DISTORTIONS.items():
             logits, y = some_logits(n_classes, factor)
