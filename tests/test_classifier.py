@@ -174,6 +174,7 @@ def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
 
 
 def test_data_frames_keep_their_names():
+    pytest.importorskip("pandas")
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = CalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), calibrant.TemperatureScaling())
     assert list(model.fit(X, y).feature_names_in_) == list(X.columns)

@@ -71,6 +71,7 @@ def test_a_row_of_weight_two_counts_twice(data):
 
 
 def test_every_form_holds_the_same_numbers(result):
+    pytest.importorskip("pandas")
     frame = result.to_frame()
     plain = json.loads(json.dumps(result.to_dict()))
     assert frame.loc[("data", "temperature"), "log_loss"] == plain["results"][1]["log_loss"] == result.mean[0, 1, 0]
@@ -103,6 +104,7 @@ def test_your_own_metric_and_calibrator_take_part(data):
 
 
 def test_parallel_and_with_a_bar_it_is_the_same(result, data):
+    pytest.importorskip("rich")
     again = compare(
         data.val_labels, data.val_proba, methods=["temperature", "platt"], metrics=["log_loss", "accuracy"], progress=True
     )

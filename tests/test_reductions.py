@@ -8,7 +8,6 @@ import re
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -668,7 +667,8 @@ def test_it_is_an_estimator_like_others(rng):
     assert repr(reduction.get_params()) == before
     assert fitted.calibrators_[0].edges_.size == 4
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(P), fitted.predict_proba(P))
-    frame = clone(fitted).set_output(transform="pandas").fit(P, y).predict_proba(pd.DataFrame(P, index=range(10, 610)))
+    pandas = pytest.importorskip("pandas")
+    frame = clone(fitted).set_output(transform="pandas").fit(P, y).predict_proba(pandas.DataFrame(P, index=range(10, 610)))
     assert frame.index[0] == 10
 
 
