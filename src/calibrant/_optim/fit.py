@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._blocks import LiftedRows
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
-from calibrant._optim.newton import MAX_WORK, TOLERANCE, minimize
+from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
@@ -26,7 +26,7 @@ def fit_affine(
     *,
     start: FloatArray | None = None,
     tol: float = TOLERANCE,
-    max_work: int = MAX_WORK,
+    max_work: int | None = None,
 ) -> Solution:
     """``[W | b]`` of shape (K, K + 1)."""
     return _fit(AffineMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
@@ -40,7 +40,7 @@ def fit_diagonal(
     *,
     start: FloatArray | None = None,
     tol: float = TOLERANCE,
-    max_work: int = MAX_WORK,
+    max_work: int | None = None,
 ) -> Solution:
     """``[d; b]`` of shape (2, K)."""
     return _fit(DiagonalMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
@@ -54,7 +54,7 @@ def _fit(
     penalty: QuadraticPenalty,
     start: FloatArray | None,
     tol: float,
-    max_work: int,
+    max_work: int | None,
 ) -> Solution:
     objective = Objective(score_map, penalty, u, y, weight)
     if start is None:

@@ -15,15 +15,16 @@ TOLERANCE = 1e-13
 SEPARABLE_LOSS = 1e-6
 """An objective below this means that the labels are separated perfectly and parameters grow without limit."""
 
-MAX_WORK = 10_000
-"""Products with the Hessian after which a fit gives up."""
+# Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing, penalised fits of many
+# need about a hundred.
+_MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200
 _REFRESH_CG = 15
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step too far overflows, and the line search takes it back
-def minimize(objective: Objective, start: FloatArray, *, max_work: int = MAX_WORK, tol: float = TOLERANCE) -> Solution:
+def minimize(objective: Objective, start: FloatArray, *, max_work: int | None = None, tol: float = TOLERANCE) -> Solution:
     """The minimum, by Newton steps with a line search that never raises the objective.
 
     ``max_work`` limits the products with the Hessian, each of which costs about as much as a gradient.
@@ -32,6 +33,8 @@ def minimize(objective: Objective, start: FloatArray, *, max_work: int = MAX_WOR
     value, gradient = objective.value_and_gradient(theta)
     solve, used_cg = objective.solver(theta), 0
     work = n_iter = 0
+    if max_work is None:
+        max_work = _MAX_WORK_FEW if objective.is_small else _MAX_WORK_MANY
     while work < max_work:
         n_iter += 1
         if value <= SEPARABLE_LOSS:
