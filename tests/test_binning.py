@@ -104,7 +104,7 @@ def test_the_size_of_a_block_changes_nothing(elements):
     claims = as_notion("top-label").claims(generator.dirichlet(np.ones(3), 50), generator.integers(3, size=50), np.ones(50))
     table = bin_table(claims, n_bins=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.notions.BLOCK_ELEMENTS", elements)
+        patch.setattr("calibrant.notions._notion.BLOCK_ELEMENTS", elements)
         again = bin_table(claims, n_bins=2)
     np.testing.assert_allclose(again.score, table.score, atol=1e-12)
     np.testing.assert_array_equal(again.weight, table.weight)

@@ -1,57 +1,6 @@
-"""`evaluate`: everything worth knowing about a set of predictions, in one call."""
+"""All everyday measures at once; a public path to `calibrant.metrics`."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
-from calibrant._blocks import LiftedRows
-from calibrant._simplex import finite_logits, softmax
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_count, check_predictions
-from calibrant.metrics._evaluation import Evaluation, MetricAccumulator, accumulate
-from calibrant.metrics._ks import claims_ks
-from calibrant.notions import as_notion
+from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+from calibrant.metrics._evaluation import evaluate
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
-
-
-def evaluate(
-    y_true: LabelsLike,
-    y_prob: ScoresLike,
-    *,
-    inputs: str = "proba",
-    n_bins: int = 15,
-    sample_weight: WeightsLike | None = None,
-    classes: LabelsLike | None = None,
-) -> Evaluation:
-    """Accuracy, proper scores and calibration errors of probabilities or logits.
-
-    Parameters
-    ----------
-    y_true : labels of shape (n,)
-    y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
-    inputs : {"proba", "logits"}
-    n_bins : int
-        Bins of equal width of the binned errors.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
-
-    Returns
-    -------
-    Evaluation
-
-    Notes
-    -----
-    One pass over row blocks and one over the top scores for the KS error: O(n K) time, O(n) memory beside the input.
-
-    Examples
-    --------
-    >>> result = evaluate([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    >>> round(result.accuracy, 3), round(result.conf_ece, 3)
-    (0.667, 0.3)
-    """
-    check_count(n_bins, "n_bins")
-    scores, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT)
-    result = accumulate(scores, y, weight, inputs, n_bins).compute()
-    proba = scores if inputs == "proba" else LiftedRows(scores, lambda block: softmax(finite_logits(block)))
-    return replace(result, ks=claims_ks(as_notion("confidence").claims(proba, y, weight)))

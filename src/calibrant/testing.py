@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._base import BaseBinaryCalibrator, declared_exceptions
 from calibrant._typing import FloatArray, IntArray
+from calibrant.base._calibrator import BaseBinaryCalibrator, declared_exceptions
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions"]

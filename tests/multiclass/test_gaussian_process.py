@@ -14,7 +14,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
 from calibrant import _blocks
-from calibrant._optim import evidence
+from calibrant._gp import search
 from calibrant.datasets import draw_labels
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 from calibrant.metrics import accuracy, log_loss
@@ -364,7 +364,7 @@ def test_refitting_cloning_and_pickling_give_the_same_predictions(rng):
 
 
 def test_a_search_that_does_not_converge_warns_once(rng, monkeypatch):
-    monkeypatch.setattr(evidence, "_MAX_ITER", 1)
+    monkeypatch.setattr(search, "_MAX_ITER", 1)
     P, y = overconfident(rng)
     with pytest.warns(ConvergenceWarning, match=r"stopped after 1 iterations.*n_inducing") as caught:
         gp = GaussianProcessCalibration().fit(P, y)

@@ -138,7 +138,7 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
     "method", ["auto", "gp", "vector", "dirichlet", "structured-matrix", "histogram", "canonical", "identity"]
 )
 def test_every_kind_of_map_is_described(method, data):
-    from calibrant._methods import method_named
+    from calibrant.selection._methods import method_named
 
     proba, labels = data
     made = summarise(labels, proba, calibrator=method_named(method), method=method, n_resamples=99)

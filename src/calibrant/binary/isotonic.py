@@ -7,9 +7,9 @@ from numbers import Real
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibrant._base import BaseBinaryCalibrator
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_option
+from calibrant.base._calibrator import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
 

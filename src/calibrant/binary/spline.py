@@ -9,9 +9,9 @@ from scipy.interpolate import PPoly
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import isotonic_regression, nnls
 
-from calibrant._base import BaseBinaryCalibrator
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
+from calibrant.base._calibrator import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 from calibrant.exceptions import ConvergenceWarning
 

@@ -9,9 +9,9 @@ from calibrant.inference._consistency import consistency_test
 from calibrant.inference._debiased import debiased_interval
 from calibrant.inference._decomposition import ClaimDecomposition, ScoreDecomposition, score_decomposition
 from calibrant.inference._gain import CalibrationGain, calibration_gain
+from calibrant.inference._kernel_test import kernel_test
 from calibrant.inference._ranking import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._results import CalibrationTestResult, Interval
-from calibrant.inference._skce import kernel_test
 from calibrant.inference._validity import ValidityCurve, validity_curve
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from calibrant._crossfit.scores import Calibrator, paired_scores
 from calibrant._simplex import EPS, log_clipped
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
 from calibrant.binning import distinct_sums
-from calibrant.inference._crossfit import Calibrator, paired_scores
 from calibrant.notions import Claim, Claims, Notion, as_notion
 
 

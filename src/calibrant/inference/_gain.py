@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from calibrant._crossfit.scores import Calibrator, PairedScores, paired_scores
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant.inference._crossfit import Calibrator, PairedScores, paired_scores
 from calibrant.inference._results import check_level
 
 

@@ -1,8 +1,8 @@
 """How honest and how good predictions are: functions ``(y_true, y_prob, *, ...)`` that return a float."""
 
+from calibrant.metrics._accumulator import MetricAccumulator
 from calibrant.metrics._binned import calibration_curve, expected_calibration_error
 from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
-from calibrant.metrics._evaluation import MetricAccumulator
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
 from calibrant.metrics._ks import ks_error

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._base import BaseCalibrator, Rows, record
 from calibrant._blocks import sum_blocks
 from calibrant._optim.fit import fit_affine
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
+from calibrant.base._calibrator import BaseCalibrator, Rows, record
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""

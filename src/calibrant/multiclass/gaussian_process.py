@@ -9,16 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._base import BaseCalibrator, Rows
 from calibrant._blocks import LiftedRows, row_blocks
-from calibrant._optim.evidence import Evidence, fit_evidence
-from calibrant._optim.monotone import fit_increasing
-from calibrant._optim.outline import Outline, outlined, standardised
-from calibrant._optim.rbf import InducingInputs, Kernel, rbf
-from calibrant._optim.variational import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
+from calibrant._gp.bound import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
+from calibrant._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant._gp.monotone import fit_increasing
+from calibrant._gp.scores import Outline, outlined, standardised
+from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, softmax
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
+from calibrant.base._calibrator import BaseCalibrator, Rows
 from calibrant.exceptions import ConvergenceWarning
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}

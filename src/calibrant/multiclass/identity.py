@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._base import _Boundary
 from calibrant._simplex import finite_logits, softmax
 from calibrant._typing import FloatArray, IntArray
+from calibrant.base._calibrator import _Boundary
 
 
 class Identity(_Boundary):

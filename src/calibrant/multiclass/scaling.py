@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant._base import BaseCalibrator, Rows, record
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
+from calibrant.base._calibrator import BaseCalibrator, Rows, record
 
 
 class VectorScaling(BaseCalibrator):

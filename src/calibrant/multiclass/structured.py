@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._base import BaseCalibrator, Rows, record
 from calibrant._blocks import lifted
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
@@ -14,6 +13,7 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
+from calibrant.base._calibrator import BaseCalibrator, Rows, record
 
 
 class StructuredScaling(BaseCalibrator):

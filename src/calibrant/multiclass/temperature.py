@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._base import BaseCalibrator, Rows, record
 from calibrant._blocks import row_blocks
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_prior_scale
+from calibrant.base._calibrator import BaseCalibrator, Rows, record
 
 
 class TemperatureScaling(BaseCalibrator):

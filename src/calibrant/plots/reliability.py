@@ -10,11 +10,11 @@ import numpy as np
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_option
 from calibrant.binning import BinTable
+from calibrant.inference._bands import binomial_band, resampled_band
 from calibrant.metrics import calibration_curve
 from calibrant.metrics._binned import table_error
 from calibrant.notions import Notion, as_notion
 from calibrant.plots import _reliability as marks
-from calibrant.plots._bands import binomial_band, resampled_band
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._claims import axis_labels, claim_names, claims_of, class_names
 from calibrant.plots._style import AFTER, BEFORE, SMALL, label, tidy, unit_square

@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant import __version__, inference
+from calibrant._crossfit.members import as_proba, fit_fold, fit_on, proba_of, set_up
 from calibrant._folds import Fold, as_folds
-from calibrant._gains import Gain, paired_gain
-from calibrant._members import as_proba, fit_fold, fit_on, proba_of, set_up
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
+from calibrant.inference._gains import Gain, paired_gain
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import Decomposition, Estimate, GuaranteeNote, MetricRow, Report, TestRow

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2_contingency
 
-from calibrant._gains import Gain
 from calibrant._typing import FloatArray, IntArray
 from calibrant.evaluation import Evaluation
+from calibrant.inference._gains import Gain
 
 FEW_ROWS = 20
 """Rows of a class below which its numbers mean little."""

@@ -1,0 +1,1 @@
+"""What `GaussianProcessCalibration` alone needs: kernel, bound, and the search for its parameters."""

@@ -1,0 +1,243 @@
+"""The variational bound of a latent function shared by all classes, for given kernel parameters and inducing inputs.
+
+Row n has scores ``x_nk`` and prior means ``u_nk``; its latent values ``f_n`` are Gaussian with mean
+``phi_n = u_n + A_n m`` and covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores
+(`InducingInputs`), ``q(e) = N(m, S)`` is the posterior of the whitened inducing variables, and ``R_n`` is the part of the
+row's prior covariance that they leave unexplained. With ``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'`` the
+objective (Wenger 2020, eq. 6 with the second-order term of eq. 7) is
+
+    F = sum_n weight_n (log s_n,y_n - tr(H_n C_n) / 2) - (|m|^2 + tr S - log det S - M) / 2.
+
+For fixed m it is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``, where it is
+
+    F(m) = sum_n weight_n (log s_n,y_n - tr(H_n R_n) / 2) - |m|^2 / 2 - log det B / 2.
+
+References
+----------
+Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS, arXiv:1906.04933.
+Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process classification, AISTATS, arXiv:1411.2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+
+from calibrant._blocks import LiftedRows, sum_blocks
+from calibrant._gp.ascent import ascend
+from calibrant._gp.kernel import InducingInputs, rbf
+from calibrant._simplex import log_softmax
+from calibrant._typing import FloatArray, IntArray
+
+# Elements of the features of a row block, and of all features that are kept between passes (128 MB).
+_BLOCK_ELEMENTS = 2**17
+_KEEP_ELEMENTS = 2**24
+
+
+class Rows(NamedTuple):
+    """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u - centre) / scale``."""
+
+    u: FloatArray | LiftedRows
+    y: IntArray
+    weight: FloatArray
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def inputs(self, rows: slice) -> FloatArray:
+        """Scores of a block as the kernel sees them."""
+        return np.asarray((self.u[rows] - self.centre) / self.scale)
+
+
+class Residual(Protocol):
+    """``R_n`` of a block of rows, as far as the bound needs it."""
+
+    diagonal: FloatArray
+
+    def times(self, s: FloatArray) -> FloatArray:
+        """``R_n s_n``."""
+
+    def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
+        """Derivative of ``-tr(H_n R_n) / 2`` with respect to ``A_n``; ``average`` is ``A_n' s_n``."""
+
+    def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
+        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by log variance, log lengthscale, log noise at fixed features."""
+
+
+class DiagonalResidual:
+    """``R_n`` without its off-diagonal entries: the latent values of a row depend on each other through e alone."""
+
+    def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
+        self.features = features
+        self.kernel = inducing.kernel
+        self.diagonal = inducing.unexplained(features)
+
+    def times(self, s: FloatArray) -> FloatArray:
+        return self.diagonal * s
+
+    def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
+        return np.asarray((s * (1 - s))[..., None] * self.features)
+
+    def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
+        spread = -0.5 * float(weight @ (s * (1 - s)).sum(axis=1))
+        return spread * np.array([self.kernel.variance, 0.0, self.kernel.noise])
+
+
+class FullResidual:
+    """``R_n = K_n + noise I - A_n A_n'`` with the K x K kernel matrix of the scores of a row."""
+
+    def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
+        self.x = x
+        self.features = features
+        self.kernel = inducing.kernel
+        self.diagonal = inducing.unexplained(features)
+        self.smooth = rbf(x, x, inducing.kernel)
+
+    def times(self, s: FloatArray) -> FloatArray:
+        average = np.einsum("nk,nkm->nm", s, self.features)
+        smooth = _rows_times(self.smooth, s) - _rows_times(self.features, average)
+        return np.asarray(smooth + self.kernel.noise * s)
+
+    def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
+        return np.asarray(s[..., None] * (self.features - average[:, None, :]))
+
+    def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
+        distance = (self.x[:, :, None] - self.x[:, None, :]) / self.kernel.lengthscale
+        within = weight @ (s * _rows_times(self.smooth, s)).sum(axis=1)
+        stretched = weight @ (s * _rows_times(self.smooth * distance**2, s)).sum(axis=1)
+        spread = weight @ (s * (1 - s)).sum(axis=1)
+        return np.array([within - self.kernel.variance * weight.sum(), stretched, -self.kernel.noise * spread]) / 2
+
+
+ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
+
+
+class Posterior(NamedTuple):
+    """``q(e) = N(mean, covariance)`` and the bound that it reaches."""
+
+    value: float
+    mean: FloatArray
+    covariance: FloatArray
+
+
+class SparseBound:
+    """``F(m)`` with its gradients, as sums over row blocks; a pass over the data costs O(n K M^2), O(n K^2) more for "full".
+
+    ``at(mean)`` gives the value and the closed form of S, ``gradient`` the derivative with respect to m, and
+    ``outer_gradient`` that with respect to kernel parameters and inducing inputs for fixed m and S, which is the whole
+    derivative wherever m is the maximum (envelope theorem).
+    """
+
+    def __init__(self, rows: Rows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual) -> None:
+        self.rows = rows
+        self.inducing = inducing
+        self._residual = residual
+        self._n_elements = rows.u.shape[1] * max(len(inducing.inputs), rows.u.shape[1] if residual is FullResidual else 0)
+        self._kept: dict[int, _Block] | None = {} if rows.u.shape[0] * self._n_elements <= _KEEP_ELEMENTS else None
+
+    def at(self, mean: FloatArray) -> Posterior:
+        """Value of the bound at a whitened mean, with the best covariance."""
+        value, precision = self._sum(lambda block: block.value(mean))
+        precision[np.diag_indices_from(precision)] += 1.0
+        root = cholesky(precision, lower=True)
+        value += -0.5 * float(mean @ mean) - float(np.log(np.diag(root)).sum())
+        return Posterior(value, mean, cho_solve((root, True), np.eye(len(mean))))
+
+    def gradient(self, posterior: Posterior) -> FloatArray:
+        """Derivative of ``F(m)``."""
+        return np.asarray(self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean)
+
+    def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
+        """The best posterior near a mean: Newton's method with S for the inverse Hessian.
+
+        S is that but for the derivatives of H, which matter where the residual covariance is large; `ascend` corrects it.
+        """
+        return ascend(self, start, tolerance=tolerance)
+
+    def outer_gradient(self, posterior: Posterior) -> FloatArray:
+        """Derivative with respect to log variance, log lengthscale, log noise and the inducing inputs."""
+        moments, cross, direct = self._sum(lambda block: block.kernel_slope(posterior))
+        out = self.inducing.gradient(moments, cross)
+        out[:3] += direct
+        return out
+
+    def _sum(self, function: Callable[[_Block], Any]) -> Any:
+        n_rows = self.rows.u.shape[0]
+        return sum_blocks(lambda rows: function(self._block(rows)), n_rows, self._n_elements, elements=_BLOCK_ELEMENTS)
+
+    def _block(self, rows: slice) -> _Block:
+        if self._kept is None:
+            return _Block(self.rows, rows, self.inducing, self._residual)
+        if rows.start not in self._kept:
+            self._kept[rows.start] = _Block(self.rows, rows, self.inducing, self._residual)
+        return self._kept[rows.start]
+
+
+class _Block:
+    """Features and residual covariance of a block of rows, and their part of the sums."""
+
+    def __init__(self, data: Rows, rows: slice, inducing: InducingInputs, residual: ResidualOf) -> None:
+        self.u = data.u[rows]
+        self.y = data.y[rows]
+        self.weight = data.weight[rows]
+        self.inducing = inducing
+        self.x = data.inputs(rows)
+        self.features = inducing.features(self.x.ravel()).reshape(*self.x.shape, -1)
+        self.residual = residual(self.x, self.features, inducing)
+
+    @property
+    def flat(self) -> FloatArray:
+        return self.features.reshape(-1, self.features.shape[-1])
+
+    def _log_proba(self, mean: FloatArray) -> FloatArray:
+        return log_softmax(self.u + (self.flat @ mean).reshape(self.u.shape))
+
+    def value(self, mean: FloatArray) -> tuple[float, FloatArray]:
+        """Weighted sums of ``log s_y - tr(H R) / 2`` and of ``A' H A``."""
+        log_proba = self._log_proba(mean)
+        s = np.exp(log_proba)
+        trace = (s * (self.residual.diagonal - self.residual.times(s))).sum(axis=1)
+        value = self.weight @ (log_proba[np.arange(len(self.y)), self.y] - 0.5 * trace)
+        weighted = (self.weight[:, None] * s)[..., None] * self.features
+        average = weighted.sum(axis=1)
+        precision = self.flat.T @ weighted.reshape(self.flat.shape)
+        precision -= average.T @ (average / self.weight[:, None])
+        return float(value), precision
+
+    def mean_slope(self, posterior: Posterior) -> FloatArray:
+        """``A' r``, r as in `_slopes`."""
+        r, *_ = self._slopes(posterior)
+        return np.asarray(r.ravel() @ self.flat)
+
+    def kernel_slope(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sums from which `InducingInputs.gradient` goes on, and the derivative at fixed features."""
+        r, s, average, spread = self._slopes(posterior)
+        slope = self.residual.feature_slope(s, average)
+        spread -= (average @ posterior.covariance)[:, None, :]
+        spread *= s[..., None]
+        slope -= spread
+        slope *= self.weight[:, None, None]
+        slope += r[..., None] * posterior.mean
+        moments, cross = self.inducing.pulled(self.x.ravel(), self.flat, slope.reshape(self.flat.shape))
+        return moments, cross, self.residual.kernel_slope(s, self.weight)
+
+    def _slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """``r``, the weighted derivative by phi at fixed C; ``s``; ``A' s``; ``A S``.
+
+        The derivative of ``tr(H C)`` is ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.
+        """
+        s = np.exp(self._log_proba(posterior.mean))
+        average = np.einsum("nk,nkm->nm", s, self.features)
+        spread = (self.flat @ posterior.covariance).reshape(self.features.shape)
+        b = np.einsum("nkm,nkm->nk", spread, self.features) + self.residual.diagonal
+        b -= 2 * (_rows_times(spread, average) + self.residual.times(s))
+        r = s * (-1 - 0.5 * (b - (s * b).sum(axis=1, keepdims=True)))
+        r[np.arange(len(self.y)), self.y] += 1
+        return self.weight[:, None] * r, s, average, spread
+
+
+def _rows_times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Matrix times vector for every row."""
+    return np.asarray((matrices @ vectors[..., None])[..., 0])

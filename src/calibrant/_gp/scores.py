@@ -1,0 +1,120 @@
+"""What calibration scores look like, in a few sums over row blocks: their spread, their range, and where they matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from calibrant._blocks import LiftedRows, sum_blocks
+from calibrant._gp.bound import Rows
+from calibrant._simplex import softmax
+from calibrant._typing import FloatArray, IntArray
+
+_STEEPEST = 30.0  # log-odds per standard deviation of the scores, or what the scores have themselves if that is more
+_CELLS = 4096
+_UNIFORM_SHARE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Standardised scores x in short."""
+
+    rows: Rows
+    low: float
+    high: float
+    line: float
+    """Slope gamma of the latent function ``gamma x`` of largest likelihood: the inverse temperature in units of x."""
+    histogram: FloatArray
+    """Weight of the scores in cells of equal width: that of its class in the row, and once more if that is the label."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights of the rows."""
+        return float(self.rows.weight.sum())
+
+    @property
+    def amplitude(self) -> float:
+        """How far a calibrated latent function is expected to be from the scores, in log-odds."""
+        return max(3.0, self.rows.scale / 3)
+
+    def spread_inputs(self, n_inputs: int) -> FloatArray:
+        """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart where scores are tied."""
+        share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
+        mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
+        wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
+        return np.asarray(np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass))))
+
+
+def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) -> Rows:
+    """Rows whose scores the kernel sees with mean 0 and standard deviation 1."""
+
+    def moments(rows: slice) -> FloatArray:
+        block = u[rows]
+        powers = np.column_stack([np.ones(len(block)), block.mean(axis=1), (block**2).mean(axis=1)])
+        return np.asarray(weight[rows] @ powers)
+
+    total, first, second = sum_blocks(moments, *u.shape)
+    centre = float(first / total)
+    scale = float(np.sqrt(max(second / total - centre**2, 0.0)))
+    is_constant = scale <= 1e-6 * max(1.0, abs(centre))
+    return Rows(u, y, weight, centre, 1.0 if is_constant else scale)
+
+
+def outlined(rows: Rows) -> Outline:
+    """Range, best line and histogram of the scores."""
+    low, high = _range(rows)
+    line = _line(rows)
+    return Outline(rows, low, high, line, _histogram(rows, line, low, high))
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """The sum of two is the smallest that holds both."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: _Interval) -> _Interval:
+        return _Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+def _range(rows: Rows) -> tuple[float, float]:
+    def ends(block: slice) -> _Interval:
+        x = rows.inputs(block)
+        return _Interval(float(x.min()), float(x.max()))
+
+    span = sum_blocks(ends, *rows.u.shape)
+    return span.low, span.high
+
+
+def _line(rows: Rows) -> float:
+    def slope(gamma: float) -> float:
+        def part(block: slice) -> float:
+            x = rows.inputs(block)
+            gap = x[np.arange(len(x)), rows.y[block]] - (softmax(gamma * x) * x).sum(axis=1)
+            return float(rows.weight[block] @ gap)
+
+        return float(sum_blocks(part, *rows.u.shape))
+
+    limit = max(_STEEPEST, rows.scale)
+    if slope(limit) >= 0:
+        return limit
+    if slope(-limit) <= 0:
+        return -limit
+    return float(brentq(slope, -limit, limit, xtol=1e-3, rtol=1e-3))
+
+
+def _histogram(rows: Rows, line: float, low: float, high: float) -> FloatArray:
+    width = (high - low) / _CELLS or 1.0
+
+    def counts(block: slice) -> FloatArray:
+        x = rows.inputs(block)
+        weight = softmax(line * x) + 1.0 / x.shape[1]
+        weight[np.arange(len(x)), rows.y[block]] += 1.0
+        weight *= rows.weight[block][:, None]
+        cell = np.minimum((x - low) / width, _CELLS - 1).astype(np.intp)
+        return np.bincount(cell.ravel(), weight.ravel(), minlength=_CELLS)
+
+    return np.asarray(sum_blocks(counts, *rows.u.shape))

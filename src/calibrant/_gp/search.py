@@ -1,0 +1,193 @@
+"""Kernel parameters and inducing inputs of largest variational bound, for a latent function shared by all classes.
+
+For given ones the posterior follows (`calibrant._gp.bound`). What is left is a smooth problem in M + 3 unknowns,
+the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of a few starts.
+
+Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2 l)``, a the amplitude that
+is expected of a latent function and l in standard deviations of the scores: without it v may grow without end, as the
+second-order term of the bound charges nothing for uncertainty where probabilities are 0 or 1 already. And a latent function
+that leaves the scores alone is preferred to the best one unless that is better by 3 units: strong evidence, on the scale of
+Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). Of 300 calibrated samples of 1,000 rows none reached it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Generic, NamedTuple, Protocol
+
+import numpy as np
+from scipy.optimize import Bounds, OptimizeResult, minimize
+
+from calibrant._gp.ascent import AnyPoint
+from calibrant._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant._gp.scores import Outline
+from calibrant._typing import FloatArray
+
+NOISE_FLOOR = 1e-6
+"""Smallest variance of the white noise."""
+
+TOLERANCE = 1e-7
+"""Gain of the bound per unit of weight that counts as none."""
+
+_ROUGHNESS = 0.5
+_STRONG_EVIDENCE = 3.0
+
+# The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent function: those of
+# the starts are multiples of what temperature scaling would change, those allowed multiples of what is expected.
+_MIN_VARIANCE = 1e-4
+_MAX_AMPLITUDE = 100.0
+_LENGTHSCALES = (0.05, 30.0)
+_START_LENGTHSCALES = (1.0, 3.0)
+_START_AMPLITUDES = (1.0, 4.0)
+_SMALLEST_START = 0.3
+
+_FIRST_STEP = 0.3
+_MAX_ITER = 200
+_MAX_SEARCHES = 3
+
+
+class OuterBound(Protocol[AnyPoint]):
+    """A bound for given kernel parameters and inducing inputs."""
+
+    def maximum(self, start: FloatArray, tolerance: float) -> AnyPoint:
+        """The best point near a mean."""
+
+    def outer_gradient(self, point: AnyPoint) -> FloatArray:
+        """Derivative with respect to log variance, log lengthscale, log noise and the inducing inputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(Generic[AnyPoint]):
+    """The largest bound found, and how the search ended."""
+
+    inducing: InducingInputs
+    point: AnyPoint
+    objective: float
+    """What was minimised: the negative bound and negative log prior per unit of weight."""
+    converged: bool
+    n_iter: int
+    message: str
+
+
+def fit_evidence(
+    outline: Outline,
+    bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]],
+    *,
+    n_inducing: int,
+    starts: Sequence[InducingInputs] = (),
+) -> Evidence[AnyPoint]:
+    """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the usual ones."""
+    profile = _Profile(outline, bound_of)
+    candidates = [_packed(start) for start in (*starts, *_usual_starts(outline, n_inducing))]
+    start = min(candidates, key=lambda packed: profile.fresh(packed).value)
+    found, n_iter = _search(profile, start, _limits(outline, n_inducing))
+    best = profile.best
+    still = profile.fresh(_packed(_still(outline, n_inducing)))
+    if still.value - best.value < _STRONG_EVIDENCE / outline.total:
+        best = still
+    return Evidence(best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message))
+
+
+def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
+    needed = abs(outline.line - outline.rows.scale)
+    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * outline.amplitude))
+    inputs = outline.spread_inputs(n_inducing)
+    shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
+    return [InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs) for a, length in shapes]
+
+
+def _still(outline: Outline, n_inducing: int) -> InducingInputs:
+    """A prior under which the latent function hardly moves."""
+    return InducingInputs(Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), outline.spread_inputs(n_inducing))
+
+
+def _limits(outline: Outline, n_inducing: int) -> Bounds:
+    kernel = np.log([[_MIN_VARIANCE, (_MAX_AMPLITUDE * outline.amplitude) ** 2], _LENGTHSCALES, [NOISE_FLOOR, np.inf]])
+    inputs = np.tile([outline.low, outline.high], (n_inducing, 1))
+    return Bounds(*np.concatenate([kernel, inputs]).T)
+
+
+def _packed(inducing: InducingInputs) -> FloatArray:
+    return np.concatenate([np.log(inducing.kernel), inducing.inputs])
+
+
+def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> tuple[OptimizeResult, int]:
+    """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to another mode."""
+    n_iter = 0
+    for _ in range(_MAX_SEARCHES):
+        found = _minimized(profile, start, limits, _MAX_ITER - n_iter)
+        n_iter += int(found.nit)
+        start = found.x
+        if found.status == 0 or n_iter >= _MAX_ITER:
+            break
+    return found, n_iter
+
+
+def _minimized(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int) -> OptimizeResult:
+    """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a sensible one."""
+    profile.fresh(start)
+    value, gradient = profile(start)
+    scale = _FIRST_STEP / max(float(np.abs(gradient).max()), TOLERANCE)
+
+    def scaled(packed: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = profile(packed)
+        return scale * value, scale * gradient
+
+    options: Any = {"maxiter": max_iter, "ftol": TOLERANCE * scale / max(1.0, abs(scale * value)), "gtol": 0.0, "maxcor": 20}
+    return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+
+
+class _Solved(NamedTuple, Generic[AnyPoint]):
+    """The best point for given kernel parameters and inducing inputs; ``value`` is what the search minimises."""
+
+    value: float
+    inducing: InducingInputs
+    point: AnyPoint
+
+
+class _Profile(Generic[AnyPoint]):
+    """The negative bound and log prior per unit of weight, m and S maximised out, with its gradient.
+
+    Each search for m starts from the latent function that the last one found (the first from the line that temperature
+    scaling finds), not from its whitened mean, which is another function under other kernel parameters.
+    """
+
+    best: _Solved[AnyPoint]
+
+    def __init__(self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]) -> None:
+        self.bound_of = bound_of
+        self.total = outline.total
+        self.amplitude = outline.amplitude
+        self.slope = outline.line - outline.rows.scale
+        self._last: _Solved[AnyPoint] | None = None
+
+    def __call__(self, packed: FloatArray) -> tuple[float, FloatArray]:
+        bound, solved = self._solve(packed)
+        gradient = -bound.outer_gradient(solved.point)
+        gradient[0] += 0.5 * np.exp(packed[0] / 2) / self.amplitude
+        gradient[1] -= _ROUGHNESS * np.exp(-packed[1])
+        return solved.value, gradient / self.total
+
+    def fresh(self, packed: FloatArray) -> _Solved[AnyPoint]:
+        """The best point where nothing is known about m yet."""
+        self._last = None
+        return self._solve(packed)[1]
+
+    def _solve(self, packed: FloatArray) -> tuple[OuterBound[AnyPoint], _Solved[AnyPoint]]:
+        inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
+        bound = self.bound_of(inducing)
+        point = bound.maximum(self._start(inducing), TOLERANCE * self.total)
+        penalty = inducing.kernel.variance**0.5 / self.amplitude + _ROUGHNESS / inducing.kernel.lengthscale
+        value = (penalty - point.value) / self.total
+        self._last = _Solved(value, inducing, point)
+        if not hasattr(self, "best") or value < self.best.value:
+            self.best = self._last
+        return bound, self._last
+
+    def _start(self, inducing: InducingInputs) -> FloatArray:
+        if self._last is None:
+            return inducing.whitened(self.slope * inducing.inputs)
+        old = self._last.inducing
+        return inducing.whitened(rbf(inducing.inputs, old.inputs, old.kernel) @ old.weights(self._last.point.mean))

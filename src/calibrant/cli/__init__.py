@@ -1,0 +1,52 @@
+"""The command line: ``calibrant demo | evaluate | fit | apply | compare | report``.
+
+Results go to standard output, remarks and progress to standard error. Bad input ends with exit code 2 and one line that says
+what is wrong; an interrupted command with 130. The commands themselves are in
+`calibrant.cli._app`, which needs the extra ``cli``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit code."""
+    try:
+        import typer
+
+        from calibrant.cli._app import app
+    except ImportError as error:
+        return _complain(f'the command line needs the package {error.name}: pip install "calibrant[cli]"')
+    # Typer has come with a click of its own since some version: what it raises is found through its public names.
+    usage_error = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+    try:
+        code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough; Python must not complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except usage_error as error:
+        return _complain(error.format_message())
+    except (ValueError, TypeError, OSError, MemoryError) as error:
+        return _complain(str(error) or type(error).__name__)
+    if code == INTERRUPTED:
+        return _complain("interrupted; nothing was written", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str, code: int = BAD_INPUT) -> int:
+    sys.stderr.write(f"calibrant: {' '.join(message.split())}\n")
+    return code

@@ -1,0 +1,104 @@
+"""What the commands print: results on standard output, remarks and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from calibrant.evaluation import Evaluation
+from calibrant.metrics._accumulator import _TITLES
+from calibrant.report import Report
+from calibrant.report._content import Estimate
+
+
+class Output:
+    """Where results and remarks go, and in which form."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self.as_json, self.quiet = as_json, quiet
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    @property
+    def progress(self) -> bool:
+        """Whether long work shows a bar."""
+        return not self.quiet and self.err.is_terminal
+
+    def say(self, line: str) -> None:
+        """A remark."""
+        if not self.quiet:
+            self.err.print(line, markup=False)
+
+    def show(self, *shown: Any) -> None:
+        """Text and tables for people; nothing where JSON is asked for."""
+        if self.as_json:
+            return
+        for part in shown:
+            self.out.print(part, **({"markup": False} if isinstance(part, str) else {}))
+
+    def result(self, values: dict[str, Any]) -> None:
+        """The result as JSON, where it is asked for."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
+
+    def watch(self, blocks: Iterator[Any], n_rows: int | None) -> Iterator[Any]:
+        """The blocks of a file, with a bar of its rows."""
+        if not self.progress:
+            yield from blocks
+            return
+        columns = (SpinnerColumn(), TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task("", total=n_rows)
+            for block in blocks:
+                yield block
+                bar.advance(task, len(block.scores))
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """A spinner while something takes long; warnings of fits become remarks."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if self.progress:
+                with self.err.status(what):
+                    yield
+            else:
+                yield
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            self.say(f"note: {text}")
+
+
+def before_after(before: Evaluation, after: Evaluation) -> Table:
+    """Two evaluations side by side."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    for name, title in _TITLES.items():
+        if not name.startswith("n_"):
+            pair = (getattr(evaluation, name) for evaluation in (before, after))
+            table.add_row(title, *("-" if value is None else f"{value:.5f}" for value in pair))
+    return table
+
+
+def report_table(report: Report) -> Table:
+    """The table of a report: before and after with intervals."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "before", "", "after", ""):
+        table.add_column(title, justify="left" if not title else "right")
+    for row in report.metrics:
+        table.add_row(f"  {row.title}", *_with_interval(row.before), *_with_interval(row.after))
+    return table
+
+
+def _with_interval(estimate: Estimate) -> tuple[str, str]:
+    interval = "" if estimate.low is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"{estimate.value:.4f}", escape(interval)

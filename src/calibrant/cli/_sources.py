@@ -1,0 +1,327 @@
+"""Files of predictions as blocks of rows: scores, and where they are asked for labels, weights and all columns."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from calibrant._blocks import row_blocks
+from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import check_scores
+from calibrant.cli._columns import Columns, Request, choose_columns
+
+ELEMENTS = 2**21
+"""Scores of a block: 16 MB in float64."""
+
+_CSV_BYTES = 2**23
+_MOST_CLASSES = 10_000
+
+
+class Block(NamedTuple):
+    """Rows of a file from ``start`` on: raw scores, labels as an Arrow array, weights, and a table of all columns."""
+
+    start: int
+    scores: FloatArray
+    labels: Any = None
+    weight: FloatArray | None = None
+    table: Any = None
+
+
+class Source(ABC):
+    """A file of predictions: what its columns are, and its rows block by block."""
+
+    names: tuple[str, ...]
+    inputs: str
+    n_rows: int | None = None
+    has_text_labels = False
+    said: str | None = None
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """Columns of scores; 2 where one column is the probability of class 1."""
+
+    @abstractmethod
+    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
+        """The rows; ``whole`` asks for all columns."""
+
+    def distinct_labels(self) -> set[str]:
+        """The different labels of the file as text, in a pass over its label column alone."""
+        seen: set[str] = set()
+        for column in self._label_parts():
+            seen.update(as_text(column).unique().drop_null().to_pylist())
+            if len(seen) > _MOST_CLASSES:
+                raise ValueError(f"the label column holds more than {_MOST_CLASSES:,} different values: is it the label?")
+        return seen
+
+    @abstractmethod
+    def _label_parts(self) -> Iterator[Any]: ...
+
+
+def open_source(request: Request, *, needs_label: bool, expected: Columns | None = None, as_text: bool = False) -> Source:
+    """The file that a request is about; ``as_text`` keeps the columns of a CSV file letter by letter."""
+    path = request.path
+    if path.is_dir():
+        raise ValueError(f"{path} is a directory: give a file")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    ending = path.suffix.lower()
+    if ending in (".npz", ".npy"):
+        return ArraySource(request, needs_label=needs_label, expected=expected)
+    if ending in (".csv", ".tsv", ".txt"):
+        return CsvSource(request, needs_label=needs_label, expected=expected, as_text=as_text)
+    if ending in (".parquet", ".pq"):
+        return ParquetSource(request, needs_label=needs_label, expected=expected)
+    raise ValueError(f"{path} has an ending that is not known: CSV, Parquet, .npz and .npy files are read")
+
+
+@contextmanager
+def _said_about(path: Path, names: list[str] | None = None) -> Iterator[None]:
+    """Arrow's errors with the name of the file, and of the column where they give its number."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        text = " ".join(str(error).split())
+        column = re.search(r"CSV column #(\d+)", text)
+        if column and names and int(column[1]) < len(names):
+            text = text.replace(column[0], f"column {names[int(column[1])]!r}")
+        raise ValueError(f"{path} cannot be read: {text}") from None
+
+
+def as_text(labels: Any) -> Any:
+    """Labels as an array of text; whole numbers without a decimal point, booleans as 0 and 1."""
+    if isinstance(labels, pa.ChunkedArray):
+        labels = labels.combine_chunks()
+    if pa.types.is_dictionary(labels.type):
+        labels = labels.cast(labels.type.value_type)
+    if pa.types.is_boolean(labels.type):
+        labels = labels.cast(pa.int8())
+    if pa.types.is_floating(labels.type):
+        try:
+            labels = labels.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise ValueError("labels must be names or whole numbers, and the label column holds fractions") from None
+    return labels.cast(pa.string())
+
+
+def _kind(dtype: Any) -> str:
+    if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_null(dtype):
+        return "float"
+    if pa.types.is_integer(dtype) or pa.types.is_boolean(dtype):
+        return "int"
+    if pa.types.is_dictionary(dtype):
+        return _kind(dtype.value_type)
+    return "text" if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) else "other"
+
+
+class TableSource(Source):
+    """A file of named columns; a format says how its schema and its batches are read."""
+
+    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None) -> None:
+        self.path = request.path
+        self.request = request
+        with _said_about(self.path):
+            self.schema = self._read_schema()
+        repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
+        if repeated:
+            raise ValueError(f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different")
+        self.kinds = {field.name: _kind(field.type) for field in self.schema}
+        self.columns = choose_columns(self.kinds, request, needs_label=needs_label, expected=expected)
+        self.inputs = self.columns.inputs
+        self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
+        self.has_text_labels = self.columns.label is not None and self.kinds[self.columns.label] == "text"
+        self.said = self.columns.said() if self.columns.was_guessed else None
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.names)
+
+    @abstractmethod
+    def _read_schema(self) -> Any: ...
+
+    @abstractmethod
+    def _batches(self, names: list[str], rows: int) -> Iterator[Any]: ...
+
+    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
+        """The rows; ``whole`` asks for all columns."""
+        own = [*self.columns.scores, *(c for c in (self.columns.label, self.columns.weight) if c)]
+        start = 0
+        for batch in self._checked(self.schema.names if whole else own, max(1, ELEMENTS // len(self.columns.scores))):
+            yield self._block(batch, start)
+            start += batch.num_rows
+        if start == 0:
+            raise ValueError(f"{self.path} has no rows")
+
+    def _checked(self, names: list[str], rows: int) -> Iterator[Any]:
+        with _said_about(self.path, self.schema.names):
+            yield from (batch for batch in self._batches(names, rows) if batch.num_rows)
+
+    def _block(self, batch: Any, start: int) -> Block:
+        columns = self.columns
+        scores = np.stack([self._numbers(batch, name) for name in columns.scores], axis=1)
+        weight = None if columns.weight is None else self._numbers(batch, columns.weight).astype(np.float64)
+        labels = None if columns.label is None else batch.column(columns.label)
+        return Block(start, scores if scores.shape[1] > 1 else scores[:, 0], labels, weight, batch)
+
+    def _numbers(self, batch: Any, name: str) -> AnyArray:
+        column = batch.column(name)
+        if not pa.types.is_floating(column.type):
+            column = column.cast(pa.float64())
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+
+    def _label_parts(self) -> Iterator[Any]:
+        assert self.columns.label is not None
+        for batch in self._checked([self.columns.label], ELEMENTS):
+            yield batch.column(0)
+
+
+class ParquetSource(TableSource):
+    """A Parquet file."""
+
+    def _read_schema(self) -> Any:
+        with self._opened() as file:
+            self.n_rows = file.metadata.num_rows
+            return file.schema_arrow
+
+    def _opened(self) -> Any:
+        return pa_parquet.ParquetFile(self.path, pre_buffer=False)
+
+    def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        with self._opened() as file:
+            yield from file.iter_batches(batch_size=rows, columns=names)
+
+
+class CsvSource(TableSource):
+    """A text file with a line of names; ``.tsv`` is separated by tabs."""
+
+    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None, as_text: bool) -> None:
+        self.as_text = as_text
+        super().__init__(request, needs_label=needs_label, expected=expected)
+
+    def _open(self, **convert: Any) -> Any:
+        return pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
+            parse_options=pa_csv.ParseOptions(delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","),
+            convert_options=pa_csv.ConvertOptions(**convert),
+        )
+
+    def _read_schema(self) -> Any:
+        with self._open() as reader:
+            return reader.schema
+
+    def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        columns = self.columns
+        numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
+        if self.as_text:
+            kinds = dict.fromkeys(names, pa.string())
+        else:
+            kinds = dict.fromkeys([c for c in numbers if c in names], pa.float64())
+            kinds |= {columns.label: pa.string()} if columns.label in names else {}
+        with self._open(column_types=kinds, include_columns=names) as reader:
+            yield from reader
+
+
+class ArraySource(Source):
+    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with ``--labels FILE``."""
+
+    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None) -> None:
+        self.path = request.path
+        if self.path.suffix == ".npz" and (request.label or request.proba or request.logits):
+            raise ValueError("--label, --proba and --logits name columns; an .npz file has arrays probs or logits, and labels")
+        self.arrays, self.inputs = self._arrays(request, expected)
+        self.scores = self.arrays[self.score_name]
+        self._check_shapes(needs_label)
+        given = self.arrays.get("class_names")
+        self.names = tuple(map(str, range(self.n_classes) if given is None else given.tolist()))
+        self.n_rows = len(self.scores)
+        if self.labels is not None:
+            self.has_text_labels = self.labels.dtype.kind in "US"
+
+    def _arrays(self, request: Request, expected: Columns | None) -> tuple[dict[str, AnyArray], str]:
+        labels = None if request.labels is None else _loaded(request.labels)
+        if isinstance(labels, dict):
+            raise ValueError(f"--labels {request.labels} must be an .npy file of labels")
+        data = _loaded(self.path)
+        if not isinstance(data, dict):
+            inputs = expected.inputs if expected else "logits" if request.logits else "proba"
+            self.score_name, self.labels = "probs" if inputs == "proba" else "logits", labels
+            return {self.score_name: data}, inputs
+        start = f"{request.split}_" if request.split else ""
+        found = [name for name in (f"{start}probs", f"{start}logits") if name in data]
+        if len(found) == 2 and expected:
+            found = [f"{start}{'probs' if expected.inputs == 'proba' else 'logits'}"]
+        if len(found) != 1:
+            raise ValueError(
+                f"{self.path} must have an array {start}probs or {start}logits; it has {', '.join(data)}{_hint(data)}"
+            )
+        self.score_name, self.labels = found[0], data.get(f"{start}labels", labels)
+        return data, "proba" if found[0].endswith("probs") else "logits"
+
+    def _check_shapes(self, needs_label: bool) -> None:
+        if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got {self.scores.shape}"
+            )
+        if len(self.scores) == 0:
+            raise ValueError(f"{self.path} has no rows")
+        if needs_label and self.labels is None:
+            raise ValueError(f"{self.path} has no labels: add an array labels, or give --labels FILE.npy")
+        if self.labels is not None and self.labels.shape != (len(self.scores),):
+            raise ValueError(f"{self.path}: labels have shape {self.labels.shape}, the scores {len(self.scores)} rows")
+
+    @property
+    def n_classes(self) -> int:
+        return self.scores.shape[1] if self.scores.ndim == 2 else 2
+
+    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
+        """The rows; ``whole`` asks for a table, of the labels where there are any."""
+        for rows in row_blocks(len(self.scores), self.n_classes, elements=ELEMENTS):
+            labels = None if self.labels is None else pa.array(self.labels[rows])
+            table = pa.table({} if labels is None else {"label": labels}) if whole else None
+            yield Block(rows.start, np.asarray(self.scores[rows]), labels, None, table)
+
+    def _label_parts(self) -> Iterator[Any]:
+        yield pa.array(self.labels)
+
+
+def _hint(data: dict[str, AnyArray]) -> str:
+    splits = sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
+    return f" (choose by --split {' or '.join(splits)})" if splits else ""
+
+
+def _loaded(path: Path) -> Any:
+    """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
+    try:
+        data = np.load(path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False)
+        if isinstance(data, np.ndarray):
+            return data
+        with data as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise ValueError(f"{path} cannot be read as NumPy arrays: {error}") from None
+
+
+def checked_scores(block: Block, source: Source, renormalize: bool) -> FloatArray:
+    """Scores of a block, checked; errors name rows of the file and options of the command line."""
+    try:
+        return check_scores(block.scores, inputs=source.inputs, renormalize=renormalize, hint=_COMMAND_HINT)
+    except (ValueError, TypeError) as error:
+        said = re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + block.start}", str(error))
+        raise ValueError(said.replace(_DIVIDE_HINT, "or --renormalize for rounded rows")) from None
+
+
+_COMMAND_HINT = "say --logits for raw scores"
+_DIVIDE_HINT = "or divide by p.sum(axis=1, keepdims=True)"

@@ -1,0 +1,352 @@
+"""Multiclass calibration by binary calibrators: every claim of a notion is calibrated on its own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from calibrant._blocks import lifted, map_blocks
+from calibrant._kernels import top_labels
+from calibrant._simplex import finite_logits, softmax
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import check_count, check_fitted
+from calibrant.base._calibrator import BaseBinaryCalibrator, _Boundary, declared_exceptions
+from calibrant.binary.histogram import HistogramBinning
+from calibrant.binning import Bins
+from calibrant.guarantees import Guarantee
+from calibrant.notions import Claim, ClaimBlock, ClassNotion, Notion, RankNotion, WithinTopNotion, as_notion
+from calibrant.reductions._guarantee import BinnedClaims, certified, check_guaranteed, claim_label
+
+__all__ = ["MulticlassToBinary"]
+
+
+class MulticlassToBinary(_Boundary):
+    r"""Calibrate each claim of a notion by a binary calibrator (Gupta & Ramdas 2022, Algorithm 5).
+
+    Claim c, a score :math:`s_i` and an outcome :math:`o_i` for some rows, is calibrated by a clone :math:`h_c` of
+    ``calibrator`` that was fitted to these rows alone; a new row is given :math:`h_c(s)` of the claims that it makes. With
+    ``A`` the calibrator and ``k`` the points per bin,
+
+    - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
+    - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
+    - Algorithm 3, class-wise: ``MulticlassToBinary(A, notion="class-wise")``
+    - Algorithm 4, normalised: ``MulticlassToBinary(A, notion="class-wise", normalize=True)``
+    - Algorithm 6, top-K-label: ``MulticlassToBinary(A, notion="top-3-label")``
+    - Algorithm 7, top-K-confidence: ``MulticlassToBinary(A, notion="top-3-confidence")``
+    - Algorithm 8, top-label histogram binning: ``MulticlassToBinary(HistogramBinning(points_per_bin=k))``
+    - Algorithm 9, class-wise histogram binning: ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]),
+      notion="class-wise")``
+
+    Parameters
+    ----------
+    calibrator : binary calibrator
+        Cloned for each claim; it sees probabilities. `HistogramBinning` may have one ``points_per_bin`` per class.
+    notion : str
+        Which claims are calibrated, see `calibrant.notions`.
+    normalize : bool
+        For ``"class-wise"``: divide the rows of `predict_proba` by their sum. Other notions give rows that sum to one anyway.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+
+    Attributes
+    ----------
+    calibrators_ : list of fitted calibrators, one per claim
+    claim_weights_ : array of shape (n_claims,)
+        Rows (sum of weights) that make each claim.
+    fallback_classes_ : array of labels
+        Where claims are split by label: classes with too few rows for a claim of their own, which share the pooled claim of
+        all labels. Too few are fewer than ``max(2, n_bins)`` for histogram binning (fewer than ``points_per_bin`` where
+        ``n_bins`` is None), fewer than 2 for others.
+    fallback_claims_ : array of int
+        The claims of these classes.
+    is_weighted_ : bool
+        Whether rows had weights other than one (or zero, which is no row).
+    bins_ : Bins
+        Of histogram binning: edges per claim, so that other forecasts can be judged on them by ``bins=``.
+
+    Notes
+    -----
+    Only `predict_claims` and `predict_top` of the notion are calibrated, and guaranteed where `guarantee` says so. The matrix
+    of `predict_proba` carries these claims where it can:
+
+    - class-wise: the claims as they are, whose rows need not sum to one; with ``normalize`` divided by their sum, a row of
+      zeros becomes uniform;
+    - other notions: rows on the simplex, the claimed entries as calibrated (scaled down together if they exceed one), the
+      rest of the row rescaled to what is left; "within-top-r" scales the top r to the claim.
+
+    `predict` gives the top class of the scores for every notion but class-wise: accuracy does not change.
+
+    The cost is that of one binary fit per claim; memory that of a few columns of scores.
+
+    References
+    ----------
+    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR, arXiv:2107.08353.
+
+    Examples
+    --------
+    >>> from calibrant.binary import HistogramBinning
+    >>> P, y = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.9, 0.1, 0.0], [0.2, 0.6, 0.2]]), np.array([0, 0, 2, 1])
+    >>> calibrator = MulticlassToBinary(HistogramBinning(n_bins=1), notion="top-label").fit(P, y)
+    >>> calibrator.predict_top([[0.5, 0.3, 0.2]])
+    (array([0]), array([0.66666667]))
+    >>> calibrator.fallback_classes_
+    array([1, 2])
+    """
+
+    # Each claim is one call of its calibrator a block, so that blocks are longer than the cache would like.
+    _block_elements: ClassVar[int | None] = 2**20
+
+    def __init__(
+        self,
+        calibrator: BaseBinaryCalibrator,
+        notion: str | Notion = "top-label",
+        normalize: bool = False,
+        *,
+        inputs: str = "proba",
+        classes: LabelsLike | None = None,
+    ) -> None:
+        self.calibrator = calibrator
+        self.notion = notion
+        self.normalize = normalize
+        self.inputs = inputs
+        self.classes = classes
+
+    def _check_parameters(self, n_classes: int) -> None:
+        base = self.calibrator
+        if not isinstance(base, BaseBinaryCalibrator):
+            raise TypeError(
+                f"calibrator must be a binary calibrator such as HistogramBinning(), got {type(base).__name__}; "
+                "a calibrator of whole vectors is fitted as it is"
+            )
+        if base.inputs != "proba" or base.classes is not None:
+            raise ValueError(
+                "inputs and classes belong to MulticlassToBinary: its inner calibrator sees probabilities and outcomes; "
+                f"got {base!r}"
+            )
+        as_notion(self.notion).n_quantities(n_classes)
+        if isinstance(base, HistogramBinning) and np.ndim(base.points_per_bin):
+            _check_points_per_class(base.points_per_bin, n_classes, as_notion(self.notion))
+        else:
+            base._check_parameters(2)
+
+    @property
+    def _calibrator_exceptions(self) -> dict[str, str]:
+        return declared_exceptions(self.calibrator)
+
+    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
+        quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
+        fits = [fit for _, quantity in quantities for fit in self._fit_quantity(list(quantity))]
+        self.calibrators_ = [calibrator for calibrator, _, _ in fits]
+        self.claim_weights_ = np.array([rows for _, rows, _ in fits])
+        self.fallback_claims_ = np.flatnonzero([is_pooled for _, _, is_pooled in fits])
+        self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
+        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+
+    def _fit_quantity(self, claims: Sequence[Claim]) -> Iterator[tuple[BaseBinaryCalibrator, float, bool]]:
+        """Of each claim of a quantity: its calibrator, its rows, and whether the calibrator is the pooled one."""
+        rows = [float(claim.weight.sum()) for claim in claims]
+        few = [len(claims) > 1 and n < self._rows_needed(claim) for claim, n in zip(claims, rows, strict=True)]
+        pooled = self._fitted(_pooled(claims)) if any(few) else None
+        for claim, n, is_few in zip(claims, rows, few, strict=True):
+            yield pooled if pooled and is_few else self._fitted(claim), n, is_few
+
+    def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
+        made = self._clone_for(claim)
+        data = made._prepared(np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight)
+        made._fit_scores(*data)  # a part of a calibrator needs no summary of its own
+        return made
+
+    def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
+        """A clone with what is set per claim: points per bin of its class, and a seed of its own."""
+        made: BaseBinaryCalibrator = clone(self.calibrator)
+        if isinstance(made, HistogramBinning) and np.ndim(made.points_per_bin):
+            made.set_params(points_per_bin=self._points_per_bin(claim))
+        seed = made.get_params(deep=False).get("random_state")
+        if isinstance(seed, int | np.integer):
+            own = np.random.SeedSequence((int(seed), claim.index + 1)).generate_state(1)[0]
+            made.set_params(random_state=int(own))
+        return made
+
+    def _rows_needed(self, claim: Claim) -> int:
+        base = self.calibrator
+        if not isinstance(base, HistogramBinning):
+            return 2
+        return max(2, base.n_bins) if base.n_bins is not None else self._points_per_bin(claim)
+
+    def _points_per_bin(self, claim: Claim) -> int:
+        points = np.asarray(self.calibrator.points_per_bin)  # type: ignore[attr-defined]  # asked of histogram binning only
+        if not points.ndim:
+            return int(points)
+        label = claim_label(as_notion(self.notion), claim.index, self.n_classes_)
+        return int(points.max() if label is None else points[label])
+
+    def _lift(self, scores: FloatArray) -> FloatArray:
+        return softmax(finite_logits(scores)) if self.inputs == "logits" else np.asarray(scores, dtype=np.float64)
+
+    def predict_claims(self, X: ScoresLike) -> FloatArray:
+        """The calibrated claims: what the notion is about, and all that is guaranteed.
+
+        Returns
+        -------
+        array of shape (n, n_columns)
+            (n, 1) for "confidence", "top-label", "rank-r", "within-top-r" and "class-k"; (n, K) for "class-wise", whose rows
+            need not sum to one; (n, k) for "top-k-confidence" and "top-k-label". In float64 whatever the scores: float32
+            would merge bins that ``delta`` tells apart.
+        """
+        scores, notion = self._check_new(X), as_notion(self.notion)
+        parts = self._map(lambda block: self._calibrated(notion.select(self._lift(block))), scores)
+        return np.concatenate(list(parts))
+
+    def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
+        """Labels and their calibrated probabilities; the labels are those of the scores, whatever the calibration.
+
+        Returns
+        -------
+        labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and "top-k-label"
+            The claims with the labels that they speak of. "class-wise", "class-k" and "within-top-r" give the top class of
+            the scores with its entry in `predict_proba`.
+        """
+        parts = list(self._map(self._top_of, self._check_new(X)))
+        labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
+        top = np.concatenate([claims for _, claims in parts])
+        return (labels, top) if top.shape[1] > 1 else (labels[:, 0], top[:, 0])
+
+    def _map(self, function: Callable[[FloatArray], Any], scores: FloatArray) -> Iterator[Any]:
+        return map_blocks(lambda rows: function(scores[rows]), *scores.shape, elements=self._block_elements)
+
+    def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
+        notion, proba = as_notion(self.notion), self._lift(scores)
+        if isinstance(notion, RankNotion):
+            block = notion.select(proba)
+            return _labels(block), self._calibrated(block)
+        codes = top_labels(proba, 1)
+        return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
+
+    def _codes_of(self, scores: FloatArray) -> IntArray:
+        """The top class of the scores; class-wise, where every entry is a claim, of the calibrated ones."""
+        is_class_wise = as_notion(self.notion) == ClassNotion()
+        return np.asarray((self._proba_of(scores) if is_class_wise else self._lift(scores)).argmax(axis=1))
+
+    def _proba_of(self, scores: FloatArray) -> FloatArray:
+        """Rows that carry the claims, as the notes of the class say."""
+        notion, proba = as_notion(self.notion), self._lift(scores)
+        block = notion.select(proba)
+        claims = self._calibrated(block)
+        if notion == ClassNotion():
+            return _normalized(claims) if self.normalize else claims
+        if isinstance(notion, WithinTopNotion):
+            label = top_labels(proba, notion.rank)
+            return _completed(proba, label, _normalized(np.take_along_axis(proba, label, axis=1)) * claims)
+        return _completed(proba, _labels(block), claims)
+
+    def _calibrated(self, block: ClaimBlock) -> FloatArray:
+        """The calibrated scores of a block of claims, (m, J)."""
+        out = np.empty(block.score.shape)
+        for quantity in range(block.score.shape[1]):
+            for claim, rows in self._makers(block, quantity):
+                out[rows, quantity] = _predicted(self.calibrators_[claim], block.score[rows, quantity])
+        return out
+
+    def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
+        """The claims about a quantity that rows of a block make, with these rows."""
+        n_labels = as_notion(self.notion).n_labels(self.n_classes_)
+        if n_labels == 1:
+            yield quantity, slice(None)
+            return
+        label = _labels(block)[:, quantity]
+        for code in np.unique(label).tolist():
+            yield quantity * n_labels + code, np.flatnonzero(label == code)
+
+    @property
+    def bins_(self) -> Bins:
+        fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
+        if not fitted:
+            raise AttributeError(f"bins_ is for histogram binning; {type(self.calibrator).__name__} has no bins")
+        return Bins(tuple(c.edges_ for c in fitted))
+
+    def guarantee(self, alpha: float | Sequence[float] = 0.05) -> Guarantee:
+        r"""What is guaranteed about `predict_claims` for new data, whatever their distribution.
+
+        With k points per bin, n rows and :math:`\delta` of the histogram binning (Theorems 1 and 2),
+
+        .. math:: \text{marginal} = \sqrt{\tfrac{\log(2/\alpha)}{2(k-1)}} + \delta, \quad
+            \text{conditional} = \sqrt{\tfrac{\log(2n/(k\alpha))}{2(k-1)}} + \delta, \quad
+            \text{expected ECE} = \sqrt{\tfrac{1}{2k}} + \delta,
+
+        and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union bound).
+
+        Parameters
+        ----------
+        alpha : float, or one per class (class-wise) or rank
+            Probability that the guarantee fails; given one by one, they add up.
+
+        Returns
+        -------
+        Guarantee
+
+        Raises
+        ------
+        ValueError
+            Where there is none: for calibrators other than histogram binning, for ``boundary="include"``, for weighted rows,
+            and where no claim has two points a bin.
+        """
+        check_fitted(self)
+        base = check_guaranteed(self.calibrator, is_weighted=self.is_weighted_)
+        fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
+        claims = BinnedClaims(as_notion(self.notion), self.classes_, fitted, self.claim_weights_, self.fallback_claims_)
+        return certified(claims, alpha, base.delta, is_normalized=self.normalize and claims.notion == ClassNotion())
+
+
+def _check_points_per_class(points: Any, n_classes: int, notion: Notion) -> None:
+    if claim_label(notion, 0, n_classes) is None:
+        raise ValueError(f"points_per_bin is one number for notion {notion.name!r}, whose claims are about no single class")
+    if np.shape(points) != (n_classes,):
+        raise ValueError(f"points_per_bin must be one number, or one for each of the {n_classes} classes; got {points!r}")
+    for value in np.asarray(points).tolist():
+        check_count(value, "points_per_bin")
+
+
+def _pooled(claims: Sequence[Claim]) -> Claim:
+    """The claim of all labels: the rows of their claims together."""
+    score, outcome, weight = (np.concatenate([getattr(c, name) for c in claims]) for name in ("score", "outcome", "weight"))
+    return Claim(-1, slice(None), score, outcome, weight)
+
+
+def _predicted(calibrator: BaseBinaryCalibrator, score: FloatArray) -> FloatArray:
+    one = np.minimum(score, 1.0)  # rows may exceed one by rounding
+    return calibrator._proba_of(np.column_stack([1.0 - one, one]))[:, 1]
+
+
+def _labels(block: ClaimBlock) -> IntArray:
+    """The classes that scores speak of, where a notion is known to have them."""
+    assert block.label is not None
+    return block.label
+
+
+def _normalized(rows: FloatArray) -> FloatArray:
+    """Rows divided by their sum; a row of zeros becomes uniform."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.divide(rows, total, out=np.full(rows.shape, 1.0 / rows.shape[1]), where=total > 0)
+
+
+def _completed(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
+    """Rows on the simplex that hold ``claimed`` at the columns ``label``, and what is left in the proportions of ``proba``.
+
+    Claims are scaled down together where they exceed one, and up where no column is left to make up for them.
+    """
+    total = claimed.sum(axis=1, keepdims=True)
+    is_whole_row = label.shape[1] == proba.shape[1]
+    claimed = _normalized(claimed) if is_whole_row else claimed / np.maximum(total, 1.0)
+    rest = np.array(proba)
+    np.put_along_axis(rest, label, 0.0, axis=1)
+    mass = rest.sum(axis=1)
+    rest /= np.where(mass > 0, mass, 1.0)[:, None]
+    rest[mass == 0] = 1.0 / max(1, proba.shape[1] - label.shape[1])  # nothing to scale: evenly
+    rest *= np.maximum(1.0 - total, 0.0)
+    np.put_along_axis(rest, label, claimed, axis=1)
+    return rest

@@ -1,0 +1,7 @@
+"""Calibration without choosing a method: maps averaged over folds, methods stacked, methods compared."""
+
+from calibrant.inference._gains import Gain
+from calibrant.selection._auto import AutoCalibration, CrossFitted
+from calibrant.selection._comparison import Comparison, compare
+
+__all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare"]

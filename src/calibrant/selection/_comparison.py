@@ -1,0 +1,339 @@
+"""Many calibrators on one or many sets of predictions, by honest cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.utils.parallel import Parallel, delayed
+
+from calibrant import metrics as _metrics
+from calibrant._crossfit.members import as_proba, fit_fold, proba_of, quiet_fits, set_up
+from calibrant._folds import Fold, as_folds
+from calibrant._simplex import EPS, log_floored
+from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
+from calibrant.inference import FriedmanResult, critical_difference, friedman_test
+from calibrant.inference._gains import Gain, paired_gain
+from calibrant.selection._methods import default_methods, method_named
+
+UNCALIBRATED = "uncalibrated"
+
+Metric = Callable[..., float]
+
+_ECE = _metrics.expected_calibration_error
+_BY_NAME: dict[str, Metric] = {
+    "log_loss": _metrics.log_loss,
+    "brier_score": _metrics.brier_score,
+    "accuracy": _metrics.accuracy,
+    "conf_ece": partial(_ECE, notion="confidence"),
+    "cw_ece": partial(_ECE, notion="class-wise"),
+    "tl_ece": partial(_ECE, notion="top-label"),
+    "ks": _metrics.ks_error,
+}
+_DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")
+_GREATER_IS_BETTER = {"accuracy"}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as they are.
+
+    Attributes
+    ----------
+    datasets, methods, metrics : tuples of str
+    mean, spread : arrays of shape (n_datasets, n_methods, n_metrics)
+        Mean and standard deviation of a metric over the folds, each judged by a map that was fitted on the others.
+    ranks : array of shape (n_datasets, n_methods, n_metrics)
+        Of the means; 1 is best, ties share their average.
+    gains : dict of (dataset, method, score) -> Gain
+        Paired gains over the scores as they are, in log-loss and Brier score.
+    friedman : dict of metric -> FriedmanResult
+        Where there are several datasets.
+    critical_difference : float or None
+        Of average ranks, all pairs (Nemenyi, 5 %), where there are several datasets.
+    """
+
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...]
+    mean: FloatArray
+    spread: FloatArray
+    gains: dict[tuple[str, str, str], Gain]
+    friedman: dict[str, FriedmanResult]
+    critical_difference: float | None
+
+    @property
+    def ranks(self) -> FloatArray:
+        sign = np.array([-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in self.metrics])
+        return np.asarray(rankdata(sign * self.mean, axis=1))
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row per dataset and method."""
+        import pandas
+
+        return pandas.DataFrame(list(self._records())).set_index(["dataset", "method"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "datasets": list(self.datasets),
+            "methods": list(self.methods),
+            "metrics": list(self.metrics),
+            "results": list(self._records()),
+            "friedman": {name: result.to_dict() for name, result in self.friedman.items()},
+            "critical_difference": self.critical_difference,
+        }
+
+    def to_markdown(self, digits: int = 4) -> str:
+        """A table per dataset, and of average ranks where there are several."""
+        parts = [self._dataset_table(d, digits) for d in range(len(self.datasets))]
+        if self.friedman:
+            parts.append(self._rank_table())
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        ranks = self.ranks
+        for d, dataset in enumerate(self.datasets):
+            for m, method in enumerate(self.methods):
+                record: dict[str, Any] = {"dataset": dataset, "method": method}
+                for q, metric in enumerate(self.metrics):
+                    record[metric] = float(self.mean[d, m, q])
+                    record[f"{metric}_spread"] = float(self.spread[d, m, q])
+                    record[f"{metric}_rank"] = float(ranks[d, m, q])
+                for score in _ROW_SCORES:
+                    gain = self.gains[dataset, method, score]
+                    record |= {f"{score}_gain": gain.gain, f"{score}_gain_low": gain.low, f"{score}_gain_high": gain.high}
+                yield record
+
+    def _dataset_table(self, d: int, digits: int) -> str:
+        head = ["method", *self.metrics, "log-loss gain", "95 % interval"]
+        lines = [f"**{self.datasets[d]}**", "", _markdown_row(head), _markdown_row(["---"] * len(head))]
+        for m, method in enumerate(self.methods):
+            gain = self.gains[self.datasets[d], method, "log_loss"]
+            cells = [f"{self.mean[d, m, q]:.{digits}f} ± {self.spread[d, m, q]:.{digits}f}" for q in range(len(self.metrics))]
+            interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}" if m else ""
+            lines.append(_markdown_row([method, *cells, f"{gain.gain:+.{digits}f}" if m else "", interval]))
+        return "\n".join(lines)
+
+    def _rank_table(self) -> str:
+        head = ["average rank", *self.metrics]
+        lines = [_markdown_row(head), _markdown_row(["---"] * len(head))]
+        average = self.ranks.mean(axis=0)
+        lines += [_markdown_row([name, *(f"{r:.2f}" for r in average[m])]) for m, name in enumerate(self.methods)]
+        lines.append(_markdown_row(["Friedman p-value", *(f"{self.friedman[q].p_value:.2g}" for q in self.metrics)]))
+        return "\n".join([*lines, "", f"Critical difference of average ranks (Nemenyi, 5 %): {self.critical_difference:.2f}"])
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def compare(
+    y_true: LabelsLike | Mapping[str, LabelsLike],
+    scores: ScoresLike | Mapping[str, ScoresLike],
+    *,
+    inputs: str = "proba",
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    cv: Any = 5,
+    metrics: Sequence[str] | Mapping[str, Metric] | None = None,
+    sample_weight: WeightsLike | Mapping[str, WeightsLike] | None = None,
+    classes: LabelsLike | None = None,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Compare calibrators on one or many sets of predictions.
+
+    Every row is judged by maps that were fitted on other rows. What a method chooses by cross-validation of its own (the
+    weights of `AutoCalibration`, the strength of `DirichletCalibration`) it chooses within these rows: nested
+    cross-validation, so that choosing is charged for.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,), or dict of name -> labels
+    scores : scores of shape (n, K), or dict of name -> scores
+    inputs : {"proba", "logits"}
+    methods : names, or dict of name -> calibrator, optional
+        Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By default temperature,
+        structured vector and matrix scaling, isotonic and auto. "uncalibrated" is always there.
+    cv : int, splitter or iterable of (train, test) rows
+    metrics : names, or dict of name -> function of (y_true, y_prob), optional
+        Names: "log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks". Functions of your own are given
+        column codes and probabilities; smaller is better.
+    sample_weight : weights of shape (n,), or dict of name -> weights, optional
+    classes : labels of the columns, optional
+    random_state : int, optional
+        Decides the folds; None is 0.
+    n_jobs : int, optional
+        Fits at the same time.
+    progress : bool
+        Show a bar where the output is a terminal; needs the package rich.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    Intervals of gains are paired over rows and asymptotic, see `Gain`. Ranks, Friedman's test and critical differences are
+    over datasets. Do not choose a method by ECE: it rewards coarse forecasts.
+
+    References
+    ----------
+    Demšar (2006), JMLR 7:1-30; Nadeau & Bengio (2003), doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> result = compare(data.val_labels, data.val_proba, methods=["temperature"], metrics=["log_loss"])
+    >>> result.methods, result.gains["data", "temperature", "log_loss"].gain > 0
+    (('uncalibrated', 'temperature'), True)
+    """
+    sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
+    chosen = _as_methods(methods)
+    judges = _as_metrics(metrics)
+    folds = {name: _check_folds(as_folds(cv, *data[:3], random_state), name) for name, data in sets.items()}
+    tasks = [_Task(name, method, f) for name in sets for method in chosen for f in range(len(folds[name]))]
+    work = (delayed(_judged)(t, sets[t.dataset], chosen[t.method], folds[t.dataset][t.fold], inputs, judges) for t in tasks)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(work)
+    judged = dict(zip(tasks, _shown(results, len(tasks), progress), strict=True))
+    return _collected(sets, tuple(chosen), judges, folds, judged)
+
+
+class _Task(NamedTuple):
+    dataset: str
+    method: str
+    fold: int
+
+
+class _Judged(NamedTuple):
+    """Metrics of one fold, and the proper scores of its rows."""
+
+    metrics: FloatArray
+    rows: dict[str, FloatArray]
+
+
+def _log_losses(proba: FloatArray, y: IntArray) -> FloatArray:
+    return -log_floored(proba[np.arange(len(y)), y], EPS)
+
+
+def _brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
+    residual = proba - np.eye(proba.shape[1])[y]
+    return np.einsum("ij,ij->i", residual, residual)
+
+
+_ROW_SCORES = {"log_loss": _log_losses, "brier_score": _brier_scores}
+
+
+def _judged(task: _Task, data: Predictions, calibrator: Any, fold: Fold, inputs: str, judges: Mapping[str, Metric]) -> _Judged:
+    y, held = data.y[fold.judge], data.scores[fold.judge]
+    if calibrator is None:
+        proba = as_proba(held, inputs)
+    else:
+        with quiet_fits():
+            fitted = fit_fold(set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs)
+        proba = proba_of(fitted, held, inputs)
+    values = [_measured(judge, y, proba, fold.judge_weight) for judge in judges.values()]
+    return _Judged(np.array(values), {name: score(proba, y) for name, score in _ROW_SCORES.items()})
+
+
+def _measured(judge: Metric, y: IntArray, proba: FloatArray, weight: FloatArray) -> float:
+    """A metric of a fold; a function of the user's is given weights only where there are any."""
+    return float(judge(y, proba) if (weight == 1).all() else judge(y, proba, sample_weight=weight))
+
+
+def _as_sets(y_true: Any, scores: Any, sample_weight: Any, inputs: str, classes: Any) -> dict[str, Predictions]:
+    if not isinstance(scores, Mapping):
+        y_true, scores, sample_weight = {"data": y_true}, {"data": scores}, {"data": sample_weight}
+    elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
+        raise ValueError("with scores given as a dict, y_true must be a dict with the same names")
+    weights = sample_weight if isinstance(sample_weight, Mapping) else {}
+    if sample_weight is not None and not isinstance(sample_weight, Mapping):
+        raise ValueError("with scores given as a dict, sample_weight must be a dict with the same names")
+    return {
+        name: check_predictions(y_true[name], one, weights.get(name), classes, inputs=inputs, hint=LOGITS_HINT)
+        for name, one in scores.items()
+    }
+
+
+def _as_methods(methods: Any) -> dict[str, Any]:
+    if methods is None:
+        chosen = default_methods()
+    elif isinstance(methods, Mapping):
+        chosen = dict(methods)
+    else:
+        chosen = {name: method_named(name) for name in methods}
+    chosen.pop(UNCALIBRATED, None)
+    return {UNCALIBRATED: None, **chosen}
+
+
+def _as_metrics(metrics: Any) -> dict[str, Metric]:
+    if isinstance(metrics, Mapping):
+        return dict(metrics)
+    names = tuple(metrics) if metrics is not None else _DEFAULT_METRICS
+    unknown = [name for name in names if name not in _BY_NAME]
+    if unknown:
+        raise ValueError(f"unknown metric {unknown[0]!r}; valid are {', '.join(_BY_NAME)}, or a dict of name -> function")
+    return {name: _BY_NAME[name] for name in names}
+
+
+def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
+    if len(folds) < 2:
+        raise ValueError(f"{name} cannot be cross-validated: at least two rows of positive weight are needed")
+    return folds
+
+
+def _shown(results: Any, n_tasks: int, progress: bool) -> Any:
+    """The results, with a bar as they come in."""
+    if not progress:
+        return results
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(results, "Comparing", total=n_tasks, console=console, disable=not console.is_terminal, transient=True)
+
+
+def _collected(
+    sets: Mapping[str, Predictions],
+    methods: tuple[str, ...],
+    judges: Mapping[str, Metric],
+    folds: Mapping[str, list[Fold]],
+    judged: Mapping[_Task, _Judged],
+) -> Comparison:
+    def values(name: str, method: str) -> FloatArray:
+        return np.array([judged[_Task(name, method, f)].metrics for f in range(len(folds[name]))])
+
+    mean = np.array([[values(name, method).mean(axis=0) for method in methods] for name in sets])
+    spread = np.array([[values(name, method).std(axis=0, ddof=1) for method in methods] for name in sets])
+    gains = {
+        (name, method, score): _gain(name, method, score, folds[name], judged)
+        for name in sets
+        for method in methods
+        for score in _ROW_SCORES
+    }
+    friedman, difference = _rank_tests(mean, tuple(judges)) if len(sets) > 1 and len(methods) > 1 else ({}, None)
+    return Comparison(tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference)
+
+
+def _gain(name: str, method: str, score: str, folds: list[Fold], judged: Mapping[_Task, _Judged]) -> Gain:
+    def rows(of: str) -> FloatArray:
+        return np.concatenate([judged[_Task(name, of, f)].rows[score] for f in range(len(folds))])
+
+    weight = np.concatenate([fold.judge_weight for fold in folds])
+    return paired_gain(rows(UNCALIBRATED), rows(method), weight, folds, score=score)
+
+
+def _rank_tests(mean: FloatArray, metrics: tuple[str, ...]) -> tuple[dict[str, FriedmanResult], float]:
+    sign = [-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in metrics]
+    tests = {name: friedman_test(sign[q] * mean[:, :, q]) for q, name in enumerate(metrics)}
+    return tests, critical_difference(mean.shape[1], mean.shape[0], method="nemenyi")

@@ -1,0 +1,52 @@
+"""What a fit remembers of its data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
+from calibrant.base._training import SAMPLE_ELEMENTS
+from calibrant.metrics import log_loss
+
+
+def data(rng, n_samples, n_classes=3):
+    logits = rng.normal(size=(n_samples, n_classes))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return 3.0 * logits, labels
+
+
+def test_logits_and_weights_are_summarised_as_given(rng):
+    logits, labels = data(rng, 400)
+    weight = rng.integers(0, 3, 400).astype(float)
+    model = TemperatureScaling(inputs="logits").fit(logits, labels, sample_weight=weight)
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert model.training_.n_samples == weight.sum()
+    assert model.training_.n_rows == np.count_nonzero(weight)
+    assert model.training_.log_loss_before == pytest.approx(log_loss(labels, proba, sample_weight=weight), rel=1e-12)
+    after = log_loss(labels, model.predict_proba(logits), sample_weight=weight)
+    assert model.training_.log_loss_after == pytest.approx(after, rel=1e-12)
+
+
+def test_many_rows_are_sampled_evenly(rng):
+    logits, labels = data(rng, 100_000)
+    training = TemperatureScaling(inputs="logits").fit(logits, labels).training_
+    assert training.n_samples == 100_000
+    assert training.n_rows == SAMPLE_ELEMENTS // 3
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    # Four standard errors of a mean over 40,000 rows.
+    assert training.log_loss_before == pytest.approx(log_loss(labels, proba), abs=0.04)
+
+
+def test_a_class_never_seen_has_no_weight(rng):
+    logits, labels = data(rng, 200)
+    training = TemperatureScaling(inputs="logits").fit(logits[labels != 1], labels[labels != 1]).training_
+    assert training.class_weights[1] == 0
+    assert training.to_dict()["class_weights"] == list(training.class_weights)
+
+
+def test_the_parts_of_a_reduction_have_no_summary_of_their_own(rng):
+    logits, labels = data(rng, 200)
+    model = MulticlassToBinary(PlattScaling(), inputs="logits").fit(logits, labels)
+    assert model.training_.n_rows == 200
+    assert not any("training_" in vars(part) for part in model.calibrators_)

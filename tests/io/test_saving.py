@@ -1,0 +1,387 @@
+"""Saved calibrators: exact, whole, and nothing but a ValueError for what is not one."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import calibrant
+import calibrators
+from calibrant._files import written_aside
+from calibrant.base._calibrator import _Boundary
+from calibrant.exceptions import NotFittedError
+from calibrant.io import _saving
+from calibrant.testing import _data
+
+SAVED = calibrators.ALL + calibrators.COMPOSED
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "models").glob("*.json"))
+
+
+def fitted(calibrator, n_samples=200, **parameters):
+    calibrator = clone(calibrator).set_params(**parameters)
+    scores, labels = _data(calibrator, n_samples)
+    if calibrator.classes is not None:
+        labels = np.asarray(calibrator.classes)[labels]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return calibrator.fit(scores, labels), scores
+
+
+def saved_and_loaded(calibrator, tmp_path):
+    calibrant.save(calibrator, tmp_path / "model.json")
+    return calibrant.load(tmp_path / "model.json")
+
+
+@pytest.fixture
+def document(tmp_path):
+    """A saved temperature, as the dictionary in its file."""
+    calibrant.save(fitted(calibrant.TemperatureScaling())[0], tmp_path / "good.json")
+    return json.loads((tmp_path / "good.json").read_text())
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Load a text that is no saved calibrator, and give the reason."""
+
+    def load(content):
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / "bad.json").write_bytes(raw)
+        with pytest.raises(ValueError, match="is not a saved calibrator: ") as caught:
+            calibrant.load(tmp_path / "bad.json")
+        assert type(caught.value) is ValueError
+        return str(caught.value)
+
+    return load
+
+
+@pytest.mark.parametrize("inputs", ["proba", "logits"])
+@pytest.mark.parametrize("calibrator", SAVED, ids=repr)
+def test_predictions_after_load_are_bit_identical(calibrator, inputs, tmp_path):
+    before, scores = fitted(calibrator, inputs=inputs)
+    after = saved_and_loaded(before, tmp_path)
+    for rows in (scores, scores[:1], scores.astype(np.float32)):
+        np.testing.assert_array_equal(after.predict_proba(rows), before.predict_proba(rows))
+        np.testing.assert_array_equal(after.predict(rows), before.predict(rows))
+    assert type(after) is type(before)
+    assert repr(after) == repr(before)
+
+
+@pytest.mark.parametrize("calibrator", SAVED, ids=repr)
+def test_fitted_attributes_come_back_with_their_types(calibrator, tmp_path):
+    before, _ = fitted(calibrator)
+    after = saved_and_loaded(before, tmp_path)
+    public = {name for name in vars(before) if name.endswith("_")}
+    assert public == {name for name in vars(after) if name.endswith("_")}
+    for name in public:
+        assert type(getattr(after, name)) is type(getattr(before, name)), name
+
+
+@pytest.mark.parametrize("calibrator", SAVED, ids=repr)
+def test_a_loaded_calibrator_can_be_cloned_refitted_and_saved_again(calibrator, tmp_path):
+    before, scores = fitted(calibrator)
+    after = saved_and_loaded(before, tmp_path)
+    calibrant.save(after, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+    again, _ = fitted(after)
+    np.testing.assert_array_equal(again.predict_proba(scores), before.predict_proba(scores))
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_files_of_earlier_versions_load_and_predict_the_same(path):
+    expected = json.loads(path.with_suffix(".expected").read_text())
+    proba = calibrant.load(path).predict_proba(np.array(expected["scores"]))
+    # The same arithmetic on another processor may differ in the last bits.
+    np.testing.assert_allclose(proba, expected["proba"], rtol=1e-12, atol=1e-15)
+
+
+def test_every_public_calibrator_can_be_saved_and_has_a_fixture():
+    public = {getattr(calibrant, name) for name in calibrant.__all__}
+    ours = {cls for cls in public if isinstance(cls, type) and issubclass(cls, _Boundary)}
+    assert ours == set(_saving._CALIBRATORS)
+    assert {cls.__name__.lower() for cls in ours} == {path.stem.partition("-")[0] for path in FIXTURES}
+
+
+def test_every_calibrator_of_the_list_has_a_fixture():
+    from fixtures.make_models import name_of
+
+    assert {name_of(c) for c in SAVED} <= {path.stem for path in FIXTURES}
+
+
+@pytest.mark.parametrize(
+    "classes", [["pear", "fig", "apple", "date"], [10, 20, 30, 40], [True, 1.5, "x", None], [0.5, 1.5, 2.5, 3.5]]
+)
+def test_class_names_of_any_kind_come_back(classes, tmp_path):
+    labels = np.empty(4, dtype=object)
+    labels[:] = classes
+    names = labels if len({type(c) for c in classes}) > 1 else np.array(classes)
+    model, scores = fitted(calibrant.TemperatureScaling())
+    model.set_params(classes=names)
+    model.classes_ = names
+    after = saved_and_loaded(model, tmp_path)
+    assert after.classes_.tolist() == classes
+    assert after.classes_.dtype == names.dtype
+    assert after.predict(scores[:3]).tolist() == names[model.predict_proba(scores[:3]).argmax(axis=1)].tolist()
+
+
+def test_a_pooled_claim_is_written_once_and_stays_shared(tmp_path):
+    model, _ = fitted(calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=60)))
+    assert len(model.fallback_claims_) > 1
+    after = saved_and_loaded(model, tmp_path)
+    first, second = after.fallback_claims_[:2]
+    assert after.calibrators_[first] is after.calibrators_[second]
+
+
+def test_a_notion_object_is_a_parameter_too(tmp_path):
+    notion = calibrant.notions.as_notion("top-2-label")
+    model, _ = fitted(calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=notion))
+    assert saved_and_loaded(model, tmp_path).notion == notion
+
+
+def test_the_file_says_what_it_was_trained_on(tmp_path):
+    model = calibrant.TemperatureScaling()
+    scores, labels = _data(model, 300)
+    scores, labels = scores[labels != 2], labels[labels != 2]
+    calibrant.save(model.fit(scores, labels), tmp_path / "model.json")
+    document = json.loads((tmp_path / "model.json").read_text())
+    training = document["training"]
+    assert document["schema"] == 1
+    assert document["calibrant"] == calibrant.__version__
+    assert document["classes"] == [0, 1, 2, 3]
+    assert training["n_samples"] == len(labels)
+    assert training["class_weights"] == np.bincount(labels, minlength=4).tolist()
+    assert training["log_loss_before"] == pytest.approx(calibrant.metrics.log_loss(labels, scores), rel=1e-12)
+    after = calibrant.metrics.log_loss(labels, model.predict_proba(scores))
+    assert training["log_loss_after"] == pytest.approx(after, rel=1e-12)
+
+
+def test_saving_anything_else_is_a_type_error(tmp_path):
+    with pytest.raises(TypeError, match="a LogisticRegression is no calibrator"):
+        calibrant.save(LogisticRegression(), tmp_path / "model.json")
+    with pytest.raises(NotFittedError):
+        calibrant.save(calibrant.TemperatureScaling(), tmp_path / "model.json")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_calibrator_that_is_not_ours_is_a_type_error(tmp_path):
+    class Mine(calibrant.TemperatureScaling):
+        pass
+
+    model, _ = fitted(Mine())
+    with pytest.raises(TypeError, match="Mine cannot be saved: only calibrators of this package can"):
+        calibrant.save(model, tmp_path / "model.json")
+
+
+def test_a_parameter_that_cannot_be_written_is_named(tmp_path):
+    model, _ = fitted(calibrant.HistogramBinning(n_bins=3))
+    model.random_state = np.random.default_rng(0)
+    with pytest.raises(TypeError, match=r"HistogramBinning\.random_state .* use an integer"):
+        calibrant.save(model, tmp_path / "model.json")
+
+
+def test_a_fit_that_holds_nan_is_not_saved(tmp_path):
+    model, _ = fitted(calibrant.VectorScaling())
+    model.coef_ = model.coef_ * np.nan
+    with pytest.raises(ValueError, match=r"VectorScaling\.coef_ holds NaN"):
+        calibrant.save(model, tmp_path / "model.json")
+
+
+def test_of_a_calibrated_classifier_its_calibrator_is_saved(tmp_path, rng):
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    X[:, 0] += y
+    model = calibrant.CalibratedClassifier(LogisticRegression(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    with pytest.raises(TypeError, match="save its calibrator_"):
+        calibrant.save(model, tmp_path / "model.json")
+    scores = rng.normal(size=(5, 3))
+    after = saved_and_loaded(model.calibrator_, tmp_path)
+    np.testing.assert_array_equal(after.predict_proba(scores), model.calibrator_.predict_proba(scores))
+
+
+def test_automatic_calibration_of_one_row_can_be_saved(tmp_path):
+    model = calibrant.AutoCalibration().fit([[0.2, 0.8]], [1])
+    assert np.isnan(model.losses_).all()
+    assert np.isnan(saved_and_loaded(model, tmp_path).losses_).all()
+
+
+def test_a_missing_file_is_a_file_not_found_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        calibrant.load(tmp_path / "nothing.json")
+
+
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder .*nowhere does not exist"):
+        calibrant.save(fitted(calibrant.Identity())[0], tmp_path / "nowhere" / "model.json")
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "model.json"
+    target.write_text("old")
+
+    def interrupted():
+        with written_aside(target) as aside:
+            aside.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["model.json"]
+
+
+def test_devices_are_written_and_not_replaced():
+    calibrant.save(fitted(calibrant.Identity())[0], os.devnull)
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real.json").write_text("")
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    calibrant.save(fitted(calibrant.Identity())[0], tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    calibrant.load(tmp_path / "real.json")
+
+
+def test_truncated_files_are_refused(document, refused):
+    text = json.dumps(document)
+    for end in (0, 1, 10, len(text) // 2, len(text) - 1):
+        refused(text[:end])
+
+
+def test_other_files_are_refused(refused, tmp_path):
+    assert "'utf-8' codec" in refused(b"\x93NUMPY\x80\xff")
+    assert "format" in refused("[]")
+    assert "format" in refused('{"schema": 1}')
+    with pytest.raises(ValueError, match="it is a directory"):
+        calibrant.load(tmp_path)
+
+
+def test_a_file_of_a_later_schema_is_refused_with_both_versions(document, refused):
+    assert "its schema is 2 and this version" in refused(json.dumps({**document, "schema": 2}))
+    assert "its schema is True" in refused(json.dumps({**document, "schema": True}))
+
+
+def test_a_huge_file_is_refused_unread(tmp_path):
+    with (tmp_path / "huge.json").open("wb") as file:
+        file.truncate(3 * 2**30)
+    with pytest.raises(ValueError, match=r"3,221,225,472 bytes, more than"):
+        calibrant.load(tmp_path / "huge.json")
+
+
+@pytest.mark.parametrize("opening", ["[", '{"tuple":[', '{"a":', '{"map":[['])
+def test_deep_nesting_is_refused(opening, document, refused):
+    refused(opening * 10_000)
+    closing = "".join({"[": "]", "{": "}"}[c] for c in reversed(opening) if c in "[{")
+    for depth in (300, 10_000):
+        text = json.dumps(document).replace(
+            '"temperature_": ', '"temperature_": ' + opening * depth + "1" + closing * depth + ', "x_": '
+        )
+        refused(text)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_constants_that_are_no_json_are_refused(constant, document, refused):
+    text = json.dumps(document).replace('"temperature_": ', f'"temperature_": {constant}, "x_": ')
+    assert f"{constant} is not allowed" in refused(text)
+
+
+def change(document, **fitted):
+    document["models"][-1]["fitted"].update(fitted)
+    return json.dumps(document)
+
+
+def test_nan_in_an_array_is_refused(document, refused):
+    nan = {"array": "float64", "shape": [1], "order": "C", "data": "AAAAAAAA+H8="}
+    assert "TemperatureScaling.temperature_ holds NaN" in refused(change(document, temperature_=nan))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"temperature_": "hot"}, "do not fit together"),
+        ({"temperature_": None}, "do not fit together"),
+        ({"temperature_": []}, "do not fit together"),
+        ({"n_classes_": 10**18}, "classes_ must be"),
+        ({"n_classes_": "4"}, "do not fit together"),
+        ({"classes_": [0, 1, 2, 3]}, "classes_ must be"),
+        ({"training_": 1}, "training_ must be"),
+        ({"__class__": 1}, "'__class__' is no fitted attribute"),
+        ({"fit": 1}, "'fit' is no fitted attribute"),
+        ({"classes_": {"array": "object", "shape": [1], "order": "C", "data": "gASVAA=="}}, "expected an object with"),
+        ({"classes_": {"array": "float64", "shape": [10**9, 10**9], "order": "C", "data": ""}}, "bytes, got 0"),
+        ({"classes_": {"array": "float64", "shape": [-1], "order": "C", "data": ""}}, "is no shape"),
+        ({"classes_": {"array": "text99999999", "shape": [1], "data": [""]}}, "do not fit"),
+        ({"classes_": {"array": "float64", "shape": [1], "order": "C", "data": "é"}}, "damaged"),
+        ({"classes_": {"model": 0}}, "before it is given"),
+        ({"classes_": {"record": "TemperatureScaling", "fields": {}}}, "do not match"),
+        ({"classes_": {"record": "TrainingSummary", "fields": {}}}, "do not match"),
+        ({"classes_": {"notion": "nonsense"}}, "notion"),
+        ({"classes_": {"map": [[[], 1]]}}, "pairs of a key"),
+        ({"classes_": {}}, "does not say what it is"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_with_the_reason(attributes, reason, document, refused):
+    assert reason in refused(change(document, **attributes))
+
+
+@pytest.mark.parametrize(
+    "name", ["os.system", "builtins.eval", "calibrant.io.save", "Pipeline", "TrainingSummary", 3, None, ["x"]]
+)
+def test_class_paths_are_only_names_of_the_list(name, document, refused):
+    document["models"][-1]["class"] = name
+    refused(json.dumps(document))
+
+
+def test_parameters_are_checked_as_by_fit(document, refused):
+    document["models"][-1]["parameters"]["prior_scale"] = -1.0
+    assert "prior_scale" in refused(json.dumps(document))
+    document["models"][-1]["parameters"]["run"] = "me"
+    assert "'run' is no parameter" in refused(json.dumps(document))
+
+
+def test_a_depth_that_would_never_end_is_refused(tmp_path, refused):
+    calibrant.save(fitted(calibrant.CanonicalBinning(partition="sierpinski"))[0], tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text()
+    assert "more bins than can be numbered" in refused(text.replace('"depth": 3', '"depth": 3000000000'))
+
+
+@pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_files_end_in_a_value_error_or_a_working_calibrator(n_cases, tmp_path, rng):
+    originals = [path.read_bytes() for path in FIXTURES]
+    target, reasons = tmp_path / "mutated.json", []
+    probe = np.full((1, 4), 0.25)
+    for case in range(n_cases):
+        target.write_bytes(mutated(originals[case % len(originals)], rng))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loaded = calibrant.load(target)
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            assert np.isfinite(loaded.predict_proba(probe[:, : loaded.n_classes_] * 4 / loaded.n_classes_)).all()
+    assert len(reasons) > n_cases / 2
+    assert all("is not a saved calibrator: " in reason and "\n" not in reason for reason in reasons)
+
+
+def mutated(raw, rng):
+    """A file with a piece changed, cut out, repeated, or the end missing."""
+    data, place = bytearray(raw), int(rng.integers(len(raw)))
+    match rng.integers(5):
+        case 0:
+            data[place] = rng.integers(256)
+        case 1:
+            del data[place : place + int(rng.integers(1, 40))]
+        case 2:
+            data[place:place] = data[place // 2 : place // 2 + int(rng.integers(1, 40))]
+        case 3:
+            del data[place:]
+        case _:
+            tokens = [b"null", b"-1", b"1e400", b"[]", b"{}", b'"a"', b"99999999999", b"NaN", b"true"]
+            data[place : place + int(rng.integers(1, 6))] = tokens[int(rng.integers(len(tokens)))]
+    return bytes(data)

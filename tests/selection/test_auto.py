@@ -1,0 +1,182 @@
+"""`CrossFitted` and `AutoCalibration`; `compare` has its own file beside it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant import AutoCalibration, CrossFitted, StructuredScaling, TemperatureScaling, metrics
+from calibrant.datasets import digits_predictions
+from calibrant.exceptions import ConvergenceWarning
+from calibrant.selection._auto import default_candidates
+from calibrant.testing import check_calibrator
+
+
+@pytest.fixture(scope="module")
+def data():
+    return digits_predictions()
+
+
+@pytest.fixture(scope="module")
+def auto(data):
+    return AutoCalibration().fit(data.val_proba, data.val_labels)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        CrossFitted(TemperatureScaling(prior_scale=0.25)),
+        CrossFitted(calibrant.HistogramBinning(n_bins=3)),
+        CrossFitted(StructuredScaling("vector", inputs="logits"), cv=3, inputs="logits"),
+        AutoCalibration([TemperatureScaling(prior_scale=0.25)], cv=3),
+        pytest.param(AutoCalibration(), marks=pytest.mark.slow),
+    ],
+)
+def test_they_keep_what_every_calibrator_keeps(calibrator):
+    """Row order and weights too: folds depend on what the rows hold."""
+    check_calibrator(calibrator)
+
+
+def test_cross_fitting_averages_maps_that_each_left_a_fold_out(data):
+    model = CrossFitted(TemperatureScaling(), cv=4).fit(data.val_proba, data.val_labels)
+    maps = [fitted.predict_proba(data.test_proba) for fitted in model.calibrators_]
+    assert len({fitted.temperature_ for fitted in model.calibrators_}) == 4
+    np.testing.assert_allclose(model.predict_proba(data.test_proba), np.mean(maps, axis=0), atol=1e-12)
+
+
+def test_cross_fitting_lifts_binary_calibrators(data):
+    model = CrossFitted(calibrant.PlattScaling()).fit(data.val_proba, data.val_labels)
+    assert isinstance(model.calibrators_[0], calibrant.MulticlassToBinary)
+
+
+def test_cross_fitted_temperature_is_that_of_kull(real_data):
+    """Five maps averaged: 0.22509 is published for temperature scaling of DenseNet-40."""
+    file = real_data("cifar10_densenet40_kull_sample")
+    model = CrossFitted(TemperatureScaling(), inputs="logits").fit(file["val_logits"], file["val_labels"])
+    loss = metrics.log_loss(file["test_labels"], model.predict_proba(file["test_logits"]))
+    assert loss == pytest.approx(0.22509, abs=5e-5)  # folds are drawn at random, here and there
+
+
+def test_weights_are_on_the_simplex_and_the_result_is_the_pool(auto, data):
+    assert auto.names_[0] == "identity"
+    assert auto.names_[-1] == "uniform"
+    assert auto.weights_.min() >= 0
+    assert auto.weights_.sum() == pytest.approx(1.0, abs=1e-12)
+    pool = auto.weights_[-1] / 10 + sum(
+        auto.weights_[auto.names_.index(name)] * fitted.predict_proba(data.test_proba) for name, fitted in auto.members_.items()
+    )
+    np.testing.assert_allclose(auto.predict_proba(data.test_proba), pool, atol=1e-12)
+
+
+def test_it_is_as_good_as_its_best_member(auto, data):
+    own = metrics.log_loss(data.test_labels, auto.predict_proba(data.test_proba))
+    fitted = [StructuredScaling(s).fit(data.val_proba, data.val_labels) for s in ("vector", "matrix")]
+    best = min(metrics.log_loss(data.test_labels, f.predict_proba(data.test_proba)) for f in fitted)
+    assert own < best + 0.01
+
+
+def test_the_gain_is_reported_with_an_interval_that_holds_on_new_rows(auto, data):
+    before = metrics.log_loss(data.test_labels, data.test_proba)
+    after = metrics.log_loss(data.test_labels, auto.predict_proba(data.test_proba))
+    assert 0 < auto.gain_.low < before - after < auto.gain_.high
+
+
+def test_it_says_in_words_what_was_chosen_and_why(auto):
+    said = auto.explain()
+    assert "Calibration helps" in said
+    assert "95% interval" in said
+    for name in auto.names_:
+        assert name in said
+
+
+def test_calibrated_scores_are_left_alone_and_it_says_so(rng):
+    proba = rng.dirichlet(np.ones(4), size=400)
+    labels = (rng.random((400, 1)) < proba.cumsum(axis=1)).argmax(axis=1)
+    model = AutoCalibration().fit(proba, labels)
+    assert model.weights_[0] > 0.5
+    assert model.gain_.low <= 0 <= model.gain_.high
+    assert "left as they are" in model.explain() or "not certain" in model.explain()
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 30])
+def test_few_rows_fall_back_towards_the_identity(rng, n_rows):
+    proba = rng.dirichlet(np.ones(3), size=n_rows)
+    labels = (rng.random((n_rows, 1)) < proba.cumsum(axis=1)).argmax(axis=1)
+    model = AutoCalibration().fit(proba, labels)
+    new = rng.dirichlet(np.ones(3), size=50)
+    assert np.abs(model.predict_proba(new) - new).max() < 0.2
+    assert isinstance(model.explain(), str)
+
+
+def test_one_surprise_does_not_spread_probability_over_all_classes(rng):
+    """Confident scores that are right but once: the uniform forecast alone would win 1/n."""
+    proba = np.full((50, 3), 0.005)
+    proba[:, 0] = 0.99
+    labels = np.zeros(50, dtype=int)
+    labels[0] = 1
+    assert AutoCalibration([]).fit(proba, labels).weights_[-1] < 0.01
+
+
+def test_terrible_scores_are_put_right_by_thirty_rows(rng):
+    logits = rng.normal(size=(1030, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    model = AutoCalibration(inputs="logits").fit(20 * logits[:30], labels[:30])
+    new, truth = 20 * logits[30:], labels[30:]
+    before = metrics.log_loss(truth, calibrant.Identity(inputs="logits").fit(new, truth).predict_proba(new))
+    assert metrics.log_loss(truth, model.predict_proba(new)) < 0.5 * before
+
+
+def test_members_that_do_not_fit_are_left_out():
+    assert "structured-matrix" in default_candidates(5000, 100)
+    assert "structured-matrix" not in default_candidates(5000, 1000)
+    assert "isotonic" in default_candidates(100, 10)
+    assert "isotonic" not in default_candidates(99, 10)
+
+
+def test_a_thousand_classes_are_no_obstacle(rng):
+    logits = rng.normal(size=(300, 1000))
+    logits[np.arange(300), rng.integers(0, 1000, 300)] += 8
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    model = AutoCalibration(cv=2, inputs="logits").fit(3 * logits, labels)
+    assert model.gain_.gain > 0
+    np.testing.assert_allclose(model.predict_proba(3 * logits[:5]).sum(axis=1), 1.0)
+
+
+def test_separable_folds_do_not_warn(rng):
+    proba = np.eye(3)[np.arange(30) % 3] * 0.4 + 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        AutoCalibration().fit(proba, np.arange(30) % 3)
+
+
+def test_candidates_may_be_named_or_listed(data):
+    scores, labels = data.val_proba[:200], data.val_labels[:200]
+    named = AutoCalibration({"mine": TemperatureScaling()}).fit(scores, labels)
+    listed = AutoCalibration([TemperatureScaling(), TemperatureScaling(0.1)]).fit(scores, labels)
+    assert named.names_ == ("identity", "mine", "uniform")
+    assert listed.names_ == ("identity", "TemperatureScaling-1", "TemperatureScaling-2", "uniform")
+
+
+def test_the_identity_cannot_be_given_twice(data):
+    with pytest.raises(ValueError, match="identity is always a member"):
+        AutoCalibration({"identity": TemperatureScaling()}).fit(data.val_proba, data.val_labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kitti_xgboost_pycalib", "hpc_cv_yardstick", "cifar10_resnet50_gupta"])
+@pytest.mark.parametrize("n_rows", [50, 300, 1000])
+def test_it_does_no_harm_to_real_predictions(real_data, name, n_rows):
+    """Three files of benchmarks/do_no_harm.py, which runs them all; the limits are those of the whole run."""
+    file = real_data(name)
+    kind = "proba" if "probs" in file else "logits"
+    pool, labels = (file["probs"], file["labels"]) if kind == "proba" else (file["val_logits"], file["val_labels"])
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(labels))
+        fit, rest = order[:n_rows], order[n_rows:]
+        model = AutoCalibration(inputs=kind).fit(pool[fit], labels[fit])
+        plain = calibrant.Identity(inputs=kind).fit(pool[fit], labels[fit])
+        before, after = (metrics.log_loss(labels[rest], m.predict_proba(pool[rest])) for m in (plain, model))
+        assert after - before < (0.02 if n_rows == 50 else 0.01)

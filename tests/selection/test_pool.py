@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import TemperatureScaling
+from calibrant._crossfit.members import fit_fold
+from calibrant._folds import as_folds
+from calibrant._optim.mixture import mixture_weights
+from calibrant.multiclass import Identity
+from calibrant.selection._pool import Pool, cautious_weights, out_of_fold, pool_gain
+
+
+@pytest.fixture
+def pool(rng):
+    likelihood = rng.random((80, 4))
+    likelihood[:, -1] = 0.25
+    return Pool(likelihood, np.ones(80), np.arange(80) % 5)
+
+
+def test_caution_is_one_row_for_the_identity_and_one_from_the_uniform_forecast(pool):
+    prior = np.array([[1.0, 1e-6, 1e-6, 1e-6]])
+    plain = mixture_weights(np.vstack([pool.likelihood, prior]), np.ones(81)).parameters
+    given = min(plain[-1], 1 / 80)
+    np.testing.assert_allclose(cautious_weights(pool), plain + np.array([given, 0, 0, -given]), atol=1e-9)
+
+
+def test_an_identity_that_is_never_better_keeps_one_row_in_n(rng):
+    likelihood = np.column_stack([np.full(99, 1e-12), np.full(99, 0.9), np.full(99, 0.1)])
+    weights = cautious_weights(Pool(likelihood, np.ones(99), np.arange(99) % 5))
+    assert weights[0] == pytest.approx(1 / 100, abs=1e-5)  # the others gave its row 1e-6
+    assert weights[1] == pytest.approx(99 / 100, abs=1e-5)
+
+
+def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
+    proba = rng.dirichlet(np.ones(3), size=60)
+    labels = proba.argmax(axis=1)
+    labels[::4] = rng.integers(0, 3, 15)
+    folds = as_folds(3, proba, labels, np.ones(60), None)
+    members = {"identity": Identity(), "temperature": TemperatureScaling()}
+    made = out_of_fold(members, proba, labels, folds, "proba")
+    fold = folds[1]
+    fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
+    expected = fitted.predict_proba(proba[fold.judge])[np.arange(len(fold.judge)), labels[fold.judge]]
+    np.testing.assert_allclose(made.likelihood[made.fold == 1, 1], expected)
+    np.testing.assert_allclose(made.likelihood[:, -1], 1 / 3)
+
+
+def test_the_weights_of_the_gain_have_not_seen_the_fold_either(pool, rng):
+    folds = as_folds(5, rng.dirichlet(np.ones(3), size=80), np.arange(80) % 3, np.ones(80), None)
+    losses = []
+    for number in range(5):
+        held = pool.fold == number
+        weights = cautious_weights(Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held]))
+        losses.append(-np.log(pool.likelihood[held] @ weights))
+    gain = pool_gain(pool, folds)
+    assert gain.after == pytest.approx(np.mean(losses))
+    assert gain.after > -np.log(pool.likelihood @ cautious_weights(pool)).mean()
