@@ -2,5 +2,10 @@
 
 import os
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CALIBRANT_NUM_THREADS"):
+for _name in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "CALIBRANT_NUM_THREADS",
+):
     os.environ[_name] = "1"

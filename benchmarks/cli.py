@@ -1,10 +1,12 @@
-"""The command line on large Parquet files: seconds and memory of whole processes, start of Python included.
+"""The command line on large Parquet files: seconds and memory of whole processes, start of Python
+included.
 
-    python benchmarks/cli.py                   1,000,000 x 10 rows: evaluate, and apply of a temperature
-    python benchmarks/cli.py --rows 10000000   the same for more rows: memory must not grow with them
+    python benchmarks/cli.py                   1,000,000 x 10 rows: evaluate, and apply of a
+    temperature python benchmarks/cli.py --rows 10000000   the same for more rows: memory must not
+    grow with them
 
-Memory is the largest resident set of the process as the system counted it. The target is under 5 s and under 1 GB for
-`evaluate` of 1,000,000 x 10 rows on two cores.
+Memory is the largest resident set of the process as the system counted it. The target is under 5 s
+and under 1 GB for `evaluate` of 1,000,000 x 10 rows on two cores.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def write_predictions(path: Path, n_rows: int, n_classes: int) -> None:
 def measured(*arguments: str) -> tuple[float, float, float]:
     """Seconds, seconds of processor time and largest memory (MB) of a command."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "calibrant.cli", *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "calibrant.cli", *arguments], stdout=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"calibrant {' '.join(arguments)} failed")
@@ -50,21 +54,33 @@ def measured(*arguments: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data, small, model, out = (
-            str(Path(folder) / name) for name in ("data.parquet", "small.parquet", "m.json", "out.parquet")
+            str(Path(folder) / name)
+            for name in ("data.parquet", "small.parquet", "m.json", "out.parquet")
         )
         write_predictions(Path(data), options.rows, options.classes)
         write_predictions(Path(small), 10_000, options.classes)
         measured("fit", small, "-m", "temperature", "-o", model, "-q")
-        print(f"{options.rows:,} x {options.classes} rows, {os.path.getsize(data) / 2**20:,.0f} MB of Parquet")
-        for name, arguments in {"evaluate": ["evaluate", data], "apply": ["apply", model, data, "-o", out]}.items():
+        print(
+            f"{options.rows:,} x {options.classes} rows, {os.path.getsize(data) / 2**20:,.0f} MB "
+            f"of Parquet"
+        )
+        for name, arguments in {
+            "evaluate": ["evaluate", data],
+            "apply": ["apply", model, data, "-o", out],
+        }.items():
             seconds, busy, megabytes = measured(*arguments, "-q")
-            print(f"{name:<10} {seconds:6.2f} s   {busy:6.2f} s of processor time   {megabytes:7.0f} MB")
+            print(
+                f"{name:<10} {seconds:6.2f} s   {busy:6.2f} s of processor time   {megabytes:7.0f} "
+                f"MB"
+            )
 
 
 if __name__ == "__main__":

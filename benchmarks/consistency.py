@@ -1,7 +1,8 @@
-"""Consistency test: 10,000 resamples of binned errors at n = 10,000, CPU seconds and memory above the input.
+"""Consistency test: 10,000 resamples of binned errors at n = 10,000, CPU seconds and memory above
+the input.
 
-Run with ``python benchmarks/consistency.py``. The bars of the default install (NumPy only) are 5 s for cw-ECE with 10
-classes, 15 s with 100, and 200 MB.
+Run with ``python benchmarks/consistency.py``. The bars of the default install (NumPy only) are 5 s
+for cw-ECE with 10 classes, 15 s with 100, and 200 MB.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ import numpy as np
 from calibrant.datasets import draw_labels
 from calibrant.inference import consistency_test
 
-CASES = [("cw_ece", 10, 5.0), ("cw_ece", 100, 15.0), ("conf_ece", 10, 5.0), ("conf_ece", 100, 5.0), ("tl_ece", 100, 15.0)]
+CASES = [
+    ("cw_ece", 10, 5.0),
+    ("cw_ece", 100, 15.0),
+    ("conf_ece", 10, 5.0),
+    ("conf_ece", 100, 5.0),
+    ("tl_ece", 100, 15.0),
+]
 N_ROWS = 10_000
 MEMORY_BAR = 200.0
 
@@ -30,7 +37,8 @@ def peak_memory() -> float:
 
 
 def measure(metric: str, n_classes: int) -> tuple[float, float]:
-    """CPU seconds and MB above the input of one test; memory is a peak, so every case has a process of its own."""
+    """CPU seconds and MB above the input of one test; memory is a peak, so every case has a process
+    of its own."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(n_classes), N_ROWS)
     y = draw_labels(proba, rng=rng)
@@ -45,9 +53,13 @@ def main() -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for metric, n_classes, bar in CASES:
         command = [sys.executable, __file__, "--case", metric, str(n_classes)]
-        out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+        out = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        ).stdout
         seconds, memory = map(float, out.split())
-        print(f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{bar:>6.0f}{memory:>7.1f}{MEMORY_BAR:>6.0f}")
+        print(
+            f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{bar:>6.0f}{memory:>7.1f}{MEMORY_BAR:>6.0f}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""Does `AutoCalibration` ever make predictions worse? On real predictions, from 50 to 5,000 calibration rows.
+"""Does `AutoCalibration` ever make predictions worse? On real predictions, from 50 to 5,000
+calibration rows.
 
     python benchmarks/do_no_harm.py --data ../shared/data --output docs/do-no-harm.md
-    python benchmarks/do_no_harm.py --data ../shared/data --files kitti_xgboost hpc_cv cifar10_resnet50   # what CI runs
+    python benchmarks/do_no_harm.py --data ../shared/data --files kitti_xgboost hpc_cv
+    cifar10_resnet50   # what CI runs
 
-Files with a split are calibrated on rows of their calibration part and judged on their whole test part. Others are
-calibrated on n rows drawn at random and judged on the rest, where at least 500 rows are left. Files of features, files under
-label shift (no calibrator can know the target) and files with fewer than 550 rows do not take part.
+Files with a split are calibrated on rows of their calibration part and judged on their whole test
+part. Others are calibrated on n rows drawn at random and judged on the rest, where at least 500
+rows are left. Files of features, files under label shift (no calibrator can know the target) and
+files with fewer than 550 rows do not take part.
 
 Ends with exit code 1 where a criterion is not met.
 """
@@ -56,14 +59,20 @@ def load(path: Path) -> tuple[str, Rows, Rows | None]:
     with np.load(path, allow_pickle=False) as file:
         data = {name: file[name] for name in file.files}
     if "val_logits" in data:
-        return "logits", Rows(data["val_logits"], data["val_labels"]), Rows(data["test_logits"], data["test_labels"])
+        return (
+            "logits",
+            Rows(data["val_logits"], data["val_labels"]),
+            Rows(data["test_logits"], data["test_labels"]),
+        )
     kind = "logits" if "logits" in data else "proba"
     return kind, Rows(data["logits" if kind == "logits" else "probs"], data["labels"]), None
 
 
 def cases(folder: Path, wanted: list[str], sizes: list[int], seeds: list[int]) -> Iterator[Case]:
     for path in sorted(folder.glob("*.npz")):
-        if path.name.startswith(LEFT_OUT) or (wanted and not any(part in path.name for part in wanted)):
+        if path.name.startswith(LEFT_OUT) or (
+            wanted and not any(part in path.name for part in wanted)
+        ):
             continue
         _, pool, test = load(path)
         for n_rows in sizes:
@@ -89,14 +98,17 @@ def losses(case: Case) -> dict[str, float]:
 
 
 def gains(results: list[dict[str, float]], method: str) -> np.ndarray:
-    """Gain in test log-loss; where a method was not run, that of structured vector scaling stands for it."""
+    """Gain in test log-loss; where a method was not run, that of structured vector scaling stands
+    for it."""
     return np.array([r["uncalibrated"] - r.get(method, r["structured-vector"]) for r in results])
 
 
 def summary(done: list[Case], results: list[dict[str, float]], sizes: list[int]) -> Iterator[str]:
     rivals = list(METHODS)[1:]
     yield (
-        "| rows | cases | " + " | ".join(f"mean gain, {name}" for name in rivals) + " | worst of auto | auto worse by > 0.005 |"
+        "| rows | cases | "
+        + " | ".join(f"mean gain, {name}" for name in rivals)
+        + " | worst of auto | auto worse by > 0.005 |"
     )
     yield "| ---: " * (4 + len(rivals)) + "|"
     for n_rows in sizes:
@@ -104,7 +116,10 @@ def summary(done: list[Case], results: list[dict[str, float]], sizes: list[int])
         if own:
             auto = gains(own, "auto")
             means = " | ".join(f"{gains(own, name).mean():+.4f}" for name in rivals)
-            yield f"| {n_rows:,} | {len(own)} | {means} | {min(auto.min(), 0.0):+.4f} | {(auto < -0.005).mean():.1%} |"
+            yield (
+                f"| {n_rows:,} | {len(own)} | {means} | {min(auto.min(), 0.0):+.4f} | "
+                f"{(auto < -0.005).mean():.1%} |"
+            )
 
 
 def by_file(done: list[Case], results: list[dict[str, float]], sizes: list[int]) -> Iterator[str]:
@@ -113,8 +128,14 @@ def by_file(done: list[Case], results: list[dict[str, float]], sizes: list[int])
     for name in dict.fromkeys(case.file.stem for case in done):
         cells = []
         for n_rows in sizes:
-            own = [r for case, r in zip(done, results, strict=True) if case.file.stem == name and case.n_rows == n_rows]
-            cells.append(f"{gains(own, 'auto').mean():+.4f} ({gains(own, 'auto').min():+.4f})" if own else "")
+            own = [
+                r
+                for case, r in zip(done, results, strict=True)
+                if case.file.stem == name and case.n_rows == n_rows
+            ]
+            cells.append(
+                f"{gains(own, 'auto').mean():+.4f} ({gains(own, 'auto').min():+.4f})" if own else ""
+            )
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
@@ -126,11 +147,20 @@ def failures(done: list[Case], results: list[dict[str, float]], sizes: list[int]
             yield f"{case.file.stem}, n = {case.n_rows}, seed {case.seed}: worse by {-gain:.4f}"
     if (share := float((auto < -0.005).mean())) > 0.02:
         yield f"worse by more than 0.005 in {share:.1%} of the cases"
-    for n_rows in sizes if len({case.file for case in done}) > 10 else ():  # a mean over a few files says little
+    for n_rows in (
+        sizes if len({case.file for case in done}) > 10 else ()
+    ):  # a mean over a few files says little
         own = [r for case, r in zip(done, results, strict=True) if case.n_rows == n_rows]
-        best = max((gains(own, name).mean() for name in list(METHODS)[1:-1]), default=0.0) if own else 0.0
+        best = (
+            max((gains(own, name).mean() for name in list(METHODS)[1:-1]), default=0.0)
+            if own
+            else 0.0
+        )
         if own and gains(own, "auto").mean() < best - 0.002:
-            yield f"n = {n_rows}: mean gain {gains(own, 'auto').mean():.4f}, the best single method {best:.4f}"
+            yield (
+                f"n = {n_rows}: mean gain {gains(own, 'auto').mean():.4f}, the best single method "
+                f"{best:.4f}"
+            )
 
 
 def report(done: list[Case], results: list[dict[str, float]], sizes: list[int]) -> str:
@@ -140,19 +170,27 @@ def report(done: list[Case], results: list[dict[str, float]], sizes: list[int]) 
         [
             "# Does automatic calibration do harm?",
             "",
-            "Made by `benchmarks/do_no_harm.py`: gain in test log-loss over the predictions as they are, for "
-            f"{len({case.file for case in done})} files of real predictions, {len(done)} cases. Positive is better.",
+            "Made by `benchmarks/do_no_harm.py`: gain in test log-loss over the predictions as "
+            "they are, for "
+            f"{len({case.file for case in done})} files of real predictions, {len(done)} cases. "
+            f"Positive is better.",
             "",
             *summary(done, results, sizes),
             "",
-            f"Over all cases: worst {min(float(auto.min()), 0.0):+.4f}; worse by more than 0.005 in "
-            f"{(auto < -0.005).mean():.1%}, by more than 0.001 in {(auto < -0.001).mean():.1%}; mean gain {auto.mean():+.4f}.",
+            f"Over all cases: worst {min(float(auto.min()), 0.0):+.4f}; worse by more than 0.005 "
+            f"in "
+            f"{(auto < -0.005).mean():.1%}, by more than 0.001 in {(auto < -0.001).mean():.1%}; "
+            f"mean gain {auto.mean():+.4f}.",
             "",
-            "Criteria: never worse by more than 0.01 (0.02 at 50 rows), in at most 2 % of the cases by more than 0.005, mean "
-            "gain at every number of rows within 0.002 of the best of temperature, structured vector and structured matrix "
-            "scaling, or above. " + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
+            "Criteria: never worse by more than 0.01 (0.02 at 50 rows), in at most 2 % of the "
+            "cases by more than 0.005, mean "
+            "gain at every number of rows within 0.002 of the best of temperature, structured "
+            "vector and structured matrix "
+            "scaling, or above. "
+            + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
             "",
-            f"Structured matrix scaling is not run above {MATRIX_CLASSES} classes; structured vector scaling stands for it.",
+            f"Structured matrix scaling is not run above {MATRIX_CLASSES} classes; structured "
+            f"vector scaling stands for it.",
             "",
             "## Gain of AutoCalibration by file: mean over seeds (worst)",
             "",
@@ -165,11 +203,15 @@ def report(done: list[Case], results: list[dict[str, float]], sizes: list[int]) 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--files", nargs="*", default=[], help="parts of file names; all by default")
+    parser.add_argument(
+        "--files", nargs="*", default=[], help="parts of file names; all by default"
+    )
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
     parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--output", type=Path, help="where to write the table; by default it is printed only")
+    parser.add_argument(
+        "--output", type=Path, help="where to write the table; by default it is printed only"
+    )
     options = parser.parse_args()
     done = list(cases(options.data, options.files, options.sizes, options.seeds))
     if not done:

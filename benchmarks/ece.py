@@ -1,9 +1,10 @@
 """Confidence- and class-wise ECE beside other packages: milliseconds and ratios from one run.
 
-One thread, process CPU time, the minimum of several interleaved runs: every round gives each package a few calls in a row,
-so that a busy moment of the machine falls on all of them and none pays for the caches that another has filled. All get the
-same arrays in the form that they ask for, made beforehand: torch tensors share their memory, PyCalib gets one-hot labels.
-Peers that are not installed are named and left out.
+One thread, process CPU time, the minimum of several interleaved runs: every round gives each
+package a few calls in a row, so that a busy moment of the machine falls on all of them and none
+pays for the caches that another has filled. All get the same arrays in the form that they ask for,
+made beforehand: torch tensors share their memory, PyCalib gets one-hot labels. Peers that are not
+installed are named and left out.
 
     python benchmarks/ece.py                   10k x 10 and 10k x 100
     python benchmarks/ece.py --large           1M x 10 too
@@ -61,7 +62,8 @@ class Result(NamedTuple):
 
 
 def predictions(work: Workload, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Softmax of Gaussian logits; labels drawn from a sharper model, so that the predictions are underconfident."""
+    """Softmax of Gaussian logits; labels drawn from a sharper model, so that the predictions are
+    underconfident."""
     rng = np.random.default_rng(0)
     logits = 2.0 * rng.normal(size=(work.n_rows, work.n_classes))
     labels = (1.3 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -82,7 +84,11 @@ def torchmetrics(y: np.ndarray, p: np.ndarray) -> dict[str, Call]:
     errors = import_module("torchmetrics.functional.classification")
     torch.set_num_threads(1)
     proba, labels = torch.from_numpy(p), torch.from_numpy(y)
-    return {"confidence": lambda: float(errors.multiclass_calibration_error(proba, labels, p.shape[1], N_BINS))}
+    return {
+        "confidence": lambda: float(
+            errors.multiclass_calibration_error(proba, labels, p.shape[1], N_BINS)
+        )
+    }
 
 
 def netcal(y: np.ndarray, p: np.ndarray) -> dict[str, Call]:
@@ -128,7 +134,9 @@ def installed_peers() -> list[str]:
             print(f"{name} {version(name)}")
         except ModuleNotFoundError as error:
             print(f"{name}: not installed ({error.name} is missing); see benchmarks/README.md")
-        except Exception as error:  # a peer that breaks with newer packages must not end the comparison
+        except (
+            Exception
+        ) as error:  # a peer that breaks with newer packages must not end the comparison
             print(f"{name}: installed, but fails: {type(error).__name__}: {error}")
     return found
 
@@ -155,7 +163,10 @@ def compare(work: Workload, notion: str, calls: dict[str, Call]) -> list[Result]
     results = []
     for name, ms in best.items():
         result = Result(name, ms / best[OURS], abs(values[name] - values[OURS]))
-        print(f"{work.name}  {notion:<10}  {name:<24} {ms:10.3f} {result.ratio:8.1f} x  {values[name]:.8f}  {result.agreement}")
+        print(
+            f"{work.name}  {notion:<10}  {name:<24} {ms:10.3f} {result.ratio:8.1f} x  "
+            f"{values[name]:.8f}  {result.agreement}"
+        )
         results.append(result)
     return [result for result in results if result.name != OURS]
 
@@ -188,7 +199,10 @@ def verdict(results: list[Result], n_peers: int) -> str:
     other = sorted({result.name for result in results if result.difference > AGREEMENT})
     agree = f"values differ from those of {', '.join(other)}" if other else "all values agree"
     smallest = f"smallest ratio {closest.ratio:.2f} ({closest.name})"
-    return f"\n{agree}\ncalibrant is {ahead} every peer present ({n_peers} of {len(PEERS)}); {smallest}"
+    return (
+        f"\n{agree}\ncalibrant is {ahead} every peer present ({n_peers} of {len(PEERS)}); "
+        f"{smallest}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""CPU seconds of Gaussian-process calibration, beside a Newton fit of one temperature on the same rows in the same run.
+"""CPU seconds of Gaussian-process calibration, beside a Newton fit of one temperature on the same
+rows in the same run.
 
     OMP_NUM_THREADS=1 CALIBRANT_NUM_THREADS=1 python benchmarks/gaussian_process.py
 
-The bars are those of the project: 2 CPU seconds for 1,000 rows of 10 classes, 60 for 1,000 rows of 1,000 classes, with ten
-inducing inputs.
+The bars are those of the project: 2 CPU seconds for 1,000 rows of 10 classes, 60 for 1,000 rows of
+1,000 classes, with ten inducing inputs.
 """
 
 from __future__ import annotations
@@ -37,11 +38,16 @@ def some_logits(n_classes: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
 
 def fit_temperature(logits: np.ndarray, y: np.ndarray) -> float:
     rows = np.arange(len(y))
-    return minimize_scalar(lambda b: -log_softmax(b * logits, axis=1)[rows, y].mean(), bounds=(0, 50), method="bounded").x
+    return minimize_scalar(
+        lambda b: -log_softmax(b * logits, axis=1)[rows, y].mean(), bounds=(0, 50), method="bounded"
+    ).x
 
 
 def main() -> None:
-    print(f"{'classes':>8} {'scores':>15} {'covariance':>11} {'fit':>8} {'bar':>6} {'used':>6}", end=" ")
+    print(
+        f"{'classes':>8} {'scores':>15} {'covariance':>11} {'fit':>8} {'bar':>6} {'used':>6}",
+        end=" ",
+    )
     print(f"{'temperature':>12} {'ratio':>7} {'predict':>8}")
     for n_classes, bar in BARS.items():
         for name, factor in DISTORTIONS.items():
@@ -52,7 +58,8 @@ def main() -> None:
                 fit = cpu_seconds(lambda gp=gp, logits=logits, y=y: gp.fit(logits, y))
                 predict = cpu_seconds(lambda gp=gp, logits=logits: gp.predict_proba(logits))
                 print(
-                    f"{n_classes:>8} {name:>15} {covariance:>11} {fit:>7.2f}s {bar:>5.0f}s {fit / bar:>6.0%} "
+                    f"{n_classes:>8} {name:>15} {covariance:>11} {fit:>7.2f}s {bar:>5.0f}s "
+                    f"{fit / bar:>6.0%} "
                     f"{single:>11.3f}s {fit / single:>6.0f}x {predict:>7.2f}s"
                 )
 

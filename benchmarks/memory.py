@@ -1,14 +1,18 @@
-"""Memory of the metrics on a memory map: the peak beside the input, for a tenth of the rows and for all of them.
+"""Memory of the metrics on a memory map: the peak beside the input, for a tenth of the rows and for
+all of them.
 
-Two measures, both of what is needed *beside* the map, whose pages belong to the file and can be dropped at any time:
+Two measures, both of what is needed *beside* the map, whose pages belong to the file and can be
+dropped at any time:
 
-- ``arrays``: tracemalloc's peak. NumPy reports every array to it, so that no short-lived one is missed.
-- ``process``: the growth of RssAnon, the memory of the process that no file backs, sampled every millisecond (Linux). It
-  also sees what libraries allocate behind NumPy's back, but not memory that was freed before and is used again: about 0
-  means that nothing had to be asked of the system.
+- ``arrays``: tracemalloc's peak. NumPy reports every array to it, so that no short-lived one is
+  missed.
+- ``process``: the growth of RssAnon, the memory of the process that no file backs, sampled every
+  millisecond (Linux). It also sees what libraries allocate behind NumPy's back, but not memory that
+  was freed before and is used again: about 0 means that nothing had to be asked of the system.
 
-What works block by block needs the same for ten times the rows. The KS error, and with it `evaluate`, orders all top
-scores and is O(n) by design: a few numbers a row, whatever the number of classes.
+What works block by block needs the same for ten times the rows. The KS error, and with it
+`evaluate`, orders all top scores and is O(n) by design: a few numbers a row, whatever the number of
+classes.
 
     python benchmarks/memory.py                    25M x 10 in float64, 2 GB
     python benchmarks/memory.py --rows 1_000_000
@@ -63,7 +67,8 @@ class Peak(NamedTuple):
 
 
 def write_predictions(folder: Path, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Maps of labels and of uniform points of the simplex, written block by block; the labels are drawn from them."""
+    """Maps of labels and of uniform points of the simplex, written block by block; the labels are
+    drawn from them."""
     rng = np.random.default_rng(0)
     proba = np.memmap(folder / "proba", dtype=np.float64, mode="w+", shape=(n_rows, N_CLASSES))
     labels = np.memmap(folder / "labels", dtype=np.int64, mode="w+", shape=(n_rows,))
@@ -83,7 +88,9 @@ def anonymous_memory() -> int | None:
     """RssAnon of this process in bytes."""
     if not STATUS.exists():
         return None
-    line = next((line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon")), None)
+    line = next(
+        (line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon")), None
+    )
     return None if line is None else 1024 * int(line.split()[1])
 
 
@@ -140,12 +147,20 @@ def report(y: np.ndarray, p: np.ndarray) -> None:
         measured(name, metric, y, p)
     worst = max(max(peak.arrays, peak.process or 0) for peak in peaks)
     said = "stays within" if worst <= ALLOWANCE else "EXCEEDS"
-    print(f"\nblock by block: the peak beside the input is {worst / MB:.1f} MB, which {said} {ALLOWANCE / MB:.0f} MB")
+    print(
+        f"\nblock by block: the peak beside the input is {worst / MB:.1f} MB, which {said} "
+        f"{ALLOWANCE / MB:.0f} MB"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=25_000_000, help="rows of the map, at least 10 (default: 25M, 2 GB)")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=25_000_000,
+        help="rows of the map, at least 10 (default: 25M, 2 GB)",
+    )
     options = parser.parse_args()
     if options.rows < 10:
         parser.error("--rows must be at least 10")

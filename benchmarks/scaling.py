@@ -1,6 +1,8 @@
-"""Speed of the scaling family beside scikit-learn, as ratios in one run: one thread, process CPU time, best of several.
+"""Speed of the scaling family beside scikit-learn, as ratios in one run: one thread, process CPU
+time, best of several.
 
-Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the largest workloads as well.
+Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the largest workloads as
+well.
 """
 
 from __future__ import annotations
@@ -38,7 +40,11 @@ def cpu_seconds(function, repeats):
 
 def row(what, n_samples, n_classes, ours, other, theirs):
     sizes = f"{n_samples:>9,} x {n_classes:<5}"
-    print(f"{what:12} {sizes} {1e3 * ours:9.1f} ms   {other:>15} {1e3 * theirs:9.1f} ms   {theirs / ours:5.1f} x", flush=True)
+    print(
+        f"{what:12} {sizes} {1e3 * ours:9.1f} ms   {other:>15} {1e3 * theirs:9.1f} ms   "
+        f"{theirs / ours:5.1f} x",
+        flush=True,
+    )
 
 
 def temperature(n_samples, n_classes, repeats):
@@ -52,7 +58,9 @@ def temperature(n_samples, n_classes, repeats):
 def dirichlet(n_samples, n_classes, solver, repeats, lam=1e-3):
     logits, labels = workload(n_samples, n_classes)
     u = log_softmax(logits, axis=1)
-    ours = cpu_seconds(lambda: DirichletCalibration(lam, inputs="logits").fit(logits, labels), repeats)
+    ours = cpu_seconds(
+        lambda: DirichletCalibration(lam, inputs="logits").fit(logits, labels), repeats
+    )
     # scikit-learn penalises all weights and no intercept: the nearest problem that it solves.
     model = LogisticRegression(C=1 / (2 * lam * n_samples), solver=solver, tol=1e-6, max_iter=1000)
     theirs = cpu_seconds(lambda: model.fit(u, labels), 1)
@@ -68,13 +76,19 @@ def search(n_samples, n_classes):
 
 def structured(n_samples, n_classes, structure, repeats):
     logits, labels = workload(n_samples, n_classes)
-    ours = cpu_seconds(lambda: StructuredScaling(structure, inputs="logits").fit(logits, labels), repeats)
+    ours = cpu_seconds(
+        lambda: StructuredScaling(structure, inputs="logits").fit(logits, labels), repeats
+    )
     print(f"structured   {n_samples:>9,} x {n_classes:<5} {1e3 * ours:9.1f} ms   {structure}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--large", action="store_true", help="also 10k x 100 with scikit-learn (a minute) and 25k x 1000")
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="also 10k x 100 with scikit-learn (a minute) and 25k x 1000",
+    )
     large = parser.parse_args().large
     temperature(10_000, 10, 9)
     temperature(10_000, 100, 5)

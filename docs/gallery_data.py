@@ -1,4 +1,5 @@
-"""Predictions and experiments behind the pictures of the gallery: made once, when first asked for."""
+"""Predictions and experiments behind the pictures of the gallery: made once, when first asked
+for."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ from calibrant.datasets import SplitPredictions
 from calibrant.inference import consistency_test
 from calibrant.metrics import log_loss
 
-DATA = Path(os.environ.get("CALIBRANT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(
+    os.environ.get("CALIBRANT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
 
 CLASSIFIERS: dict[str, Callable[[], object]] = {
     "naive Bayes": GaussianNB,
@@ -49,9 +52,13 @@ METHODS: dict[str, Callable[[], object]] = {
     "temperature": TemperatureScaling,
     "vector": VectorScaling,
     "Dirichlet": DirichletCalibration,
-    "isotonic": lambda: MulticlassToBinary(IsotonicCalibration(), notion="class-wise", normalize=True),
+    "isotonic": lambda: MulticlassToBinary(
+        IsotonicCalibration(), notion="class-wise", normalize=True
+    ),
     "beta": lambda: MulticlassToBinary(BetaCalibration(), notion="class-wise", normalize=True),
-    "histogram": lambda: MulticlassToBinary(HistogramBinning(n_bins=10), notion="class-wise", normalize=True),
+    "histogram": lambda: MulticlassToBinary(
+        HistogramBinning(n_bins=10), notion="class-wise", normalize=True
+    ),
 }
 
 
@@ -74,7 +81,9 @@ def network(name: str) -> Network:
     """A network's logits on CIFAR, from the folder of real predictions."""
     with np.load(DATA / f"{name}.npz") as file:
         parts = [file[key] for key in ("val_logits", "val_labels", "test_logits", "test_labels")]
-    return Network(parts[0].astype(float), parts[1].ravel(), parts[2].astype(float), parts[3].ravel())
+    return Network(
+        parts[0].astype(float), parts[1].ravel(), parts[2].astype(float), parts[3].ravel()
+    )
 
 
 @cache
@@ -91,7 +100,9 @@ def split_model(
     stratify = y if np.bincount(y).min() > 5 else None
     X, test_X, y, test_y = train_test_split(X, y, test_size=test, random_state=0, stratify=stratify)
     stratify = y if np.bincount(y).min() > 5 else None
-    X, val_X, y, val_y = train_test_split(X, y, test_size=held_out, random_state=0, stratify=stratify)
+    X, val_X, y, val_y = train_test_split(
+        X, y, test_size=held_out, random_state=0, stratify=stratify
+    )
     model.fit(X, y)
     val, rest = (_all_columns(model, part, len(names)) for part in (val_X, test_X))
     return SplitPredictions(val, val_y, rest, test_y, names)
@@ -110,7 +121,11 @@ def uci(dataset: str, classifier: str) -> SplitPredictions:
     with np.load(DATA / "uci" / f"{dataset}.npz") as file:
         X, y, names = file["X"], file["y"], file["class_names"]
     rows = np.random.default_rng(0).permutation(len(y))[:3000]
-    scaled = make_pipeline(StandardScaler(), CLASSIFIERS[classifier]()) if classifier in CLASSIFIERS else MLP()
+    scaled = (
+        make_pipeline(StandardScaler(), CLASSIFIERS[classifier]())
+        if classifier in CLASSIFIERS
+        else MLP()
+    )
     return split_model(X[rows], y[rows], names, scaled, test=0.3, held_out=0.4)
 
 
@@ -120,7 +135,8 @@ def MLP() -> object:  # noqa: N802  a maker of classifiers, like those above
 
 @cache
 def covtype_forest() -> SplitPredictions:
-    """A random forest on forest cover types: 70 % to train and calibrate (a tenth of it), 30 % to judge."""
+    """A random forest on forest cover types: 70 % to train and calibrate (a tenth of it), 30 % to
+    judge."""
     with np.load(DATA / "features_covtype.npz") as file:
         X, y = file["X"], file["y"].astype(int)
         y -= y.min()
@@ -140,7 +156,8 @@ def covtype_three() -> SplitPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Methods (or classifiers) on the UCI sets: log-loss and the p-value of class-wise ECE, and chosen strengths."""
+    """Methods (or classifiers) on the UCI sets: log-loss and the p-value of class-wise ECE, and
+    chosen strengths."""
 
     log_loss: dict[str, list[float]] = field(default_factory=dict)
     p_value: dict[str, list[float]] = field(default_factory=dict)

@@ -1,7 +1,9 @@
-"""Draw the pictures of ``gallery.md`` and write the page: ``python docs/make_gallery.py [name ...]``.
+"""Draw the pictures of ``gallery.md`` and write the page: ``python docs/make_gallery.py [name
+...]``.
 
-Every entry is a function; the page shows its body, which is the code that was run. Entries on real files are drawn where
-these are at hand (``CALIBRANT_DATA``); the others need nothing but the package.
+Every entry is a function; the page shows its body, which is the code that was run. Entries on real
+files are drawn where these are at hand (``CALIBRANT_DATA``); the others need nothing but the
+package.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class Entry(NamedTuple):
 ENTRIES: dict[str, list[Entry]] = {}
 
 
-def entry(section: str, title: str, text: str, *, is_real: bool = True) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+def entry(
+    section: str, title: str, text: str, *, is_real: bool = True
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Put a function on the page."""
 
     def add(make: Callable[[], Any]) -> Callable[[], Any]:
@@ -63,8 +67,10 @@ def entry(section: str, title: str, text: str, *, is_real: bool = True) -> Calla
 @entry(
     "Reliability",
     "Confidence",
-    "Bars are the observed accuracy, narrow bars the gap to the mean confidence. In grey, where 90 % of the bins of a "
-    "calibrated model would end. Below, the share of the rows: naive Bayes on handwritten digits is nearly always sure.",
+    "Bars are the observed accuracy, narrow bars the gap to the mean confidence. In grey, where 90 "
+    "% of the bins of a "
+    "calibrated model would end. Below, the share of the rows: naive Bayes on handwritten digits "
+    "is nearly always sure.",
     is_real=False,
 )
 def reliability_digits():
@@ -75,58 +81,79 @@ def reliability_digits():
 @entry(
     "Reliability",
     "Before and after",
-    "DenseNet-40 on CIFAR-10 and the same after temperature scaling (Kull et al. 2019): the error falls from 0.0550 to 0.0095.",
+    "DenseNet-40 on CIFAR-10 and the same after temperature scaling (Kull et al. 2019): the error "
+    "falls from 0.0550 to 0.0095.",
 )
 def reliability_densenet():
     net = data.network("cifar10_densenet40_kull_sample")
     temperature = TemperatureScaling(inputs="logits").fit(net.val_logits, net.val_labels)
     after = temperature.predict_proba(net.test_logits)
-    return plots.ReliabilityDisplay.from_predictions(net.test_labels, after, before=net.test_proba).plot()
-
-
-@entry("Reliability", "Class-wise", "One diagram per class, with one legend: DenseNet-40 is overconfident in each.")
-def reliability_class_wise():
-    net = data.network("cifar10_densenet40_kull_sample")
-    return plots.ReliabilityDisplay.from_predictions(net.test_labels, net.test_proba, notion="class-wise").plot()
+    return plots.ReliabilityDisplay.from_predictions(
+        net.test_labels, after, before=net.test_proba
+    ).plot()
 
 
 @entry(
-    "Reliability", "Many classes", "ResNet-50 on CIFAR-100: of a hundred classes the ten with the largest part in the error."
+    "Reliability",
+    "Class-wise",
+    "One diagram per class, with one legend: DenseNet-40 is overconfident in each.",
+)
+def reliability_class_wise():
+    net = data.network("cifar10_densenet40_kull_sample")
+    return plots.ReliabilityDisplay.from_predictions(
+        net.test_labels, net.test_proba, notion="class-wise"
+    ).plot()
+
+
+@entry(
+    "Reliability",
+    "Many classes",
+    "ResNet-50 on CIFAR-100: of a hundred classes the ten with the largest part in the error.",
 )
 def reliability_many_classes():
     net = data.network("cifar100_resnet50_gupta")
-    return plots.ReliabilityDisplay.from_predictions(net.test_labels, net.test_proba, notion="class-wise", n_bins=10).plot()
+    return plots.ReliabilityDisplay.from_predictions(
+        net.test_labels, net.test_proba, notion="class-wise", n_bins=10
+    ).plot()
 
 
 @entry(
     "Reliability",
     "Top-label",
-    "ResNet-50 on CIFAR-10 with ten bins, as Figure 1 of Gupta & Ramdas (2022). Stars: the confidence diagram. Pluses: the "
-    "mean gap of the predicted classes. Bin 6 looks calibrated, but is right in 22 % of the rows that it calls class 0, and "
+    "ResNet-50 on CIFAR-10 with ten bins, as Figure 1 of Gupta & Ramdas (2022). Stars: the "
+    "confidence diagram. Pluses: the "
+    "mean gap of the predicted classes. Bin 6 looks calibrated, but is right in 22 % of the rows "
+    "that it calls class 0, and "
     "in 88 % of those that it calls class 7.",
 )
 def reliability_top_label():
     net = data.network("cifar10_resnet50_gupta")
     options = {"notion": "top-label", "n_bins": 10}
-    return plots.ReliabilityDisplay.from_predictions(net.test_labels, net.test_proba, **options).plot(details=(5, 9))
+    return plots.ReliabilityDisplay.from_predictions(
+        net.test_labels, net.test_proba, **options
+    ).plot(details=(5, 9))
 
 
 @entry(
     "Reliability",
     "Bins of equal mass",
-    "Points for bins that are made from the data, here of the digits after a forest, with bands drawn from the scores.",
+    "Points for bins that are made from the data, here of the digits after a forest, with bands "
+    "drawn from the scores.",
     is_real=False,
 )
 def reliability_quantile():
     digits = datasets.digits_predictions("forest")
     options = {"strategy": "quantile", "n_bins": 12, "band": "resampling", "rng": 0}
-    return plots.ReliabilityDisplay.from_predictions(digits.test_labels, digits.test_proba, **options).plot()
+    return plots.ReliabilityDisplay.from_predictions(
+        digits.test_labels, digits.test_proba, **options
+    ).plot()
 
 
 @entry(
     "Without bins",
     "Cumulative graphs",
-    "DenseNet-40 as in Figure 1 of Gupta et al. (2021): the cumulative score runs away from the cumulative probability, and "
+    "DenseNet-40 as in Figure 1 of Gupta et al. (2021): the cumulative score runs away from the "
+    "cumulative probability, and "
     "their largest distance is the KS error, 5.493 %.",
 )
 def cumulative_densenet():
@@ -134,25 +161,39 @@ def cumulative_densenet():
     return plots.CumulativeDisplay.from_predictions(net.test_labels, net.test_proba).plot()
 
 
-@entry("Without bins", "After spline calibration", "The same network after splines, as in their Figure 2, bottom row.")
+@entry(
+    "Without bins",
+    "After spline calibration",
+    "The same network after splines, as in their Figure 2, bottom row.",
+)
 def cumulative_densenet_spline():
     net = data.network("cifar10_densenet40_kull_sample")
     spline = MulticlassToBinary(SplineCalibration(), notion="confidence", inputs="logits")
     claims = spline.fit(net.val_logits, net.val_labels).predict_claims(net.test_logits)[:, 0]
     is_right = (net.test_logits.argmax(axis=1) == net.test_labels).astype(int)
-    return plots.CumulativeDisplay.from_predictions(is_right, claims, notion="class-1", name="top score").plot()
+    return plots.CumulativeDisplay.from_predictions(
+        is_right, claims, notion="class-1", name="top score"
+    ).plot()
 
 
-@entry("Without bins", "Any claim", "Is the truth among the two highest scores? The forest on digits.", is_real=False)
+@entry(
+    "Without bins",
+    "Any claim",
+    "Is the truth among the two highest scores? The forest on digits.",
+    is_real=False,
+)
 def cumulative_within_top_2():
     digits = datasets.digits_predictions("forest")
-    return plots.CumulativeDisplay.from_predictions(digits.test_labels, digits.test_proba, notion="within-top-2").plot()
+    return plots.CumulativeDisplay.from_predictions(
+        digits.test_labels, digits.test_proba, notion="within-top-2"
+    ).plot()
 
 
 @entry(
     "Number of bins",
     "Error against the number of bins",
-    "ResNet-50 on CIFAR-10 as in Figure 2 of Gupta & Ramdas (2022): whatever the number of bins, the top-label error is larger "
+    "ResNet-50 on CIFAR-10 as in Figure 2 of Gupta & Ramdas (2022): whatever the number of bins, "
+    "the top-label error is larger "
     "than the confidence error.",
 )
 def ece_versus_bins():
@@ -174,8 +215,10 @@ def covtype_binned():
 @entry(
     "Class imbalance",
     "Top-label reliability of a forest",
-    "Forest cover types, seven classes of which one holds half of the rows and another a two-hundredth: a random forest "
-    "of 40 trees before and after top-label histogram binning with 100 rows a bin, as Figures 4 and 9 of Gupta & Ramdas "
+    "Forest cover types, seven classes of which one holds half of the rows and another a "
+    "two-hundredth: a random forest "
+    "of 40 trees before and after top-label histogram binning with 100 rows a bin, as Figures 4 "
+    "and 9 of Gupta & Ramdas "
     "(2022). Both are judged on the bins of the latter.",
 )
 def covtype_reliability():
@@ -187,73 +230,107 @@ def covtype_reliability():
     return plots.ReliabilityDisplay(after, "top-label", names, before=before).plot()
 
 
-@entry("Class imbalance", "Validity", "The share of the rows on which the claim is off by at most ε: higher is better.")
+@entry(
+    "Class imbalance",
+    "Validity",
+    "The share of the rows on which the claim is off by at most ε: higher is better.",
+)
 def covtype_validity():
     forest, binning, label, claim = covtype_binned()
     options = {"notion": "top-label", "classes": np.arange(7)}
     curves = {
-        "binning": validity_curve(forest.test_labels, claim, y_pred=label, strategy="unique", **options),
+        "binning": validity_curve(
+            forest.test_labels, claim, y_pred=label, strategy="unique", **options
+        ),
         "forest": validity_curve(forest.test_labels, forest.test_proba, bins=binning, **options),
     }
     names = [f"predicted type {k}" for k in forest.class_names]
     return plots.ValidityDisplay(curves, range(7), names).plot(max_epsilon=0.25)
 
 
-@entry("Class imbalance", "Error by class", "The top-label error of every predicted class, and the classes' shares below.")
+@entry(
+    "Class imbalance",
+    "Error by class",
+    "The top-label error of every predicted class, and the classes' shares below.",
+)
 def covtype_errors():
     forest, binning, label, claim = covtype_binned()
     options = {"notion": "top-label", "classes": np.arange(7)}
-    base = plots.ClassErrorDisplay.from_predictions(forest.test_labels, {"forest": forest.test_proba}, bins=binning, **options)
-    binned = plots.ReliabilityDisplay.from_predictions(forest.test_labels, claim, y_pred=label, strategy="unique", **options)
+    base = plots.ClassErrorDisplay.from_predictions(
+        forest.test_labels, {"forest": forest.test_proba}, bins=binning, **options
+    )
+    binned = plots.ReliabilityDisplay.from_predictions(
+        forest.test_labels, claim, y_pred=label, strategy="unique", **options
+    )
     errors = {"binning": binned.claim_errors, **base.errors}
-    return plots.ClassErrorDisplay([f"type {k}" for k in forest.class_names], errors, base.share).plot()
+    return plots.ClassErrorDisplay(
+        [f"type {k}" for k in forest.class_names], errors, base.share
+    ).plot()
 
 
 @entry(
     "Three classes",
     "A calibration map",
-    "Dirichlet calibration of a neural network on abalone, as Figure 2a of Kull et al. (2019): arrows lead from a prediction "
-    "to its calibrated self. Four interpretation points, the centre and the middles of the sides, are marked.",
+    "Dirichlet calibration of a neural network on abalone, as Figure 2a of Kull et al. (2019): "
+    "arrows lead from a prediction "
+    "to its calibrated self. Four interpretation points, the centre and the middles of the sides, "
+    "are marked.",
 )
 def simplex_map():
     abalone = data.uci("abalone", "network")
     names = abalone.class_names
-    dirichlet = DirichletCalibration(classes=names).fit(abalone.val_proba, names[abalone.val_labels])
+    dirichlet = DirichletCalibration(classes=names).fit(
+        abalone.val_proba, names[abalone.val_labels]
+    )
     return plots.SimplexDisplay.from_estimator(dirichlet).plot()
 
 
 @entry(
     "Three classes",
     "Bins of whole vectors",
-    "Logistic regression on cover types 1, 2 and other, binned by projections, as Figure 12 of Gupta & Ramdas (2022): an arrow "
+    "Logistic regression on cover types 1, 2 and other, binned by projections, as Figure 12 of "
+    "Gupta & Ramdas (2022): an arrow "
     "leads from the mean prediction of a bin to what it is replaced by.",
 )
 def simplex_bins():
     cover = data.covtype_three()
     names = cover.class_names
-    binning = CanonicalBinning("projection", n_bins=27, classes=names).fit(cover.val_proba, names[cover.val_labels])
+    binning = CanonicalBinning("projection", n_bins=27, classes=names).fit(
+        cover.val_proba, names[cover.val_labels]
+    )
     return plots.SimplexDisplay.from_estimator(binning, cover.test_proba).plot()
 
 
-@entry("Three classes", "A partition", "The Sierpinski partition of their Figure 10, at depth 3.", is_real=False)
+@entry(
+    "Three classes",
+    "A partition",
+    "The Sierpinski partition of their Figure 10, at depth 3.",
+    is_real=False,
+)
 def simplex_partition():
     drawn = datasets.noisy_simplex(3000, 3, noise=0.3, rng=0)
     binning = CanonicalBinning("sierpinski", depth=3).fit(drawn.proba, drawn.labels)
     return plots.SimplexDisplay.from_estimator(binning, min_rows=10_000).plot()
 
 
-@entry("Three classes", "Predictions", "Predictions of the network on abalone, by their true class.")
+@entry(
+    "Three classes", "Predictions", "Predictions of the network on abalone, by their true class."
+)
 def simplex_predictions():
     abalone = data.uci("abalone", "network")
     labels = abalone.class_names[abalone.test_labels]
-    return plots.SimplexDisplay.from_predictions(labels, abalone.test_proba, classes=abalone.class_names).plot()
+    return plots.SimplexDisplay.from_predictions(
+        labels, abalone.test_proba, classes=abalone.class_names
+    ).plot()
 
 
 @entry(
     "What a map does",
     "Latent function",
-    "Gaussian process calibration of AdaBoost on MNIST, fitted to 1000 rows (Wenger et al. 2020, Figure 2): the latent mean "
-    "with two standard deviations, the prior mean, and below the scores of the true and of the other classes. AdaBoost is so "
+    "Gaussian process calibration of AdaBoost on MNIST, fitted to 1000 rows (Wenger et al. 2020, "
+    "Figure 2): the latent mean "
+    "with two standard deviations, the prior mean, and below the scores of the true and of the "
+    "other classes. AdaBoost is so "
     "underconfident that the function rises steeply within the narrow range of its scores.",
 )
 def latent_mnist():
@@ -267,7 +344,8 @@ def latent_mnist():
 @entry(
     "What a map does",
     "Parameters",
-    "Dirichlet calibration of DenseNet-40 in its canonical form, as Figure 2b of Kull et al. (2019): a large entry raises the "
+    "Dirichlet calibration of DenseNet-40 in its canonical form, as Figure 2b of Kull et al. "
+    "(2019): a large entry raises the "
     "class of its row wherever the class of its column has a high score.",
 )
 def parameters_densenet():
@@ -276,26 +354,39 @@ def parameters_densenet():
     return plots.ParameterDisplay.from_estimator(dirichlet).plot()
 
 
-@entry("What a map does", "Confusions", "What this map changes in the confusion matrix of the test rows (Figure 2c).")
+@entry(
+    "What a map does",
+    "Confusions",
+    "What this map changes in the confusion matrix of the test rows (Figure 2c).",
+)
 def confusion_densenet():
     net = data.network("cifar10_densenet40_kull_sample")
     dirichlet = DirichletCalibration(lam=1e-3, inputs="logits").fit(net.val_logits, net.val_labels)
     after = dirichlet.predict_proba(net.test_logits)
-    return plots.ConfusionChangeDisplay.from_predictions(net.test_labels, net.test_proba, after).plot()
+    return plots.ConfusionChangeDisplay.from_predictions(
+        net.test_labels, net.test_proba, after
+    ).plot()
 
 
 @entry(
     "What a map does",
     "Scores by true class, before",
-    "AdaBoost on the car data, as Figure 3 of the supplement of Kull et al. (2019): it uses little of the range from 0 to 1.",
+    "AdaBoost on the car data, as Figure 3 of the supplement of Kull et al. (2019): it uses little "
+    "of the range from 0 to 1.",
 )
 def boxes_car():
     car = data.uci("car", "AdaBoost")
     labels = car.class_names[car.test_labels]
-    return plots.ScoreBoxDisplay.from_predictions(labels, car.test_proba, classes=car.class_names).plot()
+    return plots.ScoreBoxDisplay.from_predictions(
+        labels, car.test_proba, classes=car.class_names
+    ).plot()
 
 
-@entry("What a map does", "Scores by true class, after", "The same after Dirichlet calibration, which uses all of it.")
+@entry(
+    "What a map does",
+    "Scores by true class, after",
+    "The same after Dirichlet calibration, which uses all of it.",
+)
 def boxes_car_dirichlet():
     car = data.uci("car", "AdaBoost")
     after = DirichletCalibration().fit(car.val_proba, car.val_labels).predict_proba(car.test_proba)
@@ -306,38 +397,56 @@ def boxes_car_dirichlet():
 @entry(
     "Comparing methods",
     "Critical differences",
-    "Seven methods after naive Bayes on the 21 UCI sets (Figures 3a and 5 of Kull et al. 2019): methods joined by a bar do not "
+    "Seven methods after naive Bayes on the 21 UCI sets (Figures 3a and 5 of Kull et al. 2019): "
+    "methods joined by a bar do not "
     "differ significantly in their average rank.",
 )
 def critical_difference():
     study = data.study_of_methods("naive Bayes")
     scores = np.column_stack(list(study.log_loss.values()))
-    return plots.CriticalDifferenceDisplay.from_scores(scores, list(study.log_loss), title="Log-loss").plot()
+    return plots.CriticalDifferenceDisplay.from_scores(
+        scores, list(study.log_loss), title="Log-loss"
+    ).plot()
 
 
 @entry(
     "Comparing methods",
     "Accepted tests, by method",
-    "The share of the sets on which the class-wise error is no larger than calibrated predictions show (their Figures 3b, 7).",
+    "The share of the sets on which the class-wise error is no larger than calibrated predictions "
+    "show (their Figures 3b, 7).",
 )
 def accepted_methods():
-    return plots.AcceptanceDisplay.from_p_values(data.study_of_methods("naive Bayes").p_value).plot()
+    return plots.AcceptanceDisplay.from_p_values(
+        data.study_of_methods("naive Bayes").p_value
+    ).plot()
 
 
-@entry("Comparing methods", "Accepted tests, by classifier", "The same for classifiers as they come (their Figures 3c and 10).")
+@entry(
+    "Comparing methods",
+    "Accepted tests, by classifier",
+    "The same for classifiers as they come (their Figures 3c and 10).",
+)
 def accepted_classifiers():
     return plots.AcceptanceDisplay.from_p_values(data.study_of_classifiers().p_value).plot()
 
 
-@entry("Comparing methods", "Chosen hyperparameters", "The strengths that Dirichlet calibration chose (their Figure 8a).")
+@entry(
+    "Comparing methods",
+    "Chosen hyperparameters",
+    "The strengths that Dirichlet calibration chose (their Figure 8a).",
+)
 def chosen_strengths():
     chosen = data.study_of_methods("naive Bayes").lam
-    return plots.ChoiceDisplay.from_values(chosen, grid=[0.0, 1e-4, 1e-3, 1e-2, 1e-1], name="lam").plot()
+    return plots.ChoiceDisplay.from_values(
+        chosen, grid=[0.0, 1e-4, 1e-3, 1e-2, 1e-1], name="lam"
+    ).plot()
 
 
 def draw(item: Entry) -> None:
     """Make and save a picture."""
-    item.make().figure_.savefig(IMAGES / f"{item.make.__name__}.png", dpi=88, pil_kwargs={"optimize": True})
+    item.make().figure_.savefig(
+        IMAGES / f"{item.make.__name__}.png", dpi=88, pil_kwargs={"optimize": True}
+    )
     plt.close("all")
 
 
@@ -348,20 +457,25 @@ def page() -> str:
         parts.append(f"## {section}\n")
         for item in items:
             name = item.make.__name__
-            body = textwrap.dedent("".join(inspect.getsourcelines(item.make)[0]).partition("():\n")[2]).strip()
-            parts.append(f"### {item.title}\n\n{item.text}\n\n![{item.title}](images/{name}.png)\n\n```python\n{body}\n```\n")
+            body = textwrap.dedent(
+                "".join(inspect.getsourcelines(item.make)[0]).partition("():\n")[2]
+            ).strip()
+            parts.append(
+                f"### "
+                f"{item.title}\n\n{item.text}\n\n![{item.title}](images/{name}.png)\n\n```python\n{body}\n```\n"
+            )
     return "\n".join(parts)
 
 
 HEAD = """# Gallery
 
-Every display of `calibrant.plots`, made by `docs/make_gallery.py`, whose code stands below each picture. `data` is
-`docs/gallery_data.py`: networks' logits on CIFAR, a forest on cover types, classifiers on UCI sets. Displays need
-matplotlib: `pip install "calibrant[plot]"`.
+Every display of `calibrant.plots`, made by `docs/make_gallery.py`, whose code stands below each
+picture. `data` is `docs/gallery_data.py`: networks' logits on CIFAR, a forest on cover types,
+classifiers on UCI sets. Displays need matplotlib: `pip install "calibrant[plot]"`.
 
-A display is built from result objects, such as a `BinTable`, or by `from_predictions` and `from_estimator`, which compute
-them. `plot(ax=None)` draws, into a new figure or in the place of the axes given, and returns the display; `figure_` and
-`ax_` or `axes_` are there to go on with.
+A display is built from result objects, such as a `BinTable`, or by `from_predictions` and
+`from_estimator`, which compute them. `plot(ax=None)` draws, into a new figure or in the place of
+the axes given, and returns the display; `figure_` and `ax_` or `axes_` are there to go on with.
 """
 
 

@@ -23,7 +23,10 @@ _GOLDEN = _DATA.parent / "golden"
 
 def _missing(path: Path) -> None:
     """Skip, or fail where the data are required."""
-    message = f"{path.name} is not at hand; set CALIBRANT_DATA to the folder of real predictions to run this test"
+    message = (
+        f"{path.name} is not at hand; set CALIBRANT_DATA to the folder of real predictions to run "
+        f"this test"
+    )
     if os.environ.get("CALIBRANT_REQUIRE_DATA"):
         pytest.fail(message)
     pytest.skip(message)

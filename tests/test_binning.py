@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.binning import Bins, BinTable, UniformBins, bin_table, distinct_sums, quantile_edges, quantile_ends
+from calibrant.binning import (
+    Bins,
+    BinTable,
+    UniformBins,
+    bin_table,
+    distinct_sums,
+    quantile_edges,
+    quantile_ends,
+)
 from calibrant.notions import as_notion
 
 
@@ -29,7 +37,9 @@ def test_edges_are_right_closed():
     assert bins.n_bins == 3
 
 
-@pytest.mark.parametrize("edges", [(), (np.array([0.5, 0.2]),), (np.array([]),), (np.array([np.nan]),)])
+@pytest.mark.parametrize(
+    "edges", [(), (np.array([0.5, 0.2]),), (np.array([]),), (np.array([np.nan]),)]
+)
 def test_edges_must_increase(edges):
     with pytest.raises(ValueError, match="increasing arrays of upper edges"):
         Bins(edges)
@@ -38,7 +48,9 @@ def test_edges_must_increase(edges):
 def quantile_bins(scores, n_bins, weight=None):
     weight = np.ones(len(scores)) if weight is None else weight
     values, total, _ = distinct_sums(np.asarray(scores, float), np.zeros(len(scores)), weight)
-    return Bins((quantile_edges(values, total, n_bins),)).assign(np.asarray(scores, float), 0).tolist()
+    return (
+        Bins((quantile_edges(values, total, n_bins),)).assign(np.asarray(scores, float), 0).tolist()
+    )
 
 
 def test_quantile_bins_have_equal_mass_without_ties():
@@ -62,7 +74,9 @@ def test_a_weight_of_two_moves_quantiles_like_the_row_twice():
 
 
 def test_distinct_scores_are_pooled_and_rows_of_weight_zero_are_absent():
-    values, total, outcome = distinct_sums(np.array([0.3, 0.1, 0.3, 0.9]), np.array([1, 0, 0, 1.0]), np.array([1, 2, 3, 0.0]))
+    values, total, outcome = distinct_sums(
+        np.array([0.3, 0.1, 0.3, 0.9]), np.array([1, 0, 0, 1.0]), np.array([1, 2, 3, 0.0])
+    )
     assert values.tolist() == [0.1, 0.3]
     assert total.tolist() == [2.0, 4.0]
     assert outcome.tolist() == [0.0, 1.0]
@@ -74,12 +88,15 @@ def data(rng):
     return proba, rng.integers(4, size=300), rng.random(300)
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "within-top-2", "top-2-label"])
+@pytest.mark.parametrize(
+    "notion", ["confidence", "top-label", "class-wise", "within-top-2", "top-2-label"]
+)
 def test_tables_of_two_parts_add_to_the_table_of_the_whole(notion, data):
     proba, y, weight = data
     chosen = as_notion(notion)
     whole, first, second = (
-        bin_table(chosen.claims(proba[s], y[s], weight[s])) for s in (slice(None), slice(0, 100), slice(100, None))
+        bin_table(chosen.claims(proba[s], y[s], weight[s]))
+        for s in (slice(None), slice(0, 100), slice(100, None))
     )
     both = first + second
     for name in ("weight", "score", "outcome"):
@@ -93,15 +110,21 @@ def test_the_blocked_table_equals_the_table_claim_by_claim(notion, data):
     # Right-closed edges just below the left-closed uniform ones describe the same bins.
     edges = np.append(np.nextafter(np.arange(1, 15) / 15, 0), 1.0)
     for name in ("weight", "score", "outcome"):
-        blocked, by_claim = (getattr(bin_table(claims, **how), name) for how in ({"n_bins": 15}, {"bins": Bins((edges,))}))
+        blocked, by_claim = (
+            getattr(bin_table(claims, **how), name)
+            for how in ({"n_bins": 15}, {"bins": Bins((edges,))})
+        )
         np.testing.assert_allclose(blocked, by_claim, atol=1e-10)
 
 
 @given(st.integers(1, 200))
 def test_the_size_of_a_block_changes_nothing(elements):
     generator = np.random.default_rng(1)
-    # 2 bins of 3 claims: a block of 16 rows outweighs the table, so that the 50 rows really are cut.
-    claims = as_notion("top-label").claims(generator.dirichlet(np.ones(3), 50), generator.integers(3, size=50), np.ones(50))
+    # 2 bins of 3 claims: a block of 16 rows outweighs the table, so that the 50 rows really are
+    # cut.
+    claims = as_notion("top-label").claims(
+        generator.dirichlet(np.ones(3), 50), generator.integers(3, size=50), np.ones(50)
+    )
     table = bin_table(claims, n_bins=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calibrant.notions._notion.BLOCK_ELEMENTS", elements)
@@ -112,7 +135,9 @@ def test_the_size_of_a_block_changes_nothing(elements):
 
 def test_unique_bins_are_the_distinct_scores_of_each_claim():
     proba = np.array([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
-    table = bin_table(as_notion("top-label").claims(proba, np.array([0, 1, 0, 1]), np.ones(4)), strategy="unique")
+    table = bin_table(
+        as_notion("top-label").claims(proba, np.array([0, 1, 0, 1]), np.ones(4)), strategy="unique"
+    )
     assert table.weight.tolist() == [[1.0, 2.0], [1.0, 0.0]]
     assert table.mean_outcome[0].tolist() == [1.0, 0.5]
     assert np.isnan(table.mean_outcome[1, 1])
@@ -121,7 +146,11 @@ def test_unique_bins_are_the_distinct_scores_of_each_claim():
 def test_a_label_that_is_never_predicted_has_an_empty_row():
     proba = np.array([[0.8, 0.1, 0.1]])
     for strategy in ("uniform", "quantile", "unique"):
-        table = bin_table(as_notion("top-label").claims(proba, np.array([0]), np.ones(1)), strategy=strategy, n_bins=3)
+        table = bin_table(
+            as_notion("top-label").claims(proba, np.array([0]), np.ones(1)),
+            strategy=strategy,
+            n_bins=3,
+        )
         assert table.weight[1:].sum() == 0
         assert (table.gap[1:] == 0).all()
 
@@ -138,7 +167,9 @@ def test_tables_on_other_bins_do_not_add(data):
 def test_bins_of_another_number_of_claims_are_refused(data):
     proba, y, weight = data
     with pytest.raises(ValueError, match="bins are those of 2 claims, the data make 4"):
-        bin_table(as_notion("class-wise").claims(proba, y, weight), bins=Bins((np.ones(1), np.ones(1))))
+        bin_table(
+            as_notion("class-wise").claims(proba, y, weight), bins=Bins((np.ones(1), np.ones(1)))
+        )
 
 
 def test_bins_must_be_bins(data):
@@ -161,7 +192,9 @@ def test_a_fitted_calibrator_lends_its_bins(data):
 
 
 def test_a_table_as_plain_lists_has_none_for_empty_cells():
-    table = BinTable(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]]), 1, 1, UniformBins(2))
+    table = BinTable(
+        np.array([[2.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]]), 1, 1, UniformBins(2)
+    )
     assert table.to_dict() == {
         "n_claims": 1,
         "n_bins": 2,

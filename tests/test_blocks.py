@@ -19,7 +19,9 @@ def test_blocks_cover_every_row_once_in_order(n_rows, n_columns, elements):
 @given(elements=st.integers(1, 300))
 def test_blocks_of_any_size_give_the_same_sums(elements):
     data = np.arange(120.0).reshape(40, 3)
-    total, rows = _blocks.sum_blocks(lambda b: (data[b].sum(axis=0), b.stop - b.start), 40, 3, elements=elements)
+    total, rows = _blocks.sum_blocks(
+        lambda b: (data[b].sum(axis=0), b.stop - b.start), 40, 3, elements=elements
+    )
     np.testing.assert_array_equal(total, data.sum(axis=0))
     assert rows == 40
 
@@ -30,7 +32,9 @@ def test_threads_give_bit_for_bit_what_one_thread_gives(monkeypatch, rng):
     for threads, limit in (("1", 10**9), ("3", 1)):
         monkeypatch.setenv("CALIBRANT_NUM_THREADS", threads)
         monkeypatch.setattr(_blocks, "THREAD_ELEMENTS", limit)
-        results.append(_blocks.sum_blocks(lambda b: np.exp(data[b]).sum(axis=0), 5000, 3, elements=100))
+        results.append(
+            _blocks.sum_blocks(lambda b: np.exp(data[b]).sum(axis=0), 5000, 3, elements=100)
+        )
     np.testing.assert_array_equal(*results)
 
 

@@ -13,13 +13,17 @@ def test_digits_predictions_are_valid_deterministic_and_better_than_chance(model
     result = evaluate(data.test_labels, data.test_proba)
     assert result.accuracy > 0.8
     if model != "mlp":  # the slow one is repeated by the others' logic
-        np.testing.assert_array_equal(data.test_proba, datasets.digits_predictions(model).test_proba)
+        np.testing.assert_array_equal(
+            data.test_proba, datasets.digits_predictions(model).test_proba
+        )
 
 
 def test_naive_bayes_is_overconfident_and_the_forest_underconfident():
     for model, sign in (("naive_bayes", 1), ("forest", -1)):
         data = datasets.digits_predictions(model)
-        excess = data.test_proba.max(1).mean() - evaluate(data.test_labels, data.test_proba).accuracy
+        excess = (
+            data.test_proba.max(1).mean() - evaluate(data.test_labels, data.test_proba).accuracy
+        )
         assert sign * excess > 0.05
 
 

@@ -76,7 +76,11 @@ def test_the_seed_decides(rows):
 def test_splitters_and_pairs_of_rows_are_taken_as_they_are(rows):
     scores, y = rows
     given = as_folds(KFold(3), scores, y, np.ones(60), None)
-    assert [fold.judge.tolist() for fold in given] == [list(range(0, 20)), list(range(20, 40)), list(range(40, 60))]
+    assert [fold.judge.tolist() for fold in given] == [
+        list(range(0, 20)),
+        list(range(20, 40)),
+        list(range(40, 60)),
+    ]
     pairs = as_folds([(np.arange(10), np.arange(10, 60))], scores, y, np.ones(60), None)
     assert (len(pairs), len(pairs[0].fit)) == (1, 10)
 

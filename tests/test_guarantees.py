@@ -1,4 +1,5 @@
-"""Guarantees: the formulas, what is said, and that it holds when calibration data are drawn again and again."""
+"""Guarantees: the formulas, what is said, and that it holds when calibration data are drawn again
+and again."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def _quantity(*claims, name="all labels", n_samples=1000):
 
 def test_bounds_at_fifty_points_a_bin():
     assert marginal_bound(50, 0.05, 0.0) == pytest.approx(0.194014502)  # sqrt(log 40 / 98)
-    assert conditional_bound(100, 50, 0.05, 0.0) == pytest.approx(0.290917788)  # sqrt(log 4000 / 98)
+    assert conditional_bound(100, 50, 0.05, 0.0) == pytest.approx(
+        0.290917788
+    )  # sqrt(log 4000 / 98)
     assert expected_bound(50, 1e-10) == pytest.approx(0.1 + 1e-10, abs=1e-13)
 
 
@@ -88,14 +91,24 @@ def test_bins_of_all_labels_share_alpha():
     cat, dog = _claim([10, 40], [50, 50]), _claim([25], [50], name="'dog'")
     made = binning_guarantee([_quantity(cat, dog)], 0.06, 0.0)
     low, high = clopper_pearson(np.array([25.0]), np.array([50.0]), 0.02)
-    assert [(i.claim, i.count) for i in made.intervals] == [("'cat'", 50), ("'cat'", 50), ("'dog'", 50)]
+    assert [(i.claim, i.count) for i in made.intervals] == [
+        ("'cat'", 50),
+        ("'cat'", 50),
+        ("'dog'", 50),
+    ]
     assert (made.intervals[2].low, made.intervals[2].high) == (low[0], high[0])
     alone = clopper_pearson(np.array([25.0]), np.array([50.0]), 0.06)
-    assert (made.intervals[2].low_single, made.intervals[2].high_single) == (alone[0][0], alone[1][0])
+    assert (made.intervals[2].low_single, made.intervals[2].high_single) == (
+        alone[0][0],
+        alone[1][0],
+    )
 
 
 def test_quantities_split_alpha_and_the_largest_bound_counts():
-    one, other = _quantity(_claim([10], [100], points_per_bin=60)), _quantity(_claim([10], [50], points_per_bin=20))
+    one, other = (
+        _quantity(_claim([10], [100], points_per_bin=60)),
+        _quantity(_claim([10], [50], points_per_bin=20)),
+    )
     made = binning_guarantee([one, other], 0.1, 0.0)
     assert made.marginal == marginal_bound(20, 0.05, 0.0) == made.quantities[1].marginal
     assert made.conditional == conditional_bound(1000 / 20, 20, 0.05, 0.0)
@@ -108,7 +121,10 @@ def test_alpha_may_be_given_for_each_quantity():
     quantities = [_quantity(_claim([10], [100])), _quantity(_claim([10], [100]))]
     made = binning_guarantee(quantities, [0.01, 0.04], 0.0)
     assert made.alpha == pytest.approx(0.05)
-    assert [q.marginal for q in made.quantities] == [marginal_bound(50, 0.01, 0.0), marginal_bound(50, 0.04, 0.0)]
+    assert [q.marginal for q in made.quantities] == [
+        marginal_bound(50, 0.01, 0.0),
+        marginal_bound(50, 0.04, 0.0),
+    ]
 
 
 def test_fewer_points_than_asked_for_weaken_the_bounds():
@@ -118,7 +134,9 @@ def test_fewer_points_than_asked_for_weaken_the_bounds():
 
 
 def test_a_bin_without_points_is_not_covered():
-    claim = BinnedClaim("'cat'", 50, np.array([0.5, 0.2]), np.array([0.0, 50.0]), np.array([0.0, 10.0]))
+    claim = BinnedClaim(
+        "'cat'", 50, np.array([0.5, 0.2]), np.array([0.0, 50.0]), np.array([0.0, 10.0])
+    )
     assert binning_guarantee([_quantity(claim)], 0.05, 0.0).n_bins == 1
 
 
@@ -131,18 +149,25 @@ def test_a_probability_that_is_none_is_refused(alpha):
 
 def test_the_sentence_a_manager_reads():
     claims = [_claim([h], [400], points_per_bin=400) for h in (348, 348, 200)]
-    made = binning_guarantee([_quantity(*claims)], 0.05, 0.0, ("'dog', with too few rows for bins of their own",))
+    made = binning_guarantee(
+        [_quantity(*claims)], 0.05, 0.0, ("'dog', with too few rows for bins of their own",)
+    )
     low, high = made.intervals[0].low, made.intervals[0].high
     assert (math.floor(100 * low), math.ceil(100 * high)) == (82, 91)
     assert str(made) == (
-        "With 95 % confidence, for all 3 bins at once: when the model says 'cat' with 0.87, the true frequency is between "
-        "0.82 and 0.91. No reported probability is farther than 0.07 from its true frequency. This holds for new cases that "
-        "are drawn like the calibration data. Not covered: 'dog', with too few rows for bins of their own."
+        "With 95 % confidence, for all 3 bins at once: when the model says 'cat' with 0.87, the "
+        "true frequency is between "
+        "0.82 and 0.91. No reported probability is farther than 0.07 from its true frequency. This "
+        "holds for new cases that "
+        "are drawn like the calibration data. Not covered: 'dog', with too few rows for bins of "
+        "their own."
     )
 
 
 def test_the_largest_gap_is_smaller_than_the_theorem_says():
-    made = binning_guarantee([_quantity(*[_claim([h], [49]) for h in (25, 45, 49)], n_samples=150)], 0.05, 0.0)
+    made = binning_guarantee(
+        [_quantity(*[_claim([h], [49]) for h in (25, 45, 49)], n_samples=150)], 0.05, 0.0
+    )
     assert made.widest.value == 25 / 49
     assert made.typical.value == 45 / 49
     assert made.widest.gap < made.conditional
@@ -157,14 +182,18 @@ def test_a_guarantee_is_plain_data():
 
 
 def test_a_canonical_guarantee_is_plain_data_and_a_sentence():
-    made = canonical_guarantee(np.array([0, 4]), np.array([1000.0, 10.0]), 3, 0.05, ("2 bin(s) without rows",))
+    made = canonical_guarantee(
+        np.array([0, 4]), np.array([1000.0, 10.0]), 3, 0.05, ("2 bin(s) without rows",)
+    )
     assert made.conditional == made.radius[1] == multinomial_radius(np.array([10.0]), 3, 0.025)[0]
     assert made.marginal == multinomial_radius(np.array([10.0]), 3, 0.05)[0]
     plain = json.loads(json.dumps(made.to_dict()))
     assert plain["radius"] == made.radius.tolist()
     assert str(made) == (
-        "With 95 % confidence, for all 2 bins at once: the true probability of any class, or set of classes, is within 0.06 "
-        "of the reported one in the fullest bin (1000 rows) and within 0.54 in the emptiest (10 rows). This holds for new "
+        "With 95 % confidence, for all 2 bins at once: the true probability of any class, or set "
+        "of classes, is within 0.06 "
+        "of the reported one in the fullest bin (1000 rows) and within 0.54 in the emptiest (10 "
+        "rows). This holds for new "
         "cases that are drawn like the calibration data. Not covered: 2 bin(s) without rows."
     )
 
@@ -178,9 +207,14 @@ POWERS = np.array([1, 2, 3])
 
 
 def _forecasts(rng, n, n_atoms=None):
-    """Three classes: a top class and a top score above one half, and whether the truth is the top class."""
+    """Three classes: a top class and a top score above one half, and whether the truth is the top
+    class."""
     top = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    t = rng.uniform(size=n) if n_atoms is None else (rng.integers(0, n_atoms, size=n) + 0.5) / n_atoms
+    t = (
+        rng.uniform(size=n)
+        if n_atoms is None
+        else (rng.integers(0, n_atoms, size=n) + 0.5) / n_atoms
+    )
     hit = rng.uniform(size=n) < t ** POWERS[top]
     proba = np.repeat(((1 - t) / 4)[:, None], 3, axis=1)
     proba[np.arange(n), top] = (1 + t) / 2
@@ -200,7 +234,8 @@ def _rates(edges, power, n_atoms=None):
 
 
 def _violations(calibrator, n_atoms):
-    """Of one calibration set: per covered bin its probability, its error and the two interval misses, and the guarantee."""
+    """Of one calibration set: per covered bin its probability, its error and the two interval
+    misses, and the guarantee."""
     made = calibrator.guarantee(ALPHA)
     rate, mass = [], []
     for label, share in enumerate([0.5, 0.3, 0.2]):
@@ -219,7 +254,8 @@ def _violations(calibrator, n_atoms):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_atoms", [None, 40], ids=["distinct scores", "tied scores"])
 def test_top_label_guarantees_hold_in_simulation(rng, n_atoms):
-    # Ties are not covered by the proofs: this shows that leaving one row of an edge out serves them as well.
+    # Ties are not covered by the proofs: this shows that leaving one row of an edge out serves them
+    # as well.
     marginal, conditional, simultaneous, single, ece = np.zeros((5, N_SETS))
     for i in range(N_SETS):
         proba, y = _forecasts(rng, 400, n_atoms)
@@ -241,7 +277,8 @@ def test_top_label_guarantees_hold_in_simulation(rng, n_atoms):
     assert ece.mean() > 0.3
 
 
-# Integrals of the true frequency of classes 0 and 1 over their own score, where class 1 has frequency s^2 at score s.
+# Integrals of the true frequency of classes 0 and 1 over their own score, where class 1 has
+# frequency s^2 at score s.
 INTEGRALS = (lambda t: t + (1 - t) ** 3 / 3, lambda t: t**3 / 3)
 
 
@@ -252,14 +289,22 @@ def test_class_wise_guarantees_hold_in_simulation(rng):
     for i in range(N_SETS):
         score = rng.uniform(size=300)
         y = (rng.uniform(size=300) < score**2).astype(int)
-        calibrator = MulticlassToBinary(HistogramBinning(points_per_bin=20), "class-wise").fit(score, y)
+        calibrator = MulticlassToBinary(HistogramBinning(points_per_bin=20), "class-wise").fit(
+            score, y
+        )
         made = calibrator.guarantee(ALPHA)
         rates = []
         for fitted, integral in zip(calibrator.calibrators_, INTEGRALS, strict=True):
             t = np.r_[0.0, fitted.edges_[:-1], 1.0]
             rates.append(np.diff(integral(t)) / np.diff(t))
-        errors = [np.abs(rate - fitted.values_) for rate, fitted in zip(rates, calibrator.calibrators_, strict=True)]
-        bins = [fitted.bins_.assign(s, 0) for fitted, s in zip(calibrator.calibrators_, (1 - cases, cases), strict=True)]
+        errors = [
+            np.abs(rate - fitted.values_)
+            for rate, fitted in zip(rates, calibrator.calibrators_, strict=True)
+        ]
+        bins = [
+            fitted.bins_.assign(s, 0)
+            for fitted, s in zip(calibrator.calibrators_, (1 - cases, cases), strict=True)
+        ]
         marginal[i] = np.mean(np.maximum(errors[0][bins[0]], errors[1][bins[1]]) > made.marginal)
         conditional[i] = max(error.max() for error in errors) > made.conditional
         low, high = np.array([(interval.low, interval.high) for interval in made.intervals]).T
@@ -279,7 +324,11 @@ def _canonical_case(rng, n):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "calibrator",
-    [CanonicalBinning("sierpinski", depth=1), CanonicalBinning("grid", resolution=3), CanonicalBinning(n_bins=8)],
+    [
+        CanonicalBinning("sierpinski", depth=1),
+        CanonicalBinning("grid", resolution=3),
+        CanonicalBinning(n_bins=8),
+    ],
     ids=lambda c: c.partition,
 )
 def test_canonical_guarantees_hold_in_simulation(rng, calibrator):
@@ -292,7 +341,10 @@ def test_canonical_guarantees_hold_in_simulation(rng, calibrator):
         made = calibrator.fit(u, y).guarantee(ALPHA)
         place = calibrator.bins(cases)
         size = np.bincount(place, minlength=calibrator.n_bins_)[:, None]
-        sums = np.stack([np.bincount(place, truth[:, k], minlength=calibrator.n_bins_) for k in range(3)], axis=1)
+        sums = np.stack(
+            [np.bincount(place, truth[:, k], minlength=calibrator.n_bins_) for k in range(3)],
+            axis=1,
+        )
         distance = np.abs(calibrator.values_ - (sums / size)[calibrator.occupied_]).sum(axis=1)
         failed[i] = (distance > made.radius).any()
         closeness[i] = (distance / made.radius).max()

@@ -8,7 +8,8 @@ from calibrant.label_shift import adapt
 
 
 def _posterior(rng, prior, n_rows, source_prior, separation=2.0):
-    """Gaussian classes drawn with frequencies ``prior``; exact probabilities under ``source_prior``."""
+    """Gaussian classes drawn with frequencies ``prior``; exact probabilities under
+    ``source_prior``."""
     k = len(prior)
     y = rng.choice(k, size=n_rows, p=prior)
     x = rng.normal(size=(n_rows, k))
@@ -45,7 +46,8 @@ def test_a_class_that_never_occurs_gets_weight_zero(rng):
 
 
 def test_without_shift_the_weights_are_one_within_their_interval():
-    """The intervals hold together in 95 % of the samples: at least 88 of 100, 3 standard errors below."""
+    """The intervals hold together in 95 % of the samples: at least 88 of 100, 3 standard errors
+    below."""
     prior = np.array([0.5, 0.3, 0.2])
     kept = 0
     for seed in range(100):
@@ -65,14 +67,18 @@ def test_long_tailed_calibration_is_adapted_to_a_balanced_test_set(real_data):
     assert metrics.accuracy(y, result.proba) > metrics.accuracy(y, target) + 0.01
     assert result.is_shifted.sum() >= 8
     true = 0.1 / np.bincount(file["val_labels"]) * len(file["val_labels"])
-    np.testing.assert_allclose(result.weights, true, rtol=0.2)  # the net is not perfectly calibrated
+    np.testing.assert_allclose(
+        result.weights, true, rtol=0.2
+    )  # the net is not perfectly calibrated
 
 
 def test_a_fitted_calibrator_stands_for_the_source(real_data):
     file = real_data("cifar10lt_resnet110_sctl")
     calibrator = StructuredScaling(inputs="logits").fit(file["val_logits"], file["val_labels"])
     result = adapt(calibrator, file["test_logits"], n_resamples=2, rng=0)
-    np.testing.assert_allclose(result.source_prior, np.bincount(file["val_labels"]) / len(file["val_labels"]))
+    np.testing.assert_allclose(
+        result.source_prior, np.bincount(file["val_labels"]) / len(file["val_labels"])
+    )
     np.testing.assert_allclose(result.proba.sum(axis=1), 1.0)
 
 

@@ -13,11 +13,15 @@ OPTIONAL = ("matplotlib", "numba", "dask", "pyarrow", "pandas", "polars", "torch
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_importing_calibrant_imports_no_optional_package():
-    assert run(f"import sys, calibrant; print([m for m in {OPTIONAL!r} if m in sys.modules])") == "[]"
+    assert (
+        run(f"import sys, calibrant; print([m for m in {OPTIONAL!r} if m in sys.modules])") == "[]"
+    )
 
 
 def test_using_every_public_name_imports_no_optional_package_but_what_scikit_learn_imports_itself():

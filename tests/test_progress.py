@@ -14,7 +14,11 @@ class Terminal(io.StringIO):
 
 
 def test_items_pass_through_without_a_bar():
-    assert list(tracked(iter("abc"), total=3, description="Work", progress=False)) == ["a", "b", "c"]
+    assert list(tracked(iter("abc"), total=3, description="Work", progress=False)) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_nothing_is_written_where_standard_error_is_not_a_terminal(capsys):

@@ -1,6 +1,8 @@
-"""What users of other calibration software complained about, as promises: one test for each of 25 pains.
+"""What users of other calibration software complained about, as promises: one test for each of 25
+pains.
 
-The number of a test is that of the pain. Those that other parts bring are listed at the end, so that none is forgotten.
+The number of a test is that of the pain. Those that other parts bring are listed at the end, so
+that none is forgotten.
 """
 
 from __future__ import annotations
@@ -42,8 +44,13 @@ def overconfident(rng):
 
 def test_01_platt_scaling_works_on_logits_and_lowers_the_loss(overconfident):
     labels, proba = overconfident
-    lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), "class-wise", normalize=True).fit(proba, labels)
-    assert metrics.log_loss(labels, lifted.predict_proba(proba)) < metrics.log_loss(labels, proba) - 0.1
+    lifted = calibrant.MulticlassToBinary(
+        calibrant.PlattScaling(), "class-wise", normalize=True
+    ).fit(proba, labels)
+    assert (
+        metrics.log_loss(labels, lifted.predict_proba(proba))
+        < metrics.log_loss(labels, proba) - 0.1
+    )
 
 
 def test_02_top_label_output_fills_every_column_whatever_the_batch(overconfident):
@@ -56,7 +63,10 @@ def test_02_top_label_output_fills_every_column_whatever_the_batch(overconfident
     np.testing.assert_allclose(out[:, 3], model.predict_claims(batch)[:, 0])
 
 
-@pytest.mark.parametrize("method", [calibrant.TemperatureScaling(), calibrant.StructuredScaling(), calibrant.AutoCalibration()])
+@pytest.mark.parametrize(
+    "method",
+    [calibrant.TemperatureScaling(), calibrant.StructuredScaling(), calibrant.AutoCalibration()],
+)
 def test_03_a_class_absent_from_the_calibration_set_keeps_its_column(overconfident, method):
     labels, proba = overconfident
     kept = labels != 2
@@ -68,13 +78,17 @@ def test_03_a_class_absent_from_the_calibration_set_keeps_its_column(overconfide
 def test_04_smoothed_isotonic_never_gives_zero(overconfident):
     labels, proba = overconfident
     isotonic = calibrant.IsotonicCalibration("linear", smoothing=1.0)
-    model = calibrant.MulticlassToBinary(isotonic, "class-wise", normalize=True).fit(proba[:300], labels[:300])
+    model = calibrant.MulticlassToBinary(isotonic, "class-wise", normalize=True).fit(
+        proba[:300], labels[:300]
+    )
     assert model.predict_proba(proba[300:]).min() > 0
 
 
 def test_05_normalised_rows_sum_to_one_and_claims_say_that_they_do_not(overconfident):
     labels, proba = overconfident
-    model = calibrant.MulticlassToBinary(calibrant.PlattScaling(), "class-wise", normalize=True).fit(proba, labels)
+    model = calibrant.MulticlassToBinary(
+        calibrant.PlattScaling(), "class-wise", normalize=True
+    ).fit(proba, labels)
     np.testing.assert_allclose(model.predict_proba(proba).sum(axis=1), 1.0)
     assert np.abs(model.predict_claims(proba).sum(axis=1) - 1).max() > 0.01
 
@@ -88,7 +102,8 @@ def test_06_a_confidence_of_exactly_one_or_zero_is_in_a_bin():
 def test_07_an_error_is_named_by_the_claims_that_it_checks(overconfident):
     labels, proba = overconfident
     by_notion = {
-        n: metrics.expected_calibration_error(labels, proba, notion=n) for n in ("confidence", "top-label", "class-wise")
+        n: metrics.expected_calibration_error(labels, proba, notion=n)
+        for n in ("confidence", "top-label", "class-wise")
     }
     assert len(set(by_notion.values())) == 3
     assert by_notion["confidence"] <= by_notion["top-label"]
@@ -108,7 +123,9 @@ def test_09_the_temperature_is_the_optimum_at_any_scale(overconfident, scale):
     logits = scale * np.log(proba)
     model = calibrant.TemperatureScaling(inputs="logits").fit(logits, labels)
     assert model.converged_
-    assert model.temperature_ / scale == pytest.approx(calibrant.TemperatureScaling().fit(proba, labels).temperature_, rel=1e-5)
+    assert model.temperature_ / scale == pytest.approx(
+        calibrant.TemperatureScaling().fit(proba, labels).temperature_, rel=1e-5
+    )
 
 
 def test_10_and_11_it_works_with_numpy_scipy_and_scikit_learn_alone():
@@ -116,7 +133,8 @@ def test_10_and_11_it_works_with_numpy_scipy_and_scikit_learn_alone():
         import sys
         class Absent:
             def find_spec(self, name, path=None, target=None):
-                if name in ("torch", "pandas", "polars", "matplotlib", "numba", "dask", "pyarrow", "rich"):
+                absent = "torch pandas polars matplotlib numba dask pyarrow rich"
+                if name in absent.split():
                     raise ModuleNotFoundError(name)
         sys.meta_path.insert(0, Absent())
         import calibrant, numpy as np
@@ -131,14 +149,22 @@ def test_14_calibration_metrics_are_scorers_and_gains_have_intervals(overconfide
     labels, proba = overconfident
     score = metrics.scorer("expected_calibration_error", notion="class-wise")
     assert score(calibrant.Identity().fit(proba, labels), proba, labels) < 0
-    gain = calibrant.compare(labels, proba, methods=["temperature"]).gains["data", "temperature", "log_loss"]
+    gain = calibrant.compare(labels, proba, methods=["temperature"]).gains[
+        "data", "temperature", "log_loss"
+    ]
     assert 0 < gain.low < gain.high
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.exceptions.ConvergenceWarning")  # one class of iris is separable
+@pytest.mark.filterwarnings(
+    "ignore::calibrant.exceptions.ConvergenceWarning"
+)  # one class of iris is separable
 def test_15_any_calibrator_can_be_plugged_in():
     X, y = load_iris(return_X_y=True)
-    for calibrator in (calibrant.BetaCalibration(), calibrant.StructuredScaling("vector"), KNeighborsClassifier(15)):
+    for calibrator in (
+        calibrant.BetaCalibration(),
+        calibrant.StructuredScaling("vector"),
+        KNeighborsClassifier(15),
+    ):
         proba = calibrant.CalibratedClassifier(GaussianNB(), calibrator).fit(X, y).predict_proba(X)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
@@ -147,7 +173,11 @@ def test_16_histogram_binning_gives_no_nan_where_all_mass_is_gone():
     proba = np.array([[0.9, 0.05, 0.05]] * 30 + [[0.05, 0.9, 0.05]] * 30)
     labels = np.array([1] * 30 + [0] * 30)
     binning = calibrant.HistogramBinning(n_bins=2, strategy="uniform", boundary="include")
-    out = calibrant.MulticlassToBinary(binning, "class-wise", normalize=True).fit(proba, labels).predict_proba(np.eye(3))
+    out = (
+        calibrant.MulticlassToBinary(binning, "class-wise", normalize=True)
+        .fit(proba, labels)
+        .predict_proba(np.eye(3))
+    )
     np.testing.assert_allclose(out.sum(axis=1), 1.0)
 
 
@@ -158,7 +188,11 @@ def test_17_separable_constant_and_reversed_scores_are_calibrated():
         (np.full(40, 0.3), np.arange(40) % 2 == 0),
         (separable, separable < 0.5),
     ):
-        for method in (calibrant.BetaCalibration(), calibrant.PlattScaling(), calibrant.IsotonicCalibration()):
+        for method in (
+            calibrant.BetaCalibration(),
+            calibrant.PlattScaling(),
+            calibrant.IsotonicCalibration(),
+        ):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", calibrant.exceptions.ConvergenceWarning)
                 out = method.fit(scores, labels.astype(int)).predict_proba(scores)
@@ -167,21 +201,28 @@ def test_17_separable_constant_and_reversed_scores_are_calibrated():
 
 def test_18_ties_never_split_and_bins_say_how_many_they_are():
     scores = np.repeat([0.2, 0.8], 50)
-    model = calibrant.HistogramBinning(n_bins=10, boundary="include").fit(scores, np.arange(100) % 2)
+    model = calibrant.HistogramBinning(n_bins=10, boundary="include").fit(
+        scores, np.arange(100) % 2
+    )
     assert len(set(model.predict_proba([0.2, 0.8])[:, 1])) == 2
-    assert metrics.expected_calibration_error(np.arange(100) % 2, scores, strategy="quantile", n_bins=10) == pytest.approx(0.3)
+    assert metrics.expected_calibration_error(
+        np.arange(100) % 2, scores, strategy="quantile", n_bins=10
+    ) == pytest.approx(0.3)
 
 
 def test_19_a_batch_with_two_of_many_labels_and_labels_of_text_are_judged(overconfident):
     labels, proba = overconfident
     few = labels < 2
-    assert np.isfinite(metrics.expected_calibration_error(labels[few], proba[few], notion="class-wise"))
+    assert np.isfinite(
+        metrics.expected_calibration_error(labels[few], proba[few], notion="class-wise")
+    )
     names = np.array(["a", "b", "c", "d", "e"])
     assert metrics.log_loss(names[labels], proba, classes=names) == metrics.log_loss(labels, proba)
 
 
 def test_20_fits_take_seconds_not_minutes(rng):
-    """Vector scaling of 20,000 rows and 100 classes, which did not end in five minutes elsewhere."""
+    """Vector scaling of 20,000 rows and 100 classes, which did not end in five minutes
+    elsewhere."""
     logits = rng.normal(size=(20_000, 100)).astype(np.float32)
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     start = time.process_time()
@@ -193,10 +234,17 @@ def test_21_refitting_cloning_and_pickling_change_nothing(overconfident):
     labels, proba = overconfident
     filters = list(warnings.filters)
     for method in (calibrant.DirichletCalibration(lam=0.01), calibrant.BetaCalibration()):
-        scores, truth = (proba, labels) if isinstance(method, calibrant.DirichletCalibration) else (proba[:, 0], labels == 0)
+        scores, truth = (
+            (proba, labels)
+            if isinstance(method, calibrant.DirichletCalibration)
+            else (proba[:, 0], labels == 0)
+        )
         first = method.fit(scores, truth).predict_proba(scores)
         np.testing.assert_array_equal(method.fit(scores, truth).predict_proba(scores), first)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(clone(method).fit(scores, truth))).predict_proba(scores), first)
+        np.testing.assert_array_equal(
+            pickle.loads(pickle.dumps(clone(method).fit(scores, truth))).predict_proba(scores),
+            first,
+        )
     assert warnings.filters == filters
 
 
@@ -209,9 +257,15 @@ def test_22_venn_abers_needs_no_classifier_and_shows_its_intervals(overconfident
 
 def test_23_class_wise_errors_and_the_numbers_of_every_bin_are_there(overconfident):
     labels, proba = overconfident
-    per_class = [metrics.expected_calibration_error(labels, proba, notion=f"class-{k}") for k in range(5)]
-    assert np.mean(per_class) == pytest.approx(metrics.expected_calibration_error(labels, proba, notion="class-wise"))
-    assert metrics.calibration_curve(labels, proba, strategy="quantile").weight.sum() == pytest.approx(600)
+    per_class = [
+        metrics.expected_calibration_error(labels, proba, notion=f"class-{k}") for k in range(5)
+    ]
+    assert np.mean(per_class) == pytest.approx(
+        metrics.expected_calibration_error(labels, proba, notion="class-wise")
+    )
+    assert metrics.calibration_curve(
+        labels, proba, strategy="quantile"
+    ).weight.sum() == pytest.approx(600)
 
 
 def test_24_metrics_of_a_stream_need_the_memory_of_their_bins(overconfident):
@@ -221,18 +275,28 @@ def test_24_metrics_of_a_stream_need_the_memory_of_their_bins(overconfident):
     for rows in np.array_split(np.arange(600), 7):
         stream.update(labels[rows], proba[rows])
     assert stream.compute().conf_ece == pytest.approx(whole.compute().conf_ece)
-    assert len(json.dumps(stream.to_json())) == pytest.approx(len(json.dumps(whole.to_json())), rel=0.2)
+    assert len(json.dumps(stream.to_json())) == pytest.approx(
+        len(json.dumps(whole.to_json())), rel=0.2
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 def test_25_small_data_and_large_scores_are_calibrated(scale):
     data = digits_predictions()
-    model = calibrant.AutoCalibration(inputs="logits").fit(scale * np.log(data.val_proba[:20] + 1e-9), data.val_labels[:20])
+    model = calibrant.AutoCalibration(inputs="logits").fit(
+        scale * np.log(data.val_proba[:20] + 1e-9), data.val_labels[:20]
+    )
     assert np.isfinite(model.predict_proba(scale * np.log(data.test_proba + 1e-9))).all()
 
 
 def test_every_pain_has_its_promise_or_its_part():
-    kept = {int(n) for name in globals() if name.startswith("test_") for n in name.split("_")[1:4] if n.isdigit()}
+    kept = {
+        int(n)
+        for name in globals()
+        if name.startswith("test_")
+        for n in name.split("_")[1:4]
+        if n.isdigit()
+    }
     assert kept | set(BROUGHT_BY_OTHER_PARTS) == set(range(1, 26))
     assert not kept & set(BROUGHT_BY_OTHER_PARTS)
 

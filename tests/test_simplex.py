@@ -11,7 +11,9 @@ from calibrant import _simplex
 def test_softmax_and_its_logarithm_agree_with_scipy(rng, n_classes):
     z = rng.normal(scale=30, size=(50, n_classes))
     np.testing.assert_allclose(_simplex.softmax(z), special.softmax(z, axis=1), rtol=1e-13)
-    np.testing.assert_allclose(_simplex.log_softmax(z), special.log_softmax(z, axis=1), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(
+        _simplex.log_softmax(z), special.log_softmax(z, axis=1), rtol=1e-13, atol=1e-13
+    )
 
 
 def test_row_reductions_agree_with_numpy_in_both_precisions(rng):
@@ -45,17 +47,26 @@ def test_logarithms_are_clipped_on_both_sides_and_not_renormalised():
 
 
 def test_a_loss_is_floored_only_from_below():
-    np.testing.assert_allclose(_simplex.log_floored(np.array([0.0, 1.0]), 1e-12), [np.log(1e-12), 0.0])
+    np.testing.assert_allclose(
+        _simplex.log_floored(np.array([0.0, 1.0]), 1e-12), [np.log(1e-12), 0.0]
+    )
 
 
 def test_log_odds_are_exact_at_both_ends_of_the_interval():
     p = np.array([1e-9, 0.5, 1 - 1e-9])
-    np.testing.assert_allclose(_simplex.log_odds(p, 1e-12), special.logit(p), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        _simplex.log_odds(p, 1e-12), special.logit(p), rtol=1e-12, atol=1e-15
+    )
     assert np.isfinite(_simplex.log_odds(np.array([0.0, 1.0]), 1e-12)).all()
 
 
 def test_inputs_are_left_alone(rng):
     z = rng.normal(size=(5, 4))
     z.flags.writeable = False
-    for function in (_simplex.softmax, _simplex.log_softmax, _simplex.centred, _simplex.finite_logits):
+    for function in (
+        _simplex.softmax,
+        _simplex.log_softmax,
+        _simplex.centred,
+        _simplex.finite_logits,
+    ):
         function(z)

@@ -1,4 +1,5 @@
-"""The boundary: every kind of input that is accepted, and the message for every kind that is not."""
+"""The boundary: every kind of input that is accepted, and the message for every kind that is
+not."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def test_a_flat_array_is_the_probability_of_class_one():
 
 
 def test_a_flat_array_of_logits_is_the_log_odds_of_class_one():
-    np.testing.assert_array_equal(check_scores([2.0, -30.0], inputs="logits"), [[0, 2.0], [0, -30.0]])
+    np.testing.assert_array_equal(
+        check_scores([2.0, -30.0], inputs="logits"), [[0, 2.0], [0, -30.0]]
+    )
 
 
 def test_read_only_and_strided_arrays_are_taken():
@@ -66,7 +69,9 @@ def test_pandas_frames_and_series_are_taken():
 
 def test_polars_frames_and_series_are_taken():
     polars = pytest.importorskip("polars")
-    proba, y, _, _ = check_predictions(polars.Series(["a", "c"]), polars.DataFrame(P), classes=list("abc"))
+    proba, y, _, _ = check_predictions(
+        polars.Series(["a", "c"]), polars.DataFrame(P), classes=list("abc")
+    )
     np.testing.assert_array_equal(proba, P)
     assert y.tolist() == [0, 2]
 
@@ -88,20 +93,32 @@ def test_minus_infinity_is_a_legal_logit():
     ("scores", "inputs", "message"),
     [
         ([[0.5, np.nan]], "proba", r"row 0, column 1 .* is nan: remove or impute"),
-        ([[0.5, 0.5], [1.2, -0.2]], "proba", r"row 1, column 0 .* is 1.2, outside \[0, 1\]: pass inputs='logits'"),
+        (
+            [[0.5, 0.5], [1.2, -0.2]],
+            "proba",
+            r"row 1, column 0 .* is 1.2, outside \[0, 1\]: pass inputs='logits'",
+        ),
         ([[1.0 + 1e-4, -1e-4]], "proba", r"outside \[0, 1\]"),
         (
             [[0.5, 0.5], [0.9, 0.9]],
             "proba",
             r"row 1 of the probabilities sums to 1.8 instead of 1: pass inputs='logits'.*divide by",
         ),
-        ([[3.1, -2.0, 0.4]], "proba", r"row 0, column 0 .* is 3.1, .*pass inputs='logits' for raw scores"),
+        (
+            [[3.1, -2.0, 0.4]],
+            "proba",
+            r"row 0, column 0 .* is 3.1, .*pass inputs='logits' for raw scores",
+        ),
         ([1.5, 0.2], "proba", r"row 0, column 0 .* is 1.5"),
         ([[0.0, np.inf]], "logits", r"row 0 of the logits .* NaN, \+inf and rows of only -inf"),
         ([[0.0, 1.0], [np.nan, 1.0]], "logits", r"row 1 of the logits"),
         ([[-np.inf, -np.inf]], "logits", r"row 0 of the logits"),
         (np.zeros((0, 3)), "proba", r"scores are empty"),
-        ([[1.0], [1.0]], "proba", r"one column per class is needed; for a binary problem pass scores\[:, 0\]"),
+        (
+            [[1.0], [1.0]],
+            "proba",
+            r"one column per class is needed; for a binary problem pass scores\[:, 0\]",
+        ),
         (np.ones((2, 2, 2)), "proba", r"got shape \(2, 2, 2\)"),
         (0.5, "proba", r"got shape \(\)"),
         (P, "probs", r"inputs must be 'proba' or 'logits', got 'probs'"),
@@ -168,7 +185,12 @@ def test_integer_labels_can_be_given_classes():
         ([0, 3], 3, None, r"label 3 in row 1 is out of range: .* 0\.\.2; .*classes="),
         ([0, -1], 3, None, r"label -1 in row 1"),
         (["cat", "dog"], 3, None, r"2 different values \('cat', 'dog'\) for 3 columns: .*classes="),
-        (["cat", "fox"], 2, ["cat", "dog"], r"label 'fox' in row 1 is not among the classes 'cat', 'dog'"),
+        (
+            ["cat", "fox"],
+            2,
+            ["cat", "dog"],
+            r"label 'fox' in row 1 is not among the classes 'cat', 'dog'",
+        ),
         ([], 2, None, r"labels are empty"),
         ([[0, 1]], 2, None, r"got shape \(1, 2\); for one-hot rows pass y.argmax"),
         ([0, 1], 3, ["a", "b"], r"name each of the 3 columns once, got 2"),

@@ -1,4 +1,5 @@
-"""Table 2 of Wenger et al. 2020 on their MNIST predictions: ECE_1 with 100 bins, ten splits of 1,000 calibration rows.
+"""Table 2 of Wenger et al. 2020 on their MNIST predictions: ECE_1 with 100 bins, ten splits of
+1,000 calibration rows.
 
 Run ``python benchmarks/papers/wenger_table2.py FOLDER`` where FOLDER holds ``mnist_*_pycalib.npz``.
 """
@@ -15,15 +16,34 @@ import calibrant
 from calibrant.exceptions import ConvergenceWarning
 
 PUBLISHED = {
-    "adaboost": {"uncalibrated": 0.6121, "isotonic": 0.1319, "beta": 0.2222, "temperature": 0.1567, "GP": 0.0414},
-    "xgboost": {"uncalibrated": 0.0740, "isotonic": 0.0176, "beta": 0.0184, "temperature": 0.0222, "GP": 0.0180},
+    "adaboost": {
+        "uncalibrated": 0.6121,
+        "isotonic": 0.1319,
+        "beta": 0.2222,
+        "temperature": 0.1567,
+        "GP": 0.0414,
+    },
+    "xgboost": {
+        "uncalibrated": 0.0740,
+        "isotonic": 0.0176,
+        "beta": 0.0184,
+        "temperature": 0.0222,
+        "GP": 0.0180,
+    },
     # Another run of the forest: uncalibrated it is 0.143 on the file at hand.
-    "randomforest": {"uncalibrated": 0.1178, "isotonic": 0.0207, "beta": 0.0259, "temperature": 0.0121, "GP": 0.0148},
+    "randomforest": {
+        "uncalibrated": 0.1178,
+        "isotonic": 0.0207,
+        "beta": 0.0259,
+        "temperature": 0.0121,
+        "GP": 0.0148,
+    },
 }
 
 
 def ece_1(y, proba, n_bins=100):
-    """Their error: bins over [1/K, 1], accuracy compared with the middle of the bin as they compute it."""
+    """Their error: bins over [1/K, 1], accuracy compared with the middle of the bin as they compute
+    it."""
     n_classes = proba.shape[1]
     top, right = proba.max(axis=1), proba.argmax(axis=1) == y
     edges = np.linspace(1 / n_classes, 1, n_bins + 1)

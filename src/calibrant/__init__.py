@@ -1,7 +1,7 @@
 """Calibrant: probabilities of multiclass classifiers that can be acted on.
 
-Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported that is not needed
-(scikit-learn alone imports pandas wherever it is installed).
+Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
+that is not needed (scikit-learn alone imports pandas wherever it is installed).
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
     home = _HOMES[name]
-    value = getattr(import_module(f"calibrant.{home}"), name) if home else import_module(f"calibrant.{name}")
+    value = (
+        getattr(import_module(f"calibrant.{home}"), name)
+        if home
+        else import_module(f"calibrant.{name}")
+    )
     globals()[name] = value
     return value
 

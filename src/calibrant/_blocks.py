@@ -1,8 +1,8 @@
 """Row blocks: apply a function to them and add up.
 
-Everything that is a sum over rows is written as one function of a row slice. The same function then serves blocks that
-fit the cache, threads, and memory maps larger than memory. Partial results are added in row order whatever the number of
-threads, so that a result does not depend on it.
+Everything that is a sum over rows is written as one function of a row slice. The same function then
+serves blocks that fit the cache, threads, and memory maps larger than memory. Partial results are
+added in row order whatever the number of threads, so that a result does not depend on it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ BLOCK_ELEMENTS = 2**15
 """Elements of a block: 256 kB in float64, which stays in the second-level cache."""
 
 READ_ELEMENTS = 4 * BLOCK_ELEMENTS
-"""Elements of a block that is only read, to make a few numbers a row: fewer calls, and nothing of its size is written."""
+"""Elements of a block that is only read, to make a few numbers a row: fewer calls, and nothing of
+its size is written."""
 
 THREAD_ELEMENTS = 2**22
 """Below this many elements starting threads costs more than it saves."""
 
 KEEP_ELEMENTS = 2**22
-"""Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew, block by block."""
+"""Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew,
+block by block."""
 
 Sum = TypeVar("Sum")
 Item = TypeVar("Item")
@@ -46,7 +48,9 @@ def n_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def map_blocks(function: Callable[[slice], Sum], n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[Sum]:
+def map_blocks(
+    function: Callable[[slice], Sum], n_rows: int, n_columns: int, *, elements: int | None = None
+) -> Iterator[Sum]:
     """``function`` of every row block, in row order; by threads where there is enough to do."""
     blocks = row_blocks(n_rows, n_columns, elements=elements)
     workers = n_threads()
@@ -57,8 +61,12 @@ def map_blocks(function: Callable[[slice], Sum], n_rows: int, n_columns: int, *,
         yield from in_order(pool, function, blocks, ahead=4 * workers)
 
 
-def in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int) -> Iterator[Sum]:
-    """Results in submission order with at most ``ahead`` of them in flight, so that memory stays bounded."""
+def in_order(
+    pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int
+) -> Iterator[Sum]:
+    """Results in submission order with at most ``ahead`` of them in flight, so that memory stays
+    bounded.
+    """
     waiting: deque[Any] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
@@ -68,19 +76,28 @@ def in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: I
         yield waiting.popleft().result()
 
 
-def sum_blocks(function: Callable[[slice], Any], n_rows: int, n_columns: int, *, elements: int | None = None) -> Any:
-    """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of these."""
+def sum_blocks(
+    function: Callable[[slice], Any], n_rows: int, n_columns: int, *, elements: int | None = None
+) -> Any:
+    """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
+    these.
+    """
     parts = map_blocks(function, n_rows, n_columns, elements=elements)
     total = next(parts)
     for part in parts:
-        total = tuple(a + b for a, b in zip(total, part, strict=True)) if isinstance(total, tuple) else total + part
+        total = (
+            tuple(a + b for a, b in zip(total, part, strict=True))
+            if isinstance(total, tuple)
+            else total + part
+        )
     return total
 
 
 class LiftedRows:
     """An ``(n, K)`` array that is computed from another one when its rows are asked for.
 
-    ``u[rows]`` is ``lift(scores[rows])``: the inner form of data that is too large to be held twice.
+    ``u[rows]`` is ``lift(scores[rows])``: the inner form of data that is too large to be held
+    twice.
     """
 
     def __init__(self, scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 @contextmanager
 def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """The path of a file to write instead of ``path``: it takes its place at the end, or is removed where writing fails.
+    """The path of a file to write instead of ``path``: it takes its place at the end, or is removed
+    where writing fails.
 
-    What is no regular file (a device, a pipe) is written directly, because a renamed file would replace it.
+    What is no regular file (a device, a pipe) is written directly, because a renamed file would
+    replace it.
     """
     check_writable(path)
     target = Path(os.path.realpath(path))
@@ -33,7 +35,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)} is a directory: give the name of a file in it")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist: make it first, or write somewhere else")
+        raise FileNotFoundError(
+            f"the folder {target.parent} does not exist: make it first, or write somewhere else"
+        )
     if not os.access(target.parent if not target.exists() else target, os.W_OK):
         raise PermissionError(f"{os.fspath(path)} cannot be written: permission denied")
 

@@ -1,8 +1,9 @@
 """Folds that depend on what the rows hold, not on how they are written down.
 
-Copies of a row and a row with a weight must be the same data (weight 2 = the row twice, weight 0 = the row absent), and so
-must rows in another order. Rows are therefore sorted by their content first; every copy is dealt to a fold at random, and a
-row of weight 3 may be in two folds, with weight 2 in one and weight 1 in the other.
+Copies of a row and a row with a weight must be the same data (weight 2 = the row twice, weight 0 =
+the row absent), and so must rows in another order. Rows are therefore sorted by their content
+first; every copy is dealt to a fold at random, and a row of weight 3 may be in two folds, with
+weight 2 in one and weight 1 in the other.
 """
 
 from __future__ import annotations
@@ -29,13 +30,18 @@ class Fold(NamedTuple):
     judge_weight: FloatArray
 
 
-def as_folds(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: int | None) -> list[Fold]:
-    """Folds of an integer (at random, by ``seed``), a scikit-learn splitter or an iterable of (train, test) rows.
+def as_folds(
+    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: int | None
+) -> list[Fold]:
+    """Folds of an integer (at random, by ``seed``), a scikit-learn splitter or an iterable of
+    (train, test) rows.
 
     Folds with nothing to fit on or nothing to judge are left out: one row has no folds.
     """
     if isinstance(cv, int | np.integer) or cv is None:
-        parts = _random_parts(scores, y, weight, check_count(5 if cv is None else cv, "cv", minimum=2), seed)
+        parts = _random_parts(
+            scores, y, weight, check_count(5 if cv is None else cv, "cv", minimum=2), seed
+        )
     else:
         parts = _given_parts(cv, scores, y, weight)
     folds = (_fold(fit, judge) for fit, judge in parts)
@@ -47,7 +53,9 @@ def _fold(fit: FloatArray, judge: FloatArray) -> Fold:
     return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows])
 
 
-def _given_parts(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _given_parts(
+    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
     for train, test in check_cv(cv, y, classifier=True).split(scores, y):
         parts = np.zeros((2, len(y)))
         parts[0, train], parts[1, test] = weight[train], weight[test]
@@ -57,7 +65,9 @@ def _given_parts(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray) -
 def _random_parts(
     scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int | None
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Not stratified by label: that would tell a map the label frequencies of the rows that it is judged on."""
+    """Not stratified by label: that would tell a map the label frequencies of the rows that it is
+    judged on.
+    """
     order = _content_order(scores, y)
     copies = _copies(weight)[order]
     rows = np.repeat(order, copies)
@@ -79,7 +89,8 @@ def _copies(weight: FloatArray) -> IntArray:
 
 def _content_order(scores: FloatArray, y: IntArray) -> IntArray:
     """An order of rows that does not depend on how they were ordered; equal rows are neighbours."""
-    # One number a row, summed by NumPy along contiguous rows: equal rows get equal numbers, which BLAS does not promise.
+    # One number a row, summed by NumPy along contiguous rows: equal rows get equal numbers, which
+    # BLAS does not promise.
     rays = np.random.default_rng(0).random(scores.shape[1])
     key = (np.ascontiguousarray(finite_logits(scores)) * rays).sum(axis=1)
     return np.lexsort((key, y))

@@ -9,8 +9,12 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def tracked(items: Iterable[Item], *, total: int, description: str, progress: bool) -> Iterator[Item]:
-    """The items, with a bar of ``total`` steps on standard error where ``progress`` asks for one and a terminal shows it."""
+def tracked(
+    items: Iterable[Item], *, total: int, description: str, progress: bool
+) -> Iterator[Item]:
+    """The items, with a bar of ``total`` steps on standard error where ``progress`` asks for one
+    and a terminal shows it.
+    """
     if not progress or not sys.stderr.isatty():
         yield from items
         return

@@ -1,6 +1,7 @@
 """Probabilities and logits of a block of rows: the only home of logarithms and of the zero policy.
 
-Every function takes and returns plain ``(m, K)`` arrays, computes in float64 and leaves its input alone.
+Every function takes and returns plain ``(m, K)`` arrays, computes in float64 and leaves its input
+alone.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
 LOG_ZERO = float(np.log(1e-300))
-"""What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay finite."""
+"""What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay
+finite."""
 
-# Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on short rows.
+# Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
+# short rows.
 _SHORT_ROW = 32
 
 

@@ -1,7 +1,9 @@
-"""The boundary: what users pass becomes float arrays, column codes and weights, or an error that says what to do.
+"""The boundary: what users pass becomes float arrays, column codes and weights, or an error that
+says what to do.
 
-Data is checked once, here. Inside, ``scores`` are ``(n, K)`` float32 or float64, ``y`` are column codes, ``weight`` are
-floats (never None). Checks run over row blocks, so that they need no copy of the data.
+Data is checked once, here. Inside, ``scores`` are ``(n, K)`` float32 or float64, ``y`` are column
+codes, ``weight`` are floats (never None). Checks run over row blocks, so that they need no copy of
+the data.
 """
 
 from __future__ import annotations
@@ -13,16 +15,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant._blocks import READ_ELEMENTS, map_blocks
 from calibrant._simplex import row_sum
-from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
 
-_SUM_TOLERANCE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3, np.dtype(np.float16): 1e-2}
+_SUM_TOLERANCE = {
+    np.dtype(np.float64): 1e-6,
+    np.dtype(np.float32): 1e-3,
+    np.dtype(np.float16): 1e-2,
+}
 
 LOGITS_HINT = "pass inputs='logits' for raw scores"
-SOFTMAX_HINT = "turn raw scores into probabilities first, for example by scipy.special.softmax(z, axis=1)"
+SOFTMAX_HINT = (
+    "turn raw scores into probabilities first, for example by scipy.special.softmax(z, axis=1)"
+)
 
 
 class Predictions(NamedTuple):
-    """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the columns (K,)."""
+    """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
+    columns (K,).
+    """
 
     scores: FloatArray
     y: IntArray
@@ -31,7 +49,9 @@ class Predictions(NamedTuple):
 
 
 def as_array(data: Any) -> AnyArray:
-    """NumPy array of lists, data frames, memory maps and torch tensors; no copy where none is needed."""
+    """NumPy array of lists, data frames, memory maps and torch tensors; no copy where none is
+    needed.
+    """
     if type(data).__module__.partition(".")[0] == "torch":
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
@@ -56,8 +76,9 @@ def check_scores(
 ) -> FloatArray:
     """Scores as an ``(n, K)`` float array, checked; ``(n,)`` is class 1 of a binary problem.
 
-    ``sum_to_one=False`` is for class-wise claims, which need not. ``hint`` ends the messages about values that look
-    like logits. ``renormalize`` divides rows of probabilities by their sum instead of refusing them.
+    ``sum_to_one=False`` is for class-wise claims, which need not. ``hint`` ends the messages about
+    values that look like logits. ``renormalize`` divides rows of probabilities by their sum instead
+    of refusing them.
     """
     kind = check_inputs(inputs)
     array, tolerance = _as_float(scores)
@@ -79,7 +100,9 @@ def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"scores must be numbers, got an array of dtype {array.dtype}: {error}") from None
+            raise TypeError(
+                f"scores must be numbers, got an array of dtype {array.dtype}: {error}"
+            ) from None
     tolerance = _SUM_TOLERANCE.get(array.dtype, 1e-6)
     if array.dtype == np.float16:
         return array.astype(np.float32), tolerance
@@ -99,14 +122,16 @@ def _binary_columns(score: FloatArray, kind: Inputs, hint: str) -> FloatArray:
 def _check_shape(array: AnyArray) -> None:
     if array.ndim != 2:
         raise ValueError(
-            f"scores must have shape (n_samples, n_classes), or (n_samples,) for a binary problem; got shape {array.shape}"
+            f"scores must have shape (n_samples, n_classes), or (n_samples,) for a binary problem; "
+            f"got shape {array.shape}"
         )
     if array.shape[0] == 0:
         raise ValueError(f"scores are empty (shape {array.shape}): at least one row is needed")
     if array.shape[1] < 2:
         raise ValueError(
             f"scores have shape {array.shape}: one column per class is needed; "
-            "for a binary problem pass scores[:, 0], the probability of class 1, with shape (n_samples,)"
+            "for a binary problem pass scores[:, 0], the probability of class 1, with shape "
+            "(n_samples,)"
         )
 
 
@@ -119,8 +144,10 @@ def _check_logits(array: FloatArray) -> None:
     if not all(map_blocks(worst, *array.shape, elements=READ_ELEMENTS)):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
         raise ValueError(
-            f"row {row} of the logits is {_shown(array[row])}: NaN, +inf and rows of only -inf are not allowed; "
-            "remove such rows, or find out why the model gives them (-inf for single impossible classes is fine)"
+            f"row {row} of the logits is {_shown(array[row])}: NaN, +inf and rows of only -inf are "
+            f"not allowed; "
+            "remove such rows, or find out why the model gives them (-inf for single impossible "
+            "classes is fine)"
         )
 
 
@@ -153,21 +180,28 @@ def _raise_if_outside(array: FloatArray, hint: str) -> None:
     value = array[row, column]
     if not np.isfinite(value):
         raise ValueError(
-            f"row {row}, column {column} of the probabilities is {value}: remove or impute such rows; "
+            f"row {row}, column {column} of the probabilities is {value}: remove or impute such "
+            f"rows; "
             "NaN and infinite probabilities are not allowed"
         )
     if 1 < value <= 1 + 1e-6:
         raise ValueError(
-            f"row {row}, column {column} of the probabilities is {value!r}, above 1 by rounding: use np.clip(p, 0, 1)"
+            f"row {row}, column {column} of the probabilities is {value!r}, above 1 by rounding: "
+            f"use np.clip(p, 0, 1)"
         )
-    raise ValueError(f"row {row}, column {column} of the probabilities is {value:.6g}, outside [0, 1]: {hint}")
+    raise ValueError(
+        f"row {row}, column {column} of the probabilities is {value:.6g}, outside [0, 1]: {hint}"
+    )
 
 
 def _renormalized(array: FloatArray) -> FloatArray:
     sums = array.sum(axis=1, dtype=np.float64)
     empty = np.flatnonzero(~((sums > 0) & np.isfinite(sums)))
     if empty.size:
-        raise ValueError(f"row {int(empty[0])} of the probabilities sums to {sums[empty[0]]:.6g} and cannot be renormalised")
+        raise ValueError(
+            f"row {int(empty[0])} of the probabilities sums to {sums[empty[0]]:.6g} and cannot be "
+            f"renormalised"
+        )
     return (array / sums[:, None]).astype(array.dtype)
 
 
@@ -181,21 +215,28 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
         return np.arange(n_classes)
     array = as_array(classes)
     if array.ndim != 1 or len(array) != n_classes:
-        raise ValueError(f"classes must name each of the {n_classes} columns once, got {len(array)} names")
+        raise ValueError(
+            f"classes must name each of the {n_classes} columns once, got {len(array)} names"
+        )
     if len(set(array.tolist())) != n_classes:
         raise ValueError(f"classes must be different from each other, got {array.tolist()}")
     return array
 
 
-def encode_labels(labels: LabelsLike, n_classes: int, classes: LabelsLike | None = None) -> tuple[IntArray, AnyArray]:
+def encode_labels(
+    labels: LabelsLike, n_classes: int, classes: LabelsLike | None = None
+) -> tuple[IntArray, AnyArray]:
     """Column codes of the labels, and the label of each column.
 
-    Integers and booleans are column indices unless ``classes`` is given. Anything else is matched to ``classes``, or,
-    if exactly K different labels occur, to the columns in sorted order.
+    Integers and booleans are column indices unless ``classes`` is given. Anything else is matched
+    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order.
     """
     y = as_array(labels)
     if y.ndim != 1:
-        raise ValueError(f"labels must have shape (n_samples,), got shape {y.shape}; for one-hot rows pass y.argmax(axis=1)")
+        raise ValueError(
+            f"labels must have shape (n_samples,), got shape {y.shape}; for one-hot rows pass "
+            f"y.argmax(axis=1)"
+        )
     if y.size == 0:
         raise ValueError("labels are empty: at least one row is needed")
     if classes is not None:
@@ -206,7 +247,8 @@ def encode_labels(labels: LabelsLike, n_classes: int, classes: LabelsLike | None
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(
-            f"the labels hold {len(names)} different values ({_some(names)}) for {n_classes} columns: "
+            f"the labels hold {len(names)} different values ({_some(names)}) for {n_classes} "
+            f"columns: "
             "say which column is which by classes=[...], in the order of the columns"
         )
     return _match(y, names), names
@@ -218,8 +260,10 @@ def _check_codes(y: AnyArray, n_classes: int) -> IntArray:
         bad = low if low < 0 else high
         row = int(np.flatnonzero(y == bad)[0])
         raise ValueError(
-            f"label {bad} in row {row} is out of range: integer labels are column indices 0..{n_classes - 1}; "
-            "if your labels have other values, give them in the order of the columns by classes=[...]"
+            f"label {bad} in row {row} is out of range: integer labels are column indices "
+            f"0..{n_classes - 1}; "
+            "if your labels have other values, give them in the order of the columns by "
+            "classes=[...]"
         )
     return y.astype(np.intp, copy=False)
 
@@ -232,11 +276,14 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
         codes = order[np.minimum(place, len(names) - 1)]
         unknown = np.flatnonzero(names[codes] != y)
     except TypeError:
-        raise TypeError(f"labels ({_some(y)}) and classes ({_some(names)}) are of different types") from None
+        raise TypeError(
+            f"labels ({_some(y)}) and classes ({_some(names)}) are of different types"
+        ) from None
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {_some(y[row : row + 1])} in row {row} is not among the classes {_some(names)}; "
+            f"label {_some(y[row : row + 1])} in row {row} is not among the classes "
+            f"{_some(names)}; "
             "add it to classes=[...] and to the scores"
         )
     return codes.astype(np.intp, copy=False)
@@ -255,10 +302,15 @@ def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArra
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got shape {weight.shape}")
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a row; got shape "
+            f"{weight.shape}"
+        )
     if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
-        raise ValueError(f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative")
+        raise ValueError(
+            f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative"
+        )
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
     return weight
@@ -274,7 +326,9 @@ def check_predictions(
     sum_to_one: bool = True,
     hint: str = SOFTMAX_HINT,
 ) -> Predictions:
-    """Truth and scores of the same rows, checked together: the first line of every metric and every fit."""
+    """Truth and scores of the same rows, checked together: the first line of every metric and every
+    fit.
+    """
     array = check_scores(scores, inputs=inputs, sum_to_one=sum_to_one, hint=hint)
     y, names = encode_labels(y_true, array.shape[1], classes)
     check_same_length(y=y, scores=array)

@@ -1,8 +1,9 @@
 """Bins of scores, and tables of sums per bin that add up.
 
-A bin rule puts a score of a claim into one of ``n_bins`` bins. `UniformBins` is the same for all data; `Bins` holds upper
-edges per claim, made from the data (``"quantile"``, ``"unique"``) or taken from a fitted calibrator. A `BinTable` holds the
-sums of a set of rows: tables of two sets, on the same bins, add to the table of their union.
+A bin rule puts a score of a claim into one of ``n_bins`` bins. `UniformBins` is the same for all
+data; `Bins` holds upper edges per claim, made from the data (``"quantile"``, ``"unique"``) or taken
+from a fitted calibrator. A `BinTable` holds the sums of a set of rows: tables of two sets, on the
+same bins, add to the table of their union.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import Claim, ClaimBlock, Claims
 
-__all__ = ["BinTable", "Bins", "HasBins", "UniformBins", "bin_table", "distinct_sums", "quantile_edges"]
+__all__ = [
+    "BinTable",
+    "Bins",
+    "HasBins",
+    "UniformBins",
+    "bin_table",
+    "distinct_sums",
+    "quantile_edges",
+]
 
 STRATEGIES = ("uniform", "quantile", "unique")
 
@@ -41,8 +50,8 @@ class UniformBins:
 class Bins:
     """Bins by their upper edges, right-closed, one array of edges per claim.
 
-    Bin b of a claim holds the scores in ``(edges[b - 1], edges[b]]``; the first has no lower limit and the last no upper
-    one. One array of edges serves all claims.
+    Bin b of a claim holds the scores in ``(edges[b - 1], edges[b]]``; the first has no lower limit
+    and the last no upper one. One array of edges serves all claims.
 
     >>> Bins([np.array([0.2, 0.5, 1.0])]).assign(np.array([0.2, 0.3, 0.9]), 0)
     array([0, 1, 2])
@@ -52,8 +61,12 @@ class Bins:
 
     def __post_init__(self) -> None:
         edges = tuple(np.asarray(e, dtype=np.float64) for e in self.edges)
-        if not edges or any(e.ndim != 1 or not e.size or np.isnan(e).any() or (e[1:] < e[:-1]).any() for e in edges):
-            raise ValueError("edges must be one or more increasing arrays of upper edges, one array per claim")
+        if not edges or any(
+            e.ndim != 1 or not e.size or np.isnan(e).any() or (e[1:] < e[:-1]).any() for e in edges
+        ):
+            raise ValueError(
+                "edges must be one or more increasing arrays of upper edges, one array per claim"
+            )
         object.__setattr__(self, "edges", edges)
 
     @property
@@ -80,7 +93,8 @@ BinRule = UniformBins | Bins
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """Sums per (claim, bin): of weights, of scores and of outcomes, each of shape (n_claims, n_bins).
+    """Sums per (claim, bin): of weights, of scores and of outcomes, each of shape (n_claims,
+    n_bins).
 
     ``n_quantities * n_labels`` is the number of claims; ``weight[c, b]`` is 0 where nothing fell.
     """
@@ -113,7 +127,14 @@ class BinTable:
     @property
     def gap(self) -> FloatArray:
         """``|mean outcome - mean score|`` per cell; 0 where empty."""
-        return np.abs(np.divide(self.outcome - self.score, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0))
+        return np.abs(
+            np.divide(
+                self.outcome - self.score,
+                self.weight,
+                out=np.zeros_like(self.weight),
+                where=self.weight > 0,
+            )
+        )
 
     def __add__(self, other: BinTable) -> BinTable:
         if not isinstance(other, BinTable):
@@ -150,12 +171,17 @@ def _none_for_nan(values: FloatArray) -> list[list[float | None]]:
 
 def _same_bins(a: BinRule, b: BinRule) -> bool:
     if isinstance(a, Bins) and isinstance(b, Bins):
-        return len(a.edges) == len(b.edges) and all(np.array_equal(x, y) for x, y in zip(a.edges, b.edges, strict=True))
+        return len(a.edges) == len(b.edges) and all(
+            np.array_equal(x, y) for x, y in zip(a.edges, b.edges, strict=True)
+        )
     return a == b
 
 
-def distinct_sums(score: FloatArray, outcome: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Distinct scores in increasing order, with the sums of weight and of weight times outcome at each.
+def distinct_sums(
+    score: FloatArray, outcome: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Distinct scores in increasing order, with the sums of weight and of weight times outcome at
+    each.
 
     Rows of weight zero are absent. This is how every method that orders scores treats ties.
     """
@@ -170,15 +196,16 @@ def distinct_sums(score: FloatArray, outcome: FloatArray, weight: FloatArray) ->
 def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
     """Upper edges of ``n_bins`` bins of equal mass of distinct ``values`` with weights ``total``.
 
-    Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties never split, and a bin
-    may stay empty.
+    Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties
+    never split, and a bin may stay empty.
     """
     last = quantile_ends(np.cumsum(total) / total.sum(), n_bins)
     return np.where(last >= 0, values[np.maximum(last, 0)], -np.inf)
 
 
 def quantile_ends(share: FloatArray, n_bins: int) -> IntArray:
-    """Index of the last distinct value up to the end of each bin, -1 where there is none; ``share`` is F at each value.
+    """Index of the last distinct value up to the end of each bin, -1 where there is none; ``share``
+    is F at each value.
 
     ``ceil(n_bins F) - 1 <= b`` means ``F <= (b + 1) / n_bins``: a binary search for each bin.
     """
@@ -192,17 +219,21 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
     if isinstance(bins, HasBins):
         return bins.bins_
     if bins is not None:
-        raise TypeError(f"bins must be a fitted binning calibrator or a Bins object, got {type(bins).__name__}")
+        raise TypeError(
+            f"bins must be a fitted binning calibrator or a Bins object, got {type(bins).__name__}"
+        )
     check_count(n_bins, "n_bins")
     check_option(strategy, "strategy", STRATEGIES)
     return UniformBins(int(n_bins)) if strategy == "uniform" else None
 
 
-def bin_table(claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bins: Any = None) -> BinTable:
+def bin_table(
+    claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bins: Any = None
+) -> BinTable:
     """Sums of all claims per bin.
 
-    Uniform bins need O(block) memory beside the table. Others gather one claim at a time, O(n); ``"unique"`` makes a
-    table as wide as the largest number of distinct scores of a claim.
+    Uniform bins need O(block) memory beside the table. Others gather one claim at a time, O(n);
+    ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
     if isinstance(rule, UniformBins):
@@ -211,7 +242,11 @@ def bin_table(claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bi
         _check_claims(rule, claims)
     edges, rows = [], []
     for claim in claims:
-        own = rule.edges[claim.index if len(rule.edges) > 1 else 0] if rule else _edges(claim, n_bins, strategy)
+        own = (
+            rule.edges[claim.index if len(rule.edges) > 1 else 0]
+            if rule
+            else _edges(claim, n_bins, strategy)
+        )
         edges.append(own)
         rows.append(_claim_sums(claim, own))
     made = rule or Bins(tuple(edges))

@@ -1,7 +1,8 @@
-"""Predictions to try things on: real ones that are made on the spot, and synthetic ones whose error is known.
+"""Predictions to try things on: real ones that are made on the spot, and synthetic ones whose error
+is known.
 
-Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data; the synthetic families draw
-scores and labels such that the true calibration errors are closed formulas.
+Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data; the
+synthetic families draw scores and labels such that the true calibration errors are closed formulas.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class SplitPredictions:
-    """Probabilities of a classifier on rows that it was not trained on: one part to calibrate, one to judge."""
+    """Probabilities of a classifier on rows that it was not trained on: one part to calibrate, one
+    to judge.
+    """
 
     val_proba: FloatArray
     val_labels: IntArray
@@ -41,8 +44,9 @@ class SplitPredictions:
 class KnownError:
     """Scores and labels drawn from a law whose calibration errors are known.
 
-    ``errors`` maps the name of an error to its true value: ``"<notion>-l1"`` and ``"<notion>-l2"`` are the limits of the
-    expected calibration error with ``norm`` 1 and 2 for many rows and fine bins, ``"<notion>-ks"`` that of the KS error.
+    ``errors`` maps the name of an error to its true value: ``"<notion>-l1"`` and ``"<notion>-l2"``
+    are the limits of the expected calibration error with ``norm`` 1 and 2 for many rows and fine
+    bins, ``"<notion>-ks"`` that of the KS error.
     """
 
     proba: FloatArray
@@ -54,7 +58,8 @@ _MODELS = ("naive_bayes", "forest", "boosting", "mlp", "logistic")
 
 
 def _make_model(name: str) -> Any:
-    # scikit-learn's models are imported here because they take longer to import than this whole package.
+    # scikit-learn's models are imported here because they take longer to import than this whole
+    # package.
     from sklearn import ensemble, linear_model, naive_bayes, neural_network
 
     if name == "naive_bayes":
@@ -62,24 +67,28 @@ def _make_model(name: str) -> Any:
     if name == "forest":
         return ensemble.RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
     if name == "boosting":
-        return ensemble.HistGradientBoostingClassifier(max_iter=30, learning_rate=0.3, random_state=0)
+        return ensemble.HistGradientBoostingClassifier(
+            max_iter=30, learning_rate=0.3, random_state=0
+        )
     if name == "mlp":
         return neural_network.MLPClassifier((32,), alpha=0.0, max_iter=400, random_state=0)
     return linear_model.LogisticRegression(C=100.0, max_iter=2000)
 
 
 def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
-    """Predictions of a scikit-learn classifier on the bundled handwritten digits: K = 10, 600 + 600 rows.
+    """Predictions of a scikit-learn classifier on the bundled handwritten digits: K = 10, 600 + 600
+    rows.
 
     Parameters
     ----------
     model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}
-        Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others in between.
+        Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others
+        in between.
 
     Notes
     -----
-    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are for calibrating and 600 for
-    judging, all three stratified by class.
+    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are for
+    calibrating and 600 for judging, all three stratified by class.
 
     Examples
     --------
@@ -93,8 +102,12 @@ def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
 
     check_option(model, "model", _MODELS)
     X, y = load_digits(return_X_y=True)
-    rest_X, test_X, rest_y, test_y = train_test_split(X, y, test_size=600, stratify=y, random_state=0)
-    train_X, val_X, train_y, val_y = train_test_split(rest_X, rest_y, test_size=600, stratify=rest_y, random_state=0)
+    rest_X, test_X, rest_y, test_y = train_test_split(
+        X, y, test_size=600, stratify=y, random_state=0
+    )
+    train_X, val_X, train_y, val_y = train_test_split(
+        rest_X, rest_y, test_size=600, stratify=rest_y, random_state=0
+    )
     scaler = StandardScaler().fit(train_X)
     fitted = _make_model(model).fit(scaler.transform(train_X), train_y)
     val, test = (fitted.predict_proba(scaler.transform(part)) for part in (val_X, test_X))
@@ -124,9 +137,11 @@ def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> K
 
 
 def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) -> KnownError:
-    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = (1 - 2d)s + d`: overconfident at both ends.
+    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = (1 - 2d)s + d`:
+    overconfident at both ends.
 
-    For the claim of class 1 the gap is :math:`d|1 - 2s|`, which changes sign at 1/2: L1 error d/2, L2 error
+    For the claim of class 1 the gap is :math:`d|1 - 2s|`, which changes sign at 1/2: L1 error d/2,
+    L2 error
     :math:`d/\sqrt 3`, KS error d/4.
 
     Examples
@@ -140,20 +155,30 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
     generator = np.random.default_rng(rng)
     score = generator.random(n_samples)
     labels = (generator.random(n_samples) < (1 - 2 * shrinkage) * score + shrinkage).astype(np.intp)
-    errors = {"class-1-l1": shrinkage / 2, "class-1-l2": shrinkage / 3**0.5, "class-1-ks": shrinkage / 4}
+    errors = {
+        "class-1-l1": shrinkage / 2,
+        "class-1-l2": shrinkage / 3**0.5,
+        "class-1-ks": shrinkage / 4,
+    }
     return KnownError(score, labels, errors)
 
 
-def noisy_simplex(n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None) -> KnownError:
-    r"""Probabilities p uniform on the simplex; with probability ``noise`` the label is drawn uniformly instead of from p.
+def noisy_simplex(
+    n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None
+) -> KnownError:
+    r"""Probabilities p uniform on the simplex; with probability ``noise`` the label is drawn
+    uniformly instead of from p.
 
-    So :math:`P(y = k \mid p) = (1 - d) p_k + d / K`: overconfident in every direction, and perfectly calibrated in the
-    canonical sense for ``noise=0``. With :math:`H_K = 1 + 1/2 + \dots + 1/K`:
+    So :math:`P(y = k \mid p) = (1 - d) p_k + d / K`: overconfident in every direction, and
+    perfectly calibrated in the canonical sense for ``noise=0``. With :math:`H_K = 1 + 1/2 + \dots +
+    1/K`:
 
-    - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is :math:`H_K / K`;
+    - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is
+      :math:`H_K / K`;
     - class-wise L1 (mean over classes): :math:`2 d (1 - 1/K)^K / K`;
     - class-wise L2: :math:`d \sqrt{(K - 1) / (K + 1)} / K`;
-    - ``"canonical-l2"``, the root mean square of the Euclidean gap: :math:`\sqrt K` times the latter.
+    - ``"canonical-l2"``, the root mean square of the Euclidean gap: :math:`\sqrt K` times the
+      latter.
 
     Examples
     --------
@@ -182,7 +207,8 @@ def noisy_simplex(n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng
 
 
 def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
-    """One label per row, drawn from its probabilities: data for which they are perfectly calibrated.
+    """One label per row, drawn from its probabilities: data for which they are perfectly
+    calibrated.
 
     Examples
     --------
@@ -196,10 +222,12 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
 
 
 def two_label_example(n_samples: int = 100) -> KnownError:
-    """Example 1 of Gupta & Ramdas 2022: confidence-calibrated, yet wrong about either predicted class.
+    """Example 1 of Gupta & Ramdas 2022: confidence-calibrated, yet wrong about either predicted
+    class.
 
-    Half of the rows say class 0 with 0.6 and are right in a fifth of the cases, half say class 1 with 0.6 and are always
-    right: the confidence error is 0, the top-label error 0.4. Exact when ``n_samples`` is a multiple of ten.
+    Half of the rows say class 0 with 0.6 and are right in a fifth of the cases, half say class 1
+    with 0.6 and are always right: the confidence error is 0, the top-label error 0.4. Exact when
+    ``n_samples`` is a multiple of ten.
 
     References
     ----------

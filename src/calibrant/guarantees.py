@@ -1,14 +1,17 @@
-r"""Guarantees of binning calibrators: what holds for new data, without any assumption on their distribution.
+r"""Guarantees of binning calibrators: what holds for new data, without any assumption on their
+distribution.
 
-A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be bounded from the throws alone.
-The functions here are the formulas; `Guarantee` and `CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All
-of it assumes that new cases are drawn like the calibration data, and that the model was not trained on these.
+A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be
+bounded from the throws alone. The functions here are the formulas; `Guarantee` and
+`CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All of it assumes that new
+cases are drawn like the calibration data, and that the model was not trained on these.
 
 References
 ----------
-Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, Theorems 1 and 2, arXiv:2107.08353.
-Clopper & Pearson (1934), The use of confidence or fiducial limits, doi:10.1093/biomet/26.4.404.
-Podkopaev & Ramdas (2021), Distribution-free uncertainty quantification under label shift, Theorem 3, arXiv:2103.03323.
+Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, Theorems 1 and 2,
+arXiv:2107.08353. Clopper & Pearson (1934), The use of confidence or fiducial limits,
+doi:10.1093/biomet/26.4.404. Podkopaev & Ramdas (2021), Distribution-free uncertainty quantification
+under label shift, Theorem 3, arXiv:2103.03323.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ def marginal_bound(points_per_bin: float, alpha: float, delta: float) -> float:
 
 
 def conditional_bound(n_bins: float, points_per_bin: float, alpha: float, delta: float) -> float:
-    r"""Error of every bin at once: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta`; eq. 10 and 15 have :math:`B = n/k`."""
+    r"""Error of every bin at once: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta`; eq. 10 and
+    15 have :math:`B = n/k`.
+    """
     return marginal_bound(points_per_bin, alpha / n_bins, delta)
 
 
@@ -41,7 +46,9 @@ def expected_bound(points_per_bin: float, delta: float) -> float:
     return math.sqrt(1 / (2 * points_per_bin)) + delta
 
 
-def clopper_pearson(hits: FloatArray, counts: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def clopper_pearson(
+    hits: FloatArray, counts: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
     """Exact interval of the probability of a hit, of level ``1 - alpha``: (low, high).
 
     >>> low, high = clopper_pearson(np.array([0.0, 9.0]), np.array([10.0, 10.0]), 0.05)
@@ -57,7 +64,8 @@ def clopper_pearson(hits: FloatArray, counts: FloatArray, alpha: float) -> tuple
 
 
 def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> FloatArray:
-    r"""Bretagnolle-Huber-Carol: with probability :math:`1 - \alpha` the frequencies of a bin of ``counts`` draws are within
+    r"""Bretagnolle-Huber-Carol: with probability :math:`1 - \alpha` the frequencies of a bin of
+    ``counts`` draws are within
 
     .. math:: \sqrt{2 (L \log 2 + \log(1/\alpha)) / n}
 
@@ -67,7 +75,9 @@ def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> Floa
 
 
 class BinnedClaim(NamedTuple):
-    """The fitted bins of a claim: what is said, rows asked of a bin, values reported, and the draws behind them."""
+    """The fitted bins of a claim: what is said, rows asked of a bin, values reported, and the draws
+    behind them.
+    """
 
     name: str
     points_per_bin: int
@@ -88,8 +98,8 @@ class BinnedQuantity(NamedTuple):
 class BinInterval:
     """Where the true frequency of a bin lies.
 
-    ``low`` and ``high`` hold for all bins at once, ``low_single`` and ``high_single`` for this bin if it was picked
-    beforehand. ``count`` are the draws that they rest on.
+    ``low`` and ``high`` hold for all bins at once, ``low_single`` and ``high_single`` for this bin
+    if it was picked beforehand. ``count`` are the draws that they rest on.
     """
 
     claim: str
@@ -110,8 +120,9 @@ class BinInterval:
 class QuantityBounds:
     """Bounds of one quantity: a class of a class-wise guarantee, a rank, or all there is.
 
-    ``marginal`` and ``conditional`` hold with probability ``1 - alpha``, the quantity's part of the total; the pair
-    ``marginal_single``, ``conditional_single`` with that of the whole, for this quantity alone.
+    ``marginal`` and ``conditional`` hold with probability ``1 - alpha``, the quantity's part of the
+    total; the pair ``marginal_single``, ``conditional_single`` with that of the whole, for this
+    quantity alone.
     """
 
     name: str
@@ -134,11 +145,11 @@ class Guarantee:
     alpha : float
         Probability, over the draw of the calibration data, that a statement fails.
     marginal : float
-        A new case is reported with a probability that is at most this far from its true frequency, with probability
-        ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
+        A new case is reported with a probability that is at most this far from its true frequency,
+        with probability ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
     conditional : float
-        The same for every reported probability at once; also bounds the calibration error and the largest error of any bin
-        (epsilon 2).
+        The same for every reported probability at once; also bounds the calibration error and the
+        largest error of any bin (epsilon 2).
     expected_ece : float
         Bound of the calibration error, on average over calibration data.
     intervals : tuple of BinInterval
@@ -150,8 +161,9 @@ class Guarantee:
 
     Notes
     -----
-    A guarantee speaks of ``predict_claims`` and ``predict_top``, never of rows that were normalised or filled up to sum to
-    one. With several quantities, alpha is split evenly between them (union bound).
+    A guarantee speaks of ``predict_claims`` and ``predict_top``, never of rows that were normalised
+    or filled up to sum to one. With several quantities, alpha is split evenly between them (union
+    bound).
     """
 
     alpha: float
@@ -180,9 +192,12 @@ class Guarantee:
     def __str__(self) -> str:
         shown = self.typical
         said = (
-            f"With {_percent(self.alpha)} confidence, {_for_all(self.n_bins)}: when the model says {shown.claim} with "
-            f"{shown.value:.2f}, the true frequency is between {_down(shown.low):.2f} and {_up(shown.high):.2f}. "
-            f"No reported probability is farther than {_up(self.widest.gap):.2f} from its true frequency."
+            f"With {_percent(self.alpha)} confidence, {_for_all(self.n_bins)}: when the model says "
+            f"{shown.claim} with "
+            f"{shown.value:.2f}, the true frequency is between {_down(shown.low):.2f} and "
+            f"{_up(shown.high):.2f}. "
+            f"No reported probability is farther than {_up(self.widest.gap):.2f} from its true "
+            f"frequency."
         )
         return said + _small_print(self.not_covered)
 
@@ -193,10 +208,11 @@ class Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class CanonicalGuarantee:
-    """What is guaranteed about the vectors of a `CanonicalBinning`; ``str()`` says it in a sentence.
+    """What is guaranteed about the vectors of a `CanonicalBinning`; ``str()`` says it in a
+    sentence.
 
-    Distances are sums over classes of absolute differences between reported and true probabilities; half of it bounds the
-    error for any class and any set of classes.
+    Distances are sums over classes of absolute differences between reported and true probabilities;
+    half of it bounds the error for any class and any set of classes.
 
     Attributes
     ----------
@@ -224,7 +240,8 @@ class CanonicalGuarantee:
     def __str__(self) -> str:
         fullest, emptiest = int(self.counts.argmax()), int(self.counts.argmin())
         said = (
-            f"With {_percent(self.alpha)} confidence, {_for_all(len(self.bins))}: the true probability of any class, or set of "
+            f"With {_percent(self.alpha)} confidence, {_for_all(len(self.bins))}: the true "
+            f"probability of any class, or set of "
             f"classes, is within {self._half(fullest)} of the reported one in the fullest bin "
             f"({self.counts[fullest]:g} rows) and within {self._half(emptiest)} in the emptiest "
             f"({self.counts[emptiest]:g} rows)."
@@ -236,34 +253,53 @@ class CanonicalGuarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings and lists, for JSON."""
-        arrays = {name: getattr(self, name).tolist() for name in ("bins", "counts", "radius", "radius_single")}
+        arrays = {
+            name: getattr(self, name).tolist()
+            for name in ("bins", "counts", "radius", "radius_single")
+        }
         numbers = {"alpha": self.alpha, "marginal": self.marginal, "conditional": self.conditional}
         return {**numbers, **arrays, "not_covered": list(self.not_covered), "text": str(self)}
 
 
 def check_alpha(alpha: Any, n_quantities: int) -> tuple[FloatArray, FloatArray]:
-    """Probability of failure of each quantity, as a part of the whole and alone; a single number is split evenly."""
+    """Probability of failure of each quantity, as a part of the whole and alone; a single number is
+    split evenly.
+    """
     given = np.asarray(alpha, dtype=np.float64)
     if given.ndim and given.shape != (n_quantities,):
-        raise ValueError(f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}")
+        raise ValueError(
+            f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}"
+        )
     part = given if given.ndim else np.full(n_quantities, given / n_quantities)
     if not ((part > 0).all() and part.sum() < 1):
-        raise ValueError(f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}")
+        raise ValueError(
+            f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}"
+        )
     return part, np.broadcast_to(given, (n_quantities,))
 
 
 def binning_guarantee(
-    quantities: Sequence[BinnedQuantity], alpha: Any, delta: float, not_covered: tuple[str, ...] = ()
+    quantities: Sequence[BinnedQuantity],
+    alpha: Any,
+    delta: float,
+    not_covered: tuple[str, ...] = (),
 ) -> Guarantee:
     """The guarantee of fitted bins; every quantity must have a bin with a row behind it."""
     part, single = check_alpha(alpha, len(quantities))
-    bounds = [_bounds(q, float(a), float(s), delta) for q, a, s in zip(quantities, part, single, strict=True)]
+    bounds = [
+        _bounds(q, float(a), float(s), delta)
+        for q, a, s in zip(quantities, part, single, strict=True)
+    ]
     return Guarantee(
         alpha=float(np.sum(alpha)),
         marginal=max(b.marginal for b in bounds),
         conditional=max(b.conditional for b in bounds),
         expected_ece=max(b.expected_ece for b in bounds),
-        intervals=tuple(i for q, b, s in zip(quantities, bounds, single, strict=True) for i in _intervals(q, b, float(s))),
+        intervals=tuple(
+            i
+            for q, b, s in zip(quantities, bounds, single, strict=True)
+            for i in _intervals(q, b, float(s))
+        ),
         quantities=tuple(bounds),
         not_covered=not_covered,
     )
@@ -276,7 +312,8 @@ def reliable_bins(claim: BinnedClaim) -> IntArray:
 
 def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
     counts = np.concatenate([claim.counts[reliable_bins(claim)] for claim in quantity.claims])
-    # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave fewer.
+    # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave
+    # fewer.
     k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
     n_bins = max(quantity.n_samples / k, counts.size)
     return QuantityBounds(
@@ -292,7 +329,9 @@ def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float)
     )
 
 
-def _intervals(quantity: BinnedQuantity, bounds: QuantityBounds, single: float) -> list[BinInterval]:
+def _intervals(
+    quantity: BinnedQuantity, bounds: QuantityBounds, single: float
+) -> list[BinInterval]:
     made = []
     for claim in quantity.claims:
         bins = reliable_bins(claim)
@@ -304,14 +343,27 @@ def _intervals(quantity: BinnedQuantity, bounds: QuantityBounds, single: float) 
 
 
 def canonical_guarantee(
-    bins: IntArray, counts: FloatArray, n_classes: int, alpha: float, not_covered: tuple[str, ...] = ()
+    bins: IntArray,
+    counts: FloatArray,
+    n_classes: int,
+    alpha: float,
+    not_covered: tuple[str, ...] = (),
 ) -> CanonicalGuarantee:
-    """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound over the bins."""
+    """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound
+    over the bins.
+    """
     check_alpha(alpha, 1)
     radius = multinomial_radius(counts, n_classes, alpha / counts.size)
     single = multinomial_radius(counts, n_classes, alpha)
     return CanonicalGuarantee(
-        alpha, float(single.max()), float(radius.max()), bins, counts, radius, single, not_covered=not_covered
+        alpha,
+        float(single.max()),
+        float(radius.max()),
+        bins,
+        counts,
+        radius,
+        single,
+        not_covered=not_covered,
     )
 
 

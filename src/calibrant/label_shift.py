@@ -1,4 +1,6 @@
-"""Label shift: classes that are rarer or more frequent where a calibrated model is used than where it was calibrated."""
+"""Label shift: classes that are rarer or more frequent where a calibrated model is used than where
+it was calibrated.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class LabelShift:
     proba : array of shape (n, K)
         Probabilities of the target rows under their own class frequencies.
     information : float
-        Between 0 and 1: how well the least certain combination of classes can be told apart, 1 for a perfect classifier.
+        Between 0 and 1: how well the least certain combination of classes can be told apart, 1 for
+        a perfect classifier.
     """
 
     weights: FloatArray
@@ -70,16 +73,17 @@ def adapt(
 ) -> LabelShift:
     r"""Adapt calibrated probabilities to the class frequencies of unlabelled rows.
 
-    If only the frequencies of the classes differ between source and target, and p is calibrated on the source with class
-    frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k` with :math:`w = q / \pi`, and the frequencies q
-    maximise the likelihood :math:`\sum_i \log \sum_k q_k p_{ik} / \pi_k`, a concave function. EM finds them:
+    If only the frequencies of the classes differ between source and target, and p is calibrated on
+    the source with class frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k`
+    with :math:`w = q / \pi`, and the frequencies q maximise the likelihood :math:`\sum_i \log
+    \sum_k q_k p_{ik} / \pi_k`, a concave function. EM finds them:
     :math:`q \leftarrow \frac 1 n \sum_i p'_i`.
 
     Parameters
     ----------
     source : calibrated probabilities of source rows, of shape (m, K), or a fitted calibrator
-        The source frequencies are the mean of the probabilities, so that no shift gives weights of 1; those of a calibrator
-        are the class frequencies that it was fitted on.
+        The source frequencies are the mean of the probabilities, so that no shift gives weights of
+        1; those of a calibrator are the class frequencies that it was fitted on.
     target_proba : calibrated probabilities of target rows, of shape (n, K)
         With a calibrator: the scores that it takes.
     level : float
@@ -95,27 +99,30 @@ def adapt(
     Raises
     ------
     ValueError
-        Where the shift cannot be identified: the model does not tell some classes apart, or there are too few rows. With
-        M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar p_l}` over the target and :math:`\lambda` its
-        smallest eigenvalue (``information``), the standard error of the least certain combination of weights is about
+        Where the shift cannot be identified: the model does not tell some classes apart, or there
+        are too few rows. With M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar
+        p_l}` over the target and :math:`\lambda` its smallest eigenvalue (``information``), the
+        standard error of the least certain combination of weights is about
         :math:`1 / \sqrt{n \lambda}`; above 1 there is nothing to be learnt.
 
     Notes
     -----
     The intervals are asymptotic, and they do not know how well p is calibrated. Calibrate with
-    intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class frequencies biased. EM is
-    accelerated by extrapolation (SQUAREM); an iteration costs O(n K).
+    intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class
+    frequencies biased. EM is accelerated by extrapolation (SQUAREM); an iteration costs O(n K).
 
     References
     ----------
-    Saerens, Latinne & Decaestecker (2002), doi:10.1162/089976602753284446; Alexandari, Kundaje & Shrikumar (2020), Maximum
-    likelihood with bias-corrected calibration is hard-to-beat at label shift adaptation, arXiv:1901.06852; Varadhan &
-    Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x.
+    Saerens, Latinne & Decaestecker (2002), doi:10.1162/089976602753284446; Alexandari, Kundaje &
+    Shrikumar (2020), Maximum likelihood with bias-corrected calibration is hard-to-beat at label
+    shift adaptation, arXiv:1901.06852; Varadhan & Roland (2008),
+    doi:10.1111/j.1467-9469.2007.00585.x.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(4000) < np.repeat([0.5, 0.2], 2000)  # half the source rows are of class 1, a fifth of the target
+    >>> is_one = np.repeat([0.5, 0.2], 2000)  # shares of class 1: source, then target
+    >>> y = rng.random(4000) < is_one
     >>> p = np.where(y ^ (rng.random(4000) < 0.1), 0.9, 0.1)
     >>> adapt(p[:2000], p[2000:], rng=0).target_prior.round(1).tolist()
     [0.8, 0.2]
@@ -129,19 +136,30 @@ def adapt(
     drawn = _resampled_weights(rows, target, prior, q, n_resamples, np.random.default_rng(rng))
     weights = q / prior
     low, high = _band(weights, drawn, level)
-    return LabelShift(weights, low, high, level, prior, q, _reweighted(target, weights), information)
+    return LabelShift(
+        weights, low, high, level, prior, q, _reweighted(target, weights), information
+    )
 
 
-def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[FloatArray | None, FloatArray, FloatArray]:
+def _as_source_and_target(
+    source: Any, target_proba: ScoresLike
+) -> tuple[FloatArray | None, FloatArray, FloatArray]:
     """Source rows where there are any, target probabilities, class frequencies of the source."""
     predict_proba = getattr(source, "predict_proba", None)
     if predict_proba is not None:
         target = check_scores(np.asarray(predict_proba(target_proba)))
-        return None, np.asarray(target, dtype=np.float64), np.asarray(source.class_prior_, dtype=np.float64)
+        return (
+            None,
+            np.asarray(target, dtype=np.float64),
+            np.asarray(source.class_prior_, dtype=np.float64),
+        )
     rows = np.asarray(check_scores(source), dtype=np.float64)
     target = np.asarray(check_scores(as_array(target_proba)), dtype=np.float64)
     if rows.shape[1] != target.shape[1]:
-        raise ValueError(f"source and target must have the same classes, got {rows.shape[1]} and {target.shape[1]} columns")
+        raise ValueError(
+            f"source and target must have the same classes, got {rows.shape[1]} and "
+            f"{target.shape[1]} columns"
+        )
     return rows, target, rows.mean(axis=0)
 
 
@@ -149,7 +167,8 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     absent = np.flatnonzero(prior <= 0)
     if absent.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source: how often it occurs in the target cannot be estimated; "
+            f"class {int(absent[0])} has frequency zero in the source: how often it occurs in the "
+            f"target cannot be estimated; "
             "leave its column out"
         )
     mean = np.maximum(target.mean(axis=0), 1e-300)
@@ -157,15 +176,21 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     information = float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
     if information * len(target) < 1.0:
         raise ValueError(
-            f"the label shift cannot be identified from these {len(target)} rows: the probabilities hardly tell some classes "
-            f"apart (information {information:.2g}, at least {1 / len(target):.2g} is needed); merge these classes, or use "
+            f"the label shift cannot be identified from these {len(target)} rows: the "
+            f"probabilities hardly tell some classes "
+            f"apart (information {information:.2g}, at least {1 / len(target):.2g} is needed); "
+            f"merge these classes, or use "
             "more rows or a better model"
         )
     return information
 
 
-def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray, start: FloatArray, tol: float) -> FloatArray:
-    """Frequencies of highest likelihood for rows of weight ``share``: EM with extrapolated steps."""
+def _target_prior(
+    target: FloatArray, prior: FloatArray, share: FloatArray, start: FloatArray, tol: float
+) -> FloatArray:
+    """Frequencies of highest likelihood for rows of weight ``share``: EM with extrapolated
+    steps.
+    """
     ratio = target / prior
 
     def em(q: FloatArray) -> FloatArray:
@@ -180,22 +205,35 @@ def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray, star
         first, second = one - q, two - 2 * one + q
         if np.abs(two - one).max() <= tol:
             break
-        # A negative length of at most -1 extrapolates; EM from there keeps the result on the simplex and stable.
-        length = -max(1.0, float(np.linalg.norm(first) / max(float(np.linalg.norm(second)), 1e-300)))
+        # A negative length of at most -1 extrapolates; EM from there keeps the result on the
+        # simplex and stable.
+        length = -max(
+            1.0, float(np.linalg.norm(first) / max(float(np.linalg.norm(second)), 1e-300))
+        )
         ahead = q - 2 * length * first + length**2 * second
         q = em(np.where(ahead > 0, ahead, two)) if _is_better(ratio, share, ahead, two) else two
     return two
 
 
 def _is_better(ratio: FloatArray, share: FloatArray, ahead: FloatArray, plain: FloatArray) -> bool:
-    """Whether an extrapolated point is on the simplex and at least as likely as the plain EM step."""
+    """Whether an extrapolated point is on the simplex and at least as likely as the plain EM
+    step.
+    """
     if (ahead <= 0).any():
         return False
-    return bool(share @ np.log(np.maximum(ratio @ ahead, 1e-300)) >= share @ np.log(np.maximum(ratio @ plain, 1e-300)))
+    return bool(
+        share @ np.log(np.maximum(ratio @ ahead, 1e-300))
+        >= share @ np.log(np.maximum(ratio @ plain, 1e-300))
+    )
 
 
 def _resampled_weights(
-    rows: FloatArray | None, target: FloatArray, prior: FloatArray, q: FloatArray, n_resamples: int, rng: Any
+    rows: FloatArray | None,
+    target: FloatArray,
+    prior: FloatArray,
+    q: FloatArray,
+    n_resamples: int,
+    rng: Any,
 ) -> FloatArray:
     drawn = np.empty((n_resamples, len(prior)))
     for b in range(n_resamples):
@@ -207,7 +245,9 @@ def _resampled_weights(
 
 
 def _band(weights: FloatArray, drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals that hold together: as many standard errors wide as the largest deviation of all classes asks for."""
+    """Intervals that hold together: as many standard errors wide as the largest deviation of all
+    classes asks for.
+    """
     error = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(weights))
     deviation = np.abs(drawn - weights) / np.where(error > 0, error, 1.0)
     reach = np.quantile(deviation.max(axis=1), level) * error

@@ -1,7 +1,8 @@
 """`check_calibrator`: what every calibrator must keep, for ours and for yours.
 
-A raw calibrator cannot pass scikit-learn's ``check_estimator``, which feeds features that are no probabilities. These
-checks run on the simplex instead; scikit-learn's own run on the calibrator inside a `CalibratedClassifier`.
+A raw calibrator cannot pass scikit-learn's ``check_estimator``, which feeds features that are no
+probabilities. These checks run on the simplex instead; scikit-learn's own run on the calibrator
+inside a `CalibratedClassifier`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from calibrant.exceptions import ConvergenceWarning, NotFittedError
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions"]
 
 _ATOL = 1e-6
-"""Iterative fits of the same problem in another arithmetic order agree to about the tolerance of their gradient."""
+"""Iterative fits of the same problem in another arithmetic order agree to about the tolerance of
+their gradient."""
 
 
 def check_calibrator(calibrator: Any) -> None:
-    """Run every check of this module on an unfitted calibrator; raises ``AssertionError`` at the first that fails.
+    """Run every check of this module on an unfitted calibrator; raises ``AssertionError`` at the
+    first that fails.
 
-    A method that cannot keep one of them says so by ``_calibrator_exceptions = {"check_name": "reason"}``, a class
-    attribute: the check is then skipped.
+    A method that cannot keep one of them says so by ``_calibrator_exceptions = {"check_name":
+    "reason"}``, a class attribute: the check is then skipped.
 
     Examples
     --------
@@ -39,13 +42,16 @@ def check_calibrator(calibrator: Any) -> None:
     for name, check in CHECKS.items():
         if name not in excused:
             with warnings.catch_warnings():
-                # Some checks feed separable data on purpose; that a fit warns is checked where it matters.
+                # Some checks feed separable data on purpose; that a fit warns is checked where it
+                # matters.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 check(clone(calibrator))
 
 
 def _data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
-    """Overconfident scores with labels, in the form and with the number of classes that the calibrator takes."""
+    """Overconfident scores with labels, in the form and with the number of classes that the
+    calibrator takes.
+    """
     generator = np.random.default_rng(seed)
     n_classes = 2 if isinstance(calibrator, BaseBinaryCalibrator) else 4
     logits = generator.normal(scale=1.5, size=(n_samples, n_classes))
@@ -90,7 +96,9 @@ def check_clone_and_pickle(calibrator: Any) -> None:
     X, y = _data(calibrator)
     fitted = clone(calibrator).fit(X, y)
     np.testing.assert_array_equal(clone(fitted).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X)
+    )
 
 
 def check_unfitted_error(calibrator: Any) -> None:
@@ -156,7 +164,10 @@ def check_weight_zero_is_absence(calibrator: Any) -> None:
 def check_row_order_is_irrelevant(calibrator: Any) -> None:
     X, y = _data(calibrator)
     order = np.random.default_rng(2).permutation(len(y))
-    _assert_close(clone(calibrator).fit(X[order], y[order]).predict_proba(X), clone(calibrator).fit(X, y).predict_proba(X))
+    _assert_close(
+        clone(calibrator).fit(X[order], y[order]).predict_proba(X),
+        clone(calibrator).fit(X, y).predict_proba(X),
+    )
 
 
 def check_rows_are_predicted_one_by_one(calibrator: Any) -> None:
@@ -235,7 +246,10 @@ def check_bad_input_is_refused(calibrator: Any) -> None:
         (lambda: clone(calibrator).fit(np.full_like(X, np.nan), y), "NaN|nan"),
         (lambda: clone(calibrator).fit(X, y, sample_weight=-np.ones(len(y))), "weights must be"),
         (lambda: clone(calibrator).set_params(inputs="guess").fit(X, y), "inputs must be"),
-        (lambda: fitted.predict_proba(np.full((3, X.shape[1] + 1), 1 / (X.shape[1] + 1))), "columns"),
+        (
+            lambda: fitted.predict_proba(np.full((3, X.shape[1] + 1), 1 / (X.shape[1] + 1))),
+            "columns",
+        ),
     ]
     for call, message in wrong:
         _assert_raises(call, message)
@@ -267,6 +281,8 @@ def check_frames(calibrator: Any) -> None:
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
-    name: value for name, value in sorted(globals().items()) if name.startswith("check_") and name != "check_calibrator"
+    name: value
+    for name, value in sorted(globals().items())
+    if name.startswith("check_") and name != "check_calibrator"
 }
 """Every check by its name."""

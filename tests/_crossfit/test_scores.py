@@ -28,7 +28,14 @@ class Constant(BaseCalibrator):
 
 
 def scores_of(y, proba, calibrator, **options):
-    settings = {"score": "log_loss", "inputs": "proba", "cv": 5, "sample_weight": None, "classes": None, "rng": 0}
+    settings = {
+        "score": "log_loss",
+        "inputs": "proba",
+        "cv": 5,
+        "sample_weight": None,
+        "classes": None,
+        "rng": 0,
+    }
     return paired_scores(y, proba, calibrator, **{**settings, **options})
 
 
@@ -49,12 +56,16 @@ def test_a_row_is_judged_by_a_map_that_has_not_seen_it(rng):
         assert pairs.after[i] == pytest.approx(np.sum((frequency - np.eye(3)[y[i]]) ** 2))
 
 
-@pytest.mark.parametrize(("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)])
+@pytest.mark.parametrize(
+    ("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)]
+)
 def test_scores_before_are_those_of_the_metric(score, metric, rng):
     data = datasets.noisy_simplex(60, 4, 0.2, rng=rng)
     weight = rng.integers(0, 3, 60)
     pairs = scores_of(data.labels, data.proba, Constant(), score=score, sample_weight=weight)
-    assert pairs.mean(pairs.before) == pytest.approx(metric(data.labels, data.proba, sample_weight=weight), abs=1e-12)
+    assert pairs.mean(pairs.before) == pytest.approx(
+        metric(data.labels, data.proba, sample_weight=weight), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("score", ["log_loss", "brier_score"])
@@ -81,13 +92,18 @@ def test_logits_go_to_the_calibrator_as_they_are(rng):
     logits = rng.normal(size=(50, 3))
     y = datasets.draw_labels(softmax(logits, axis=1), rng=rng)
     pairs = scores_of(y, logits, Constant(inputs="logits"), inputs="logits")
-    assert pairs.mean(pairs.before) == pytest.approx(log_loss(y, softmax(logits, axis=1)), abs=1e-12)
+    assert pairs.mean(pairs.before) == pytest.approx(
+        log_loss(y, softmax(logits, axis=1)), abs=1e-12
+    )
 
 
 def test_rows_of_weight_zero_are_absent(rng):
     data = datasets.noisy_simplex(30, 3, 0.2, rng=rng)
     padded = scores_of(
-        np.append(data.labels, 0), np.vstack([data.proba, [[0.1, 0.9, 0.0]]]), Constant(), sample_weight=[1] * 30 + [0]
+        np.append(data.labels, 0),
+        np.vstack([data.proba, [[0.1, 0.9, 0.0]]]),
+        Constant(),
+        sample_weight=[1] * 30 + [0],
     )
     plain = scores_of(data.labels, data.proba, Constant())
     assert np.array_equal(padded.after, plain.after)

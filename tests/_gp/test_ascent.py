@@ -39,7 +39,9 @@ class Valley:
 @pytest.mark.parametrize("n_secants", [1, 10])
 def test_a_poor_metric_is_corrected(n_secants):
     best = minimize(lambda m: -Valley(np.eye(2)).at(m).value, [0.0, 0.0]).x
-    found = ascend(Valley(np.eye(2)), np.array([-1.0, 1.0]), tolerance=1e-16, n_secants=n_secants, max_iter=500)
+    found = ascend(
+        Valley(np.eye(2)), np.array([-1.0, 1.0]), tolerance=1e-16, n_secants=n_secants, max_iter=500
+    )
     np.testing.assert_allclose(found.mean, best, atol=1e-4)  # what scipy's own stopping rule leaves
 
 

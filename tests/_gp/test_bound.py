@@ -18,7 +18,9 @@ PACKED = np.concatenate([np.log([0.7, 1.3, 0.05]), [-2.0, -0.9, 0.1, 1.2, 2.0]])
 
 def some_rows(rng, n_rows=30, n_classes=4) -> Rows:
     u = 2 * rng.normal(size=(n_rows, n_classes))
-    return Rows(u, rng.integers(n_classes, size=n_rows), 0.1 + 2 * rng.random(n_rows), centre=0.3, scale=1.7)
+    return Rows(
+        u, rng.integers(n_classes, size=n_rows), 0.1 + 2 * rng.random(n_rows), centre=0.3, scale=1.7
+    )
 
 
 def bound_at(packed, rows, residual) -> SparseBound:
@@ -26,14 +28,18 @@ def bound_at(packed, rows, residual) -> SparseBound:
 
 
 def finite_difference(function, at, step=1e-5):
-    return np.array([(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))])
+    return np.array(
+        [(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))]
+    )
 
 
-# ---- the objective, as the paper writes it: inducing variables that are not whitened, loops over rows -----------------
+# ---- the objective, as the paper writes it: inducing variables that are not whitened, loops over
+# rows -----------------
 
 
 def naive_marginals(bound: SparseBound, mean, covariance):
-    """Means phi_n and covariances C_n of the latent values of each row, by the formulas of supplement S2.1."""
+    """Means phi_n and covariances C_n of the latent values of each row, by the formulas of
+    supplement S2.1."""
     prior, rows = bound.inducing, bound.rows
     K_w = prior.root @ prior.root.T
     S = prior.root @ covariance @ prior.root.T
@@ -70,7 +76,9 @@ def naive_objective(bound: SparseBound, mean, covariance) -> float:
 def test_the_value_is_equation_6_with_the_taylor_term_of_equation_7(rng, residual):
     bound = bound_at(PACKED, some_rows(rng), residual)
     posterior = bound.at(rng.normal(size=5))
-    assert abs(posterior.value - naive_objective(bound, posterior.mean, posterior.covariance)) < 1e-10
+    assert (
+        abs(posterior.value - naive_objective(bound, posterior.mean, posterior.covariance)) < 1e-10
+    )
 
 
 @RESIDUALS
@@ -79,7 +87,11 @@ def test_the_closed_form_of_the_covariance_is_the_best_one(rng, residual):
     posterior = bound.at(rng.normal(size=5))
     for _ in range(5):
         change = 0.05 * rng.normal(size=(5, 5))
-        other = posterior.covariance + change @ change.T + 1e-3 * (change + change.T) * posterior.covariance
+        other = (
+            posterior.covariance
+            + change @ change.T
+            + 1e-3 * (change + change.T) * posterior.covariance
+        )
         assert naive_objective(bound, posterior.mean, other) < posterior.value
 
 
@@ -94,7 +106,9 @@ def test_gradient_by_the_mean_matches_finite_differences(rng, residual):
 def test_gradient_by_kernel_and_inducing_inputs_matches_finite_differences(rng, residual):
     rows, mean = some_rows(rng), rng.normal(size=5)
     bound = bound_at(PACKED, rows, residual)
-    expected = finite_difference(lambda packed: bound_at(packed, rows, residual).at(mean).value, PACKED)
+    expected = finite_difference(
+        lambda packed: bound_at(packed, rows, residual).at(mean).value, PACKED
+    )
     np.testing.assert_allclose(bound.outer_gradient(bound.at(mean)), expected, atol=1e-7)
 
 
@@ -135,7 +149,9 @@ def test_blocks_of_any_size_give_the_same_sums(rng, monkeypatch, residual, keep)
 def test_a_weight_of_two_is_the_row_twice(rng, residual):
     rows, mean = some_rows(rng), rng.normal(size=5)
     weighted = bound_at(PACKED, rows._replace(weight=np.full(30, 2.0)), residual).at(mean)
-    doubled = Rows(np.tile(rows.u, (2, 1)), np.tile(rows.y, 2), np.ones(60), rows.centre, rows.scale)
+    doubled = Rows(
+        np.tile(rows.u, (2, 1)), np.tile(rows.y, 2), np.ones(60), rows.centre, rows.scale
+    )
     assert abs(weighted.value - bound_at(PACKED, doubled, residual).at(mean).value) < 1e-10
 
 
@@ -146,11 +162,15 @@ def test_both_covariances_agree_where_every_score_is_an_inducing_input():
     packed = PACKED.copy()
     packed[2] = np.log(1e-10)
     mean = np.array([0.3, -0.2, 0.5, 0.1, -0.4])
-    values = [bound_at(packed, rows, residual).at(mean).value for residual in (DiagonalResidual, FullResidual)]
+    values = [
+        bound_at(packed, rows, residual).at(mean).value
+        for residual in (DiagonalResidual, FullResidual)
+    ]
     assert abs(values[0] - values[1]) < 1e-6  # what the jitter leaves
 
 
-# ---- the bound is a bound ---------------------------------------------------------------------------------------------
+# ---- the bound is a bound
+# ---------------------------------------------------------------------------------------------
 
 
 def gaussian_grid(n_dimensions: int, n_points: int = 20):
@@ -208,7 +228,9 @@ def bound_by_quadrature(bound: SparseBound, mean, covariance) -> float:
 @RESIDUALS
 @pytest.mark.parametrize(("n_rows", "n_classes"), [(1, 2), (3, 2), (2, 3)])
 @pytest.mark.parametrize("variance", [0.5, 4.0])
-def test_equation_6_with_exact_expectations_is_below_the_evidence(rng, residual, n_rows, n_classes, variance):
+def test_equation_6_with_exact_expectations_is_below_the_evidence(
+    rng, residual, n_rows, n_classes, variance
+):
     for _ in range(3):
         rows = some_rows(rng, n_rows, n_classes)._replace(weight=np.ones(n_rows))
         prior = InducingInputs(Kernel(variance, 1.0, 0.05), np.sort(rng.normal(size=2)))
@@ -221,7 +243,8 @@ def test_equation_6_with_exact_expectations_is_below_the_evidence(rng, residual,
 
 
 def test_the_exact_bound_is_tight_where_the_posterior_is_almost_gaussian():
-    """One weak observation of one inducing variable: the gap must close, or the two integrals are not of one model."""
+    """One weak observation of one inducing variable: the gap must close, or the two integrals are
+    not of one model."""
     rows = Rows(np.array([[0.4, -0.4]]), np.array([0]), np.ones(1))
     prior = InducingInputs(Kernel(0.01, 1.0, 1e-9), np.array([-0.4, 0.4]))
     bound = SparseBound(rows, prior, FullResidual)
@@ -232,7 +255,10 @@ def test_the_exact_bound_is_tight_where_the_posterior_is_almost_gaussian():
 
 
 def test_equation_7_may_lie_above_the_evidence():
-    """It is an approximation: it charges nothing for uncertainty about a probability of almost one."""
+    """It is an approximation: it charges nothing for uncertainty about a probability of almost
+    one."""
     rows = Rows(np.array([[9.0, -9.0]]), np.array([0]), np.ones(1))
-    bound = SparseBound(rows, InducingInputs(Kernel(400.0, 1.0, 1e-6), np.array([-9.0, 9.0])), FullResidual)
+    bound = SparseBound(
+        rows, InducingInputs(Kernel(400.0, 1.0, 1e-6), np.array([-9.0, 9.0])), FullResidual
+    )
     assert bound.maximum(np.zeros(2), tolerance=1e-12).value > exact_evidence(bound) + 0.1

@@ -15,7 +15,9 @@ def inducing(packed: np.ndarray) -> InducingInputs:
 
 
 def finite_difference(function, at, step=1e-5):
-    return np.array([(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))])
+    return np.array(
+        [(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))]
+    )
 
 
 def test_products_of_features_are_what_the_inducing_inputs_explain(rng):
@@ -24,8 +26,12 @@ def test_products_of_features_are_what_the_inducing_inputs_explain(rng):
     cross = rbf(x, prior.inputs, prior.kernel)
     covariance = rbf(prior.inputs, prior.inputs, prior.kernel) + (0.05 + 1e-8 * 0.7) * np.eye(5)
     features = prior.features(x)
-    np.testing.assert_allclose(features @ features.T, cross @ np.linalg.solve(covariance, cross.T), atol=1e-12)
-    np.testing.assert_allclose(prior.unexplained(features), 0.75 - np.diag(features @ features.T), atol=1e-12)
+    np.testing.assert_allclose(
+        features @ features.T, cross @ np.linalg.solve(covariance, cross.T), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        prior.unexplained(features), 0.75 - np.diag(features @ features.T), atol=1e-12
+    )
 
 
 def test_the_noise_is_never_explained(rng):
@@ -55,7 +61,9 @@ def test_gradient_of_features_matches_finite_differences(rng):
     x, slope = rng.normal(size=40) * 2, rng.normal(size=(40, 5))
     prior = inducing(PACKED)
     gradient = prior.gradient(*prior.pulled(x, prior.features(x), slope))
-    expected = finite_difference(lambda packed: (slope * inducing(packed).features(x)).sum(), PACKED)
+    expected = finite_difference(
+        lambda packed: (slope * inducing(packed).features(x)).sum(), PACKED
+    )
     np.testing.assert_allclose(gradient, expected, atol=1e-7)
 
 

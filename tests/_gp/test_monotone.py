@@ -14,7 +14,9 @@ from calibrant.datasets import draw_labels
 
 
 def finite_difference(function, at, step=1e-6):
-    return np.array([(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))])
+    return np.array(
+        [(function(at + e) - function(at - e)) / (2 * step) for e in step * np.eye(len(at))]
+    )
 
 
 def barrier_at(packed: np.ndarray, rows: Rows) -> _BarrierBound:
@@ -41,7 +43,9 @@ def test_gradients_with_the_barrier_match_finite_differences(rng):
     packed = np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]])
     barrier, mean = barrier_at(packed, rows), np.array([0.3, -0.2, 0.1])
     point = barrier.at(mean)
-    np.testing.assert_allclose(barrier.gradient(point), finite_difference(lambda m: barrier.at(m).value, mean), atol=1e-7)
+    np.testing.assert_allclose(
+        barrier.gradient(point), finite_difference(lambda m: barrier.at(m).value, mean), atol=1e-7
+    )
     expected = finite_difference(lambda p: barrier_at(p, rows).at(mean).value, packed)
     np.testing.assert_allclose(barrier.outer_gradient(point), expected, atol=1e-6)
 
@@ -68,17 +72,23 @@ def test_the_certified_slope_is_below_the_true_one(rng):
         slopes = certified_slopes(prior, -3.0, 3.0, 1.3, float(np.linalg.norm(mean)))
         dense = 1 + (prior.slopes(np.linspace(-3, 3, 100_001)) @ mean).min() / 1.3
         assert slopes.floor(mean) <= dense
-        assert slopes.floor(mean) > dense - 0.01 - 0.01 * abs(dense)  # not by more than the grid is made for
+        assert slopes.floor(mean) > dense - 0.01 - 0.01 * abs(
+            dense
+        )  # not by more than the grid is made for
 
 
 def test_the_bound_on_the_third_derivative_holds(rng):
     kernel = Kernel(2.0, 0.7, 1e-6)
     prior, x, step = InducingInputs(kernel, rng.normal(size=8)), np.linspace(-4, 4, 4001), 1e-3
-    second_difference = (prior.slopes(x + step) - 2 * prior.slopes(x) + prior.slopes(x - step)) / step**2
+    second_difference = (
+        prior.slopes(x + step) - 2 * prior.slopes(x) + prior.slopes(x - step)
+    ) / step**2
     for _ in range(20):
         mean = rng.normal(size=8)
         largest = np.abs(second_difference @ mean).max()
-        assert largest <= np.linalg.norm(mean) * (15 * kernel.variance) ** 0.5 / kernel.lengthscale**3
+        assert (
+            largest <= np.linalg.norm(mean) * (15 * kernel.variance) ** 0.5 / kernel.lengthscale**3
+        )
 
 
 def test_the_latent_mean_increases_on_the_whole_range(outline):

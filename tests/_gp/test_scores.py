@@ -51,7 +51,9 @@ def test_weights_and_blocks_are_equivalent_to_repeated_rows(rng, monkeypatch):
     weight = rng.integers(1, 4, size=60)
     a = outlined(standardised(u, y, weight.astype(float)))
     repeated = np.repeat(u, weight, axis=0)
-    b = outlined(standardised(LiftedRows(repeated, np.array), np.repeat(y, weight), np.ones(weight.sum())))
+    b = outlined(
+        standardised(LiftedRows(repeated, np.array), np.repeat(y, weight), np.ones(weight.sum()))
+    )
     np.testing.assert_allclose([a.low, a.high, a.line], [b.low, b.high, b.line], rtol=1e-9)
     np.testing.assert_allclose(a.spread_inputs(7), b.spread_inputs(7), atol=1e-9)
 
@@ -68,7 +70,8 @@ def test_inducing_inputs_start_apart_and_in_range_even_where_scores_are_tied():
 
 
 def test_rare_scores_that_matter_get_inducing_inputs(rng):
-    """One of 1000 classes has a high score: a share of inputs, not a thousandth of them, starts there."""
+    """One of 1000 classes has a high score: a share of inputs, not a thousandth of them, starts
+    there."""
     u = np.concatenate([np.full((30, 1), -0.1), -9 + rng.normal(size=(30, 999))], axis=1)
     outline = outlined(standardised(u, np.zeros(30, dtype=int), np.ones(30)))
     scores = outline.spread_inputs(10) * outline.rows.scale + outline.rows.centre

@@ -31,7 +31,9 @@ def test_the_profile_has_the_gradient_of_its_value(outline, monkeypatch):
     packed = np.concatenate([np.log([1.5, 1.2, 0.01]), outline.spread_inputs(4)])
     _, gradient = profile(packed)
     step = 1e-5 * np.eye(len(packed))
-    expected = [(profile.fresh(packed + e).value - profile.fresh(packed - e).value) / 2e-5 for e in step]
+    expected = [
+        (profile.fresh(packed + e).value - profile.fresh(packed - e).value) / 2e-5 for e in step
+    ]
     np.testing.assert_allclose(gradient, expected, atol=1e-8)
 
 
@@ -82,7 +84,9 @@ def test_the_start_of_a_search_over_m_is_the_last_latent_function(outline):
     old = InducingInputs(Kernel(2.0, 1.0, 1e-6), inputs)
     start = profile._start(other)
     grid = np.linspace(inputs[1], inputs[-2], 20)
-    np.testing.assert_allclose(other.features(grid) @ start, old.features(grid) @ point.mean, atol=0.05)
+    np.testing.assert_allclose(
+        other.features(grid) @ start, old.features(grid) @ point.mean, atol=0.05
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -31,7 +31,9 @@ def test_the_tables_hold_the_probabilities_of_every_row(seed, n_columns, concent
 
 
 def test_certain_and_uniform_rows_and_rows_that_do_not_sum_to_one():
-    proba = np.array([[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0], [2.0, 1.0, 1.0], [0.0, 0.0, 1e-9]])
+    proba = np.array(
+        [[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0], [2.0, 1.0, 1.0], [0.0, 0.0, 1e-9]]
+    )
     expected = proba / proba.sum(axis=1, keepdims=True)
     assert law(proba)[:, :3] == pytest.approx(expected, abs=1e-8)
 

@@ -5,9 +5,13 @@ from calibrant._kernels import cell_sums, entries, top_labels
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (100, 10), (3000, 2), (3000, 16), (3000, 17)])
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns"), [(1, 2), (100, 10), (3000, 2), (3000, 16), (3000, 17)]
+)
 def test_the_top_label_is_the_lowest_column_of_the_largest_entry(rng, n_rows, n_columns, dtype):
-    block = (rng.integers(0, 4, size=(n_rows, n_columns)) / 4).astype(dtype)  # nearly every row has ties
+    block = (rng.integers(0, 4, size=(n_rows, n_columns)) / 4).astype(
+        dtype
+    )  # nearly every row has ties
     expected = [row.index(max(row)) for row in block.tolist()]
     assert top_labels(block, 1)[:, 0].tolist() == expected
 
@@ -15,7 +19,9 @@ def test_the_top_label_is_the_lowest_column_of_the_largest_entry(rng, n_rows, n_
 @pytest.mark.parametrize("n_ranks", [2, 4, 5])
 def test_ranks_are_in_falling_order_and_ties_in_the_order_of_the_columns(rng, n_ranks):
     block = rng.integers(0, 4, size=(50, 7)) / 4
-    expected = [sorted(range(7), key=lambda k, row=row: (-row[k], k))[:n_ranks] for row in block.tolist()]
+    expected = [
+        sorted(range(7), key=lambda k, row=row: (-row[k], k))[:n_ranks] for row in block.tolist()
+    ]
     assert top_labels(block, n_ranks).tolist() == expected
 
 

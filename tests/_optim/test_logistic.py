@@ -20,11 +20,18 @@ def test_newton_finds_what_a_general_optimiser_finds(rng, intercept):
         return mean_loss(columns @ beta[:2] + (beta[2] if intercept else 0.0), target, weight)
 
     fit = fit_logistic(columns, target, weight, intercept=intercept)
-    best = minimize(loss, np.zeros(3 if intercept else 2), method="Nelder-Mead", options={"xatol": 1e-9, "maxiter": 10_000})
+    best = minimize(
+        loss,
+        np.zeros(3 if intercept else 2),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "maxiter": 10_000},
+    )
     assert fit.status is Status.CONVERGED
     assert fit.objective <= best.fun + 1e-12
     assert fit.objective == pytest.approx(best.fun, abs=1e-7)  # Nelder-Mead stops early
-    assert fit.objective == pytest.approx(mean_loss(columns @ fit.coef + fit.intercept, target, weight), abs=1e-14)
+    assert fit.objective == pytest.approx(
+        mean_loss(columns @ fit.coef + fit.intercept, target, weight), abs=1e-14
+    )
 
 
 def test_the_gradient_vanishes_at_the_fit(rng):
@@ -52,7 +59,9 @@ def test_rare_outcomes_are_not_taken_for_separable(rate):
     ],
 )
 def test_separation_is_recognised_and_ends_at_finite_values(column, target):
-    fit = fit_logistic(np.array(column)[:, None], np.array(target, dtype=float), np.ones(len(column)))
+    fit = fit_logistic(
+        np.array(column)[:, None], np.array(target, dtype=float), np.ones(len(column))
+    )
     assert fit.status is Status.SEPARABLE
     assert np.isfinite(fit.coef).all()
     assert np.isfinite(fit.intercept)

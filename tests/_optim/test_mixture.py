@@ -53,4 +53,6 @@ def test_equal_members_and_impossible_rows_are_no_trouble(rng):
 def test_a_weight_is_a_number_of_copies(rng):
     p, copies = rng.random((80, 3)), rng.integers(1, 4, size=80)
     repeated = mixture_weights(np.repeat(p, copies, axis=0), np.ones(copies.sum())).parameters
-    np.testing.assert_allclose(mixture_weights(p, copies.astype(float)).parameters, repeated, atol=1e-8)
+    np.testing.assert_allclose(
+        mixture_weights(p, copies.astype(float)).parameters, repeated, atol=1e-8
+    )

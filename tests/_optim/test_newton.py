@@ -7,7 +7,12 @@ from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.newton import minimize
 from calibrant._optim.objective import Objective
-from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept, ridge_to_identity, ridge_to_zero
+from calibrant._optim.penalties import (
+    no_penalty,
+    off_diagonal_and_intercept,
+    ridge_to_identity,
+    ridge_to_zero,
+)
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_softmax
 
@@ -52,12 +57,16 @@ def test_a_start_changes_the_way_and_not_the_end(rng):
 
 def test_the_iteration_limit_is_told(rng):
     objective = Objective(AffineMap(4), no_penalty((4, 5)), *make(rng, 300, 4))
-    assert minimize(objective, AffineMap(4).identity(), max_work=1).outcome is Outcome.ITERATION_LIMIT
+    assert (
+        minimize(objective, AffineMap(4).identity(), max_work=1).outcome is Outcome.ITERATION_LIMIT
+    )
 
 
 def test_separable_labels_are_told(rng):
     z = rng.normal(size=(100, 3))
-    solution = fit_affine(log_softmax(z), z.argmax(axis=1), np.ones(100), off_diagonal_and_intercept(0.1, 0.1, 3))
+    solution = fit_affine(
+        log_softmax(z), z.argmax(axis=1), np.ones(100), off_diagonal_and_intercept(0.1, 0.1, 3)
+    )
     assert solution.outcome is Outcome.SEPARABLE
     assert np.isfinite(solution.parameters).all()
 

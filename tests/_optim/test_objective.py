@@ -46,7 +46,9 @@ def test_the_value_is_the_weighted_mean_log_loss_plus_the_penalty(case, data):
     objective, theta = case
     u, y, weight = data
     log_proba = log_softmax(objective.map.apply(theta, u))
-    by_hand = -np.average(log_proba[np.arange(60), y], weights=weight) + objective.penalty.value(theta)
+    by_hand = -np.average(log_proba[np.arange(60), y], weights=weight) + objective.penalty.value(
+        theta
+    )
     assert objective.value_and_gradient(theta)[0] == pytest.approx(by_hand, abs=1e-14)
 
 
@@ -65,14 +67,21 @@ def test_the_hessian_product_is_that_of_finite_differences(case, rng):
     direction = rng.normal(size=theta.shape)
     step = 1e-5 * direction
     ahead, behind = (objective.value_and_gradient(theta + s)[1] for s in (step, -step))
-    np.testing.assert_allclose(objective.hessian_product(theta, direction), (ahead - behind) / 2e-5, atol=1e-8)
+    np.testing.assert_allclose(
+        objective.hessian_product(theta, direction), (ahead - behind) / 2e-5, atol=1e-8
+    )
 
 
 def test_the_whole_hessian_and_its_products_agree(case, rng):
     objective, theta = case
     direction = rng.normal(size=theta.shape)
-    whole = objective.hessian(theta) @ direction.ravel() + (objective.penalty.hessian_diagonal * direction).ravel()
-    np.testing.assert_allclose(objective.hessian_product(theta, direction).ravel(), whole, atol=1e-12)
+    whole = (
+        objective.hessian(theta) @ direction.ravel()
+        + (objective.penalty.hessian_diagonal * direction).ravel()
+    )
+    np.testing.assert_allclose(
+        objective.hessian_product(theta, direction).ravel(), whole, atol=1e-12
+    )
 
 
 def test_the_solver_of_few_parameters_inverts_the_hessian(case):
@@ -83,7 +92,9 @@ def test_the_solver_of_few_parameters_inverts_the_hessian(case):
     np.testing.assert_allclose(back, gradient, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["diagonal, ridge to the identity", "affine, off-diagonal and intercept"])
+@pytest.mark.parametrize(
+    "name", ["diagonal, ridge to the identity", "affine, off-diagonal and intercept"]
+)
 def test_the_solver_of_many_parameters_inverts_the_blocks_of_the_hessian(name, data, monkeypatch):
     monkeypatch.setattr("calibrant._optim.objective.FEW_PARAMETERS", 1)
     score_map, penalty = CASES[name]
@@ -94,7 +105,9 @@ def test_the_solver_of_many_parameters_inverts_the_blocks_of_the_hessian(name, d
     solved = objective.solver(theta)(gradient)
     for group in index if score_map.shape[0] == K else index.T:  # the parameters of one class
         block = whole[np.ix_(group, group)]
-        np.testing.assert_allclose(block @ solved.ravel()[group], gradient.ravel()[group], atol=1e-5)  # float32 sums
+        np.testing.assert_allclose(
+            block @ solved.ravel()[group], gradient.ravel()[group], atol=1e-5
+        )  # float32 sums
 
 
 def test_directions_without_effect_are_recognised(case, data):
@@ -126,5 +139,9 @@ def test_blocks_and_copies_change_nothing(case, data, monkeypatch, keep, rng):
 def test_rows_that_are_lifted_on_demand_give_the_same_sums(case, data):
     objective, theta = case
     u, y, weight = data
-    lazy = Objective(objective.map, objective.penalty, _blocks.LiftedRows(np.exp(u), np.log), y, weight)
-    assert lazy.value_and_gradient(theta)[0] == pytest.approx(objective.value_and_gradient(theta)[0], abs=1e-14)
+    lazy = Objective(
+        objective.map, objective.penalty, _blocks.LiftedRows(np.exp(u), np.log), y, weight
+    )
+    assert lazy.value_and_gradient(theta)[0] == pytest.approx(
+        objective.value_and_gradient(theta)[0], abs=1e-14
+    )

@@ -35,7 +35,9 @@ def test_the_optimum_is_that_of_a_plain_search(data, prior_scale):
     u, y, weight = data
     precision = 0 if prior_scale is None else 1 / (weight.sum() * prior_scale**2)
     plain = minimize_scalar(
-        lambda t: mean_loss(t, u, y, weight) + precision * t * t / 2, bounds=(-3, 3), options={"xatol": 1e-10}
+        lambda t: mean_loss(t, u, y, weight) + precision * t * t / 2,
+        bounds=(-3, 3),
+        options={"xatol": 1e-10},
     )
     solution = temperature.log_inverse_temperature(u, y, weight, prior_scale=prior_scale)
     assert solution.parameters[0] == pytest.approx(plain.x, abs=1e-7)
@@ -55,21 +57,28 @@ def test_rows_lifted_on_demand_give_the_same_optimum(data):
     u, y, weight = data
     lazy = LiftedRows(np.exp(u), np.log)
     direct = temperature.log_inverse_temperature(u, y, weight)
-    assert temperature.log_inverse_temperature(lazy, y, weight).parameters == pytest.approx(direct.parameters, abs=1e-9)
+    assert temperature.log_inverse_temperature(lazy, y, weight).parameters == pytest.approx(
+        direct.parameters, abs=1e-9
+    )
 
 
 def test_separable_and_uninformative_scores_are_told():
     y = np.arange(30) % 3
     right = np.eye(3)[y]
     for scale in (1e-3, 1.0, 1e4):
-        assert temperature.log_inverse_temperature(scale * right, y, np.ones(30)).outcome is Outcome.SEPARABLE
+        assert (
+            temperature.log_inverse_temperature(scale * right, y, np.ones(30)).outcome
+            is Outcome.SEPARABLE
+        )
         worse = temperature.log_inverse_temperature(-scale * right, y, np.ones(30))
         assert worse.outcome is Outcome.UNINFORMATIVE
         assert np.isfinite(worse.parameters).all()
 
 
 def test_scores_without_any_information_keep_the_temperature():
-    solution = temperature.log_inverse_temperature(np.zeros((10, 3)), np.arange(10) % 3, np.ones(10))
+    solution = temperature.log_inverse_temperature(
+        np.zeros((10, 3)), np.arange(10) % 3, np.ones(10)
+    )
     assert solution.parameters[0] == 0
     assert solution.outcome is Outcome.CONVERGED
 
@@ -78,4 +87,6 @@ def test_scores_without_any_information_keep_the_temperature():
 def test_every_start_leads_to_the_optimum(data, start):
     u, y, weight = data
     found = temperature._solve(u, y, weight, None, start).parameters[0]
-    assert found == pytest.approx(temperature._solve(u, y, weight, None, -0.7).parameters[0], abs=1e-9)
+    assert found == pytest.approx(
+        temperature._solve(u, y, weight, None, -0.7).parameters[0], abs=1e-9
+    )

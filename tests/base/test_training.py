@@ -23,7 +23,9 @@ def test_logits_and_weights_are_summarised_as_given(rng):
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert model.training_.n_samples == weight.sum()
     assert model.training_.n_rows == np.count_nonzero(weight)
-    assert model.training_.log_loss_before == pytest.approx(log_loss(labels, proba, sample_weight=weight), rel=1e-12)
+    assert model.training_.log_loss_before == pytest.approx(
+        log_loss(labels, proba, sample_weight=weight), rel=1e-12
+    )
     after = log_loss(labels, model.predict_proba(logits), sample_weight=weight)
     assert model.training_.log_loss_after == pytest.approx(after, rel=1e-12)
 
@@ -40,7 +42,9 @@ def test_many_rows_are_sampled_evenly(rng):
 
 def test_a_class_never_seen_has_no_weight(rng):
     logits, labels = data(rng, 200)
-    training = TemperatureScaling(inputs="logits").fit(logits[labels != 1], labels[labels != 1]).training_
+    training = (
+        TemperatureScaling(inputs="logits").fit(logits[labels != 1], labels[labels != 1]).training_
+    )
     assert training.class_weights[1] == 0
     assert training.to_dict()["class_weights"] == list(training.class_weights)
 

@@ -1,4 +1,5 @@
-"""What all calibrators of one claim have in common, beside what `check_calibrator` asks of every calibrator."""
+"""What all calibrators of one claim have in common, beside what `check_calibrator` asks of every
+calibrator."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from calibrant.binary import BayesianBinning, BetaCalibration, IsotonicCalibration, PlattScaling, SplineCalibration, VennAbers
+from calibrant.binary import (
+    BayesianBinning,
+    BetaCalibration,
+    IsotonicCalibration,
+    PlattScaling,
+    SplineCalibration,
+    VennAbers,
+)
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.notions import as_notion
 from calibrant.testing import CHECKS, declared_exceptions
@@ -92,7 +100,11 @@ def test_hard_inputs_give_valid_probabilities(calibrator, name):
 @every_map_of_proba
 def test_weights_of_very_different_sizes_give_valid_probabilities(calibrator):
     weight = [1e-20, 1.0, 1e8, 1e-3, 1.0]
-    assert_valid(quietly_fitted(calibrator, [0.1, 0.2, 0.4, 0.6, 0.9], [1, 0, 0, 1, 1], weight).predict_proba(GRID))
+    assert_valid(
+        quietly_fitted(
+            calibrator, [0.1, 0.2, 0.4, 0.6, 0.9], [1, 0, 0, 1, 1], weight
+        ).predict_proba(GRID)
+    )
 
 
 rows = st.lists(
@@ -111,7 +123,9 @@ rows = st.lists(
 @given(rows)
 def test_any_data_give_valid_probabilities(calibrator, data):
     score, outcome, weight = (np.array(column) for column in zip(*data, strict=True))
-    assert_valid(quietly_fitted(calibrator, score, outcome, weight).predict_proba(np.append(GRID, score)))
+    assert_valid(
+        quietly_fitted(calibrator, score, outcome, weight).predict_proba(np.append(GRID, score))
+    )
 
 
 @pytest.mark.parametrize("name", ["mistral-7b-v0.1", "llama-2-13b"])
@@ -136,7 +150,9 @@ def test_heavy_ties_of_half_precision_scores(real_data, calibrator, name):
 @every_calibrator
 def test_more_than_two_classes_are_refused_with_the_remedy(calibrator):
     name = type(calibrator).__name__
-    with pytest.raises(ValueError, match=rf'MulticlassToBinary\({name}\(\), notion="class-wise", normalize=True\)'):
+    with pytest.raises(
+        ValueError, match=rf'MulticlassToBinary\({name}\(\), notion="class-wise", normalize=True\)'
+    ):
         clone(calibrator).fit(np.full((5, 3), 1 / 3), [0, 1, 2, 0, 1])
 
 

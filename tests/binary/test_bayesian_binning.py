@@ -24,29 +24,36 @@ def log_beta_binomial(m, n, alpha, beta):
 
 def test_evidence_and_posterior_means_by_hand():
     bbq = BayesianBinning(prior_strength=2.0).fit(SCORES, OUTCOMES)
-    # One bin with midpoint 1/2; two bins (0, .2] and (.2, 1] with midpoints .1 and .6, each with half of the prior.
+    # One bin with midpoint 1/2; two bins (0, .2] and (.2, 1] with midpoints .1 and .6, each with
+    # half of the prior.
     one = log_beta_binomial(8, 16, 1, 1)
     two = log_beta_binomial(0, 8, 0.1, 0.9) + log_beta_binomial(8, 8, 0.6, 0.4)
     assert bbq.n_bins_.tolist() == [1, 2]
     np.testing.assert_allclose(bbq.log_evidence_, [one, two])
     share = 1 / (1 + np.exp(one - two))
     np.testing.assert_allclose(bbq.weights_, [1 - share, share])
-    np.testing.assert_allclose(bbq.values_, [(1 - share) / 2 + share * 0.1 / 9, (1 - share) / 2 + share * 8.6 / 9])
+    np.testing.assert_allclose(
+        bbq.values_, [(1 - share) / 2 + share * 0.1 / 9, (1 - share) / 2 + share * 8.6 / 9]
+    )
 
 
 def test_the_evidence_is_that_of_wengers_code_on_real_data(reference, real_data):
-    # His scores include the uniform prior over 171 models. His edges lie between two scores instead of at one, which moves
-    # the midpoints of the bins a little: the evidence differs by less than 0.2 where it matters.
+    # His scores include the uniform prior over 171 models. His edges lie between two scores instead
+    # of at one, which moves the midpoints of the bins a little: the evidence differs by less than
+    # 0.2 where it matters.
     data = real_data("focal_cifar10_resnet50_gupta")
     p = softmax(data["val_logits"].astype(float), axis=1)[:, 3]
-    theirs = reference["focal_cifar10_resnet50_gupta"]["wenger_pycalib_methods (val->test)"]["BBQ_binary_class3"]
+    theirs = reference["focal_cifar10_resnet50_gupta"]["wenger_pycalib_methods (val->test)"][
+        "BBQ_binary_class3"
+    ]
     bbq = BayesianBinning().fit(p, (data["val_labels"] == 3).astype(int))
     assert bbq.n_bins_[[0, -1]].tolist() == theirs["n_bins_range"]
     score = np.array(theirs["log_scores"]) + np.log(171)
     np.testing.assert_allclose(bbq.log_evidence_[:5], score[:5], atol=2e-3)
     np.testing.assert_allclose(bbq.log_evidence_[:40], score[:40], atol=0.2)
     assert bbq.weights_.argmax() == np.argmax(theirs["weights"])
-    # His value of a bin is the raw frequency; the posterior mean moves it by at most the prior strength over the rows.
+    # His value of a bin is the raw frequency; the posterior mean moves it by at most the prior
+    # strength over the rows.
     test = softmax(data["test_logits"].astype(float), axis=1)[:10, 3]
     np.testing.assert_allclose(bbq.predict_proba(test)[:, 1], theirs["pred_test_head10"], atol=1e-4)
 
@@ -108,7 +115,10 @@ def test_it_calibrates_overconfident_scores(rng):
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [({"n_models": 0}, "n_models must be a whole number"), ({"prior_strength": 0.0}, "prior_strength must be a positive")],
+    [
+        ({"n_models": 0}, "n_models must be a whole number"),
+        ({"prior_strength": 0.0}, "prior_strength must be a positive"),
+    ],
 )
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -37,7 +37,12 @@ def test_bins_of_equal_mass_report_the_frequency_of_the_outcome():
 
 def test_a_score_at_an_edge_belongs_to_the_bin_below():
     calibrator = HistogramBinning(n_bins=2, boundary="include").fit(SIX_SCORES, SIX_OUTCOMES)
-    assert _positive(calibrator, [0.0, 0.3, 0.3 + 1e-12, 1.0]).tolist() == [1 / 3, 1 / 3, 2 / 3, 2 / 3]
+    assert _positive(calibrator, [0.0, 0.3, 0.3 + 1e-12, 1.0]).tolist() == [
+        1 / 3,
+        1 / 3,
+        2 / 3,
+        2 / 3,
+    ]
 
 
 def test_exclude_leaves_the_row_of_each_edge_out_but_not_the_largest_score():
@@ -64,7 +69,9 @@ def test_the_number_of_bins_follows_from_the_points_per_bin(rng):
 
 def test_each_bin_keeps_one_point_less_than_its_group(rng):
     score, outcome = _sample(rng, 1000)
-    assert HistogramBinning(points_per_bin=50).fit(score, outcome).counts_.tolist() == [49] * 19 + [50]
+    assert HistogramBinning(points_per_bin=50).fit(score, outcome).counts_.tolist() == [49] * 19 + [
+        50
+    ]
 
 
 # Golden numbers of the authors' code, without its random nudge.
@@ -76,13 +83,18 @@ def _focal(real_data):
 
 
 def _golden(reference, name):
-    return reference["focal_cifar10_resnet50_gupta"]["histogram_binning (df-posthoc calibration.py)"][name]
+    return reference["focal_cifar10_resnet50_gupta"][
+        "histogram_binning (df-posthoc calibration.py)"
+    ][name]
 
 
 def _assert_same_bins(calibrator, golden):
-    # The last edge of the reference is infinite, ours the largest score: neither limits the last bin. Edges are scores as
-    # they are, whose last bit depends on the exp of the machine that made the softmax.
-    np.testing.assert_allclose(calibrator.edges_[:-1], golden["bin_upper_edges"][:-1], rtol=4e-16, atol=0)
+    # The last edge of the reference is infinite, ours the largest score: neither limits the last
+    # bin. Edges are scores as they are, whose last bit depends on the exp of the machine that made
+    # the softmax.
+    np.testing.assert_allclose(
+        calibrator.edges_[:-1], golden["bin_upper_edges"][:-1], rtol=4e-16, atol=0
+    )
     np.testing.assert_array_equal(calibrator.values_, golden["bin_values"])
     if "counts" in golden:
         np.testing.assert_array_equal(calibrator.counts_, golden["counts"])
@@ -100,7 +112,10 @@ def test_confidence_bins_equal_those_of_the_authors(real_data, reference, n_bins
 @pytest.mark.parametrize("n_bins", [15, 100])
 def test_class_wise_bins_equal_those_of_the_authors(real_data, reference, n_bins):
     proba, y = _focal(real_data)
-    golden = _golden(reference, f"class-wise HB (composed: HB_binary per class; NOT in repo) n_bins={n_bins} delta0")
+    golden = _golden(
+        reference,
+        f"class-wise HB (composed: HB_binary per class; NOT in repo) n_bins={n_bins} delta0",
+    )
     for k, expected in enumerate(golden["per_class"]):
         calibrator = HistogramBinning(n_bins=n_bins, boundary="include", delta=0.0)
         _assert_same_bins(calibrator.fit(proba[:, k], (y == k).astype(int)), expected)
@@ -109,7 +124,9 @@ def test_class_wise_bins_equal_those_of_the_authors(real_data, reference, n_bins
 def test_bins_of_fifty_points_equal_those_of_the_authors(real_data, reference):
     proba, y = _focal(real_data)
     top = proba.argmax(axis=1)
-    for k, expected in enumerate(_golden(reference, "HB_toplabel points_per_bin=50 delta0")["per_class"]):
+    for k, expected in enumerate(
+        _golden(reference, "HB_toplabel points_per_bin=50 delta0")["per_class"]
+    ):
         rows = top == k
         calibrator = HistogramBinning(points_per_bin=50, boundary="include", delta=0.0)
         _assert_same_bins(calibrator.fit(proba[rows, k], (y[rows] == k).astype(int)), expected)
@@ -124,18 +141,22 @@ def test_equal_width_equals_probcal(probcal_golden, probcal_reference):
     calibrator = HistogramBinning(n_bins=10, strategy="uniform", delta=0.0).fit(p, y.astype(int))
     np.testing.assert_array_equal(calibrator.counts_, golden["counts"])
     np.testing.assert_allclose(calibrator.values_, golden["bin_values"], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(_positive(calibrator, p[:6]), golden["pred_head6"], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        _positive(calibrator, p[:6]), golden["pred_head6"], rtol=0, atol=1e-14
+    )
 
 
 def test_equal_frequency_groups_the_rows_as_probcal_does(probcal_golden, probcal_reference):
-    # probcal puts its breaks between two scores (quantiles of type 8) and closes bins on the left; ours are scores and close
-    # bins on the right. Without ties both split the same rows.
+    # probcal puts its breaks between two scores (quantiles of type 8) and closes bins on the left;
+    # ours are scores and close bins on the right. Without ties both split the same rows.
     p, y, _ = probcal_golden("binary_p_y_score").T
     golden = probcal_reference["reference"]["binary"]["cal_histogram_equal_freq_10"]
     calibrator = HistogramBinning(n_bins=10, boundary="include", delta=0.0).fit(p, y.astype(int))
     np.testing.assert_array_equal(calibrator.counts_, golden["counts"])
     np.testing.assert_allclose(calibrator.values_, golden["bin_values"], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(_positive(calibrator, p[:6]), golden["pred_head6"], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        _positive(calibrator, p[:6]), golden["pred_head6"], rtol=0, atol=1e-14
+    )
     assert (calibrator.edges_[:-1] < golden["breaks"][1:-1]).all()
 
 
@@ -148,7 +169,9 @@ def test_delta_tells_bins_of_equal_value_apart():
     assert np.unique(values).size == 8
     assert np.abs(values - 1.0).max() <= 1.0001e-10  # delta and round-off
     assert values.max() <= 1.0
-    np.testing.assert_array_equal(HistogramBinning(n_bins=8, delta=0.0).fit(score, outcome).values_, 1.0)
+    np.testing.assert_array_equal(
+        HistogramBinning(n_bins=8, delta=0.0).fit(score, outcome).values_, 1.0
+    )
 
 
 def test_of_equal_bins_the_higher_scores_get_the_higher_value_unless_a_seed_orders_them(rng):
@@ -156,11 +179,15 @@ def test_of_equal_bins_the_higher_scores_get_the_higher_value_unless_a_seed_orde
     assert (np.diff(HistogramBinning(n_bins=8).fit(score, outcome).values_) > 0).all()
     drawn = HistogramBinning(n_bins=8, random_state=3).fit(score, outcome).values_
     assert (np.diff(drawn) < 0).any()
-    np.testing.assert_array_equal(drawn, HistogramBinning(n_bins=8, random_state=3).fit(score, outcome).values_)
+    np.testing.assert_array_equal(
+        drawn, HistogramBinning(n_bins=8, random_state=3).fit(score, outcome).values_
+    )
 
 
 def test_values_that_differ_are_left_as_they_are():
-    calibrator = HistogramBinning(n_bins=2, boundary="include", delta=0.1, random_state=0).fit(SIX_SCORES, SIX_OUTCOMES)
+    calibrator = HistogramBinning(n_bins=2, boundary="include", delta=0.1, random_state=0).fit(
+        SIX_SCORES, SIX_OUTCOMES
+    )
     assert calibrator.values_.tolist() == [1 / 3, 2 / 3]
 
 
@@ -186,15 +213,22 @@ def test_exclude_takes_one_row_from_a_tied_edge_and_leaves_its_frequency():
 
 @pytest.mark.parametrize("boundary", ["exclude", "include"])
 def test_constant_scores_are_one_bin(boundary):
-    calibrator = HistogramBinning(n_bins=15, boundary=boundary).fit(np.full(20, 0.7), np.arange(20) % 4 == 0)
+    calibrator = HistogramBinning(n_bins=15, boundary=boundary).fit(
+        np.full(20, 0.7), np.arange(20) % 4 == 0
+    )
     assert _positive(calibrator, [0.0, 0.7, 1.0]).tolist() == [0.25] * 3
     assert calibrator.counts_.tolist() == [20]
 
 
 def test_two_distinct_scores_are_two_bins():
-    score, outcome = np.repeat([0.2, 0.8], 50), np.r_[np.zeros(40), np.ones(10), np.zeros(5), np.ones(45)].astype(int)
+    score, outcome = (
+        np.repeat([0.2, 0.8], 50),
+        np.r_[np.zeros(40), np.ones(10), np.zeros(5), np.ones(45)].astype(int),
+    )
     calibrator = HistogramBinning(n_bins=10).fit(score, outcome)
-    np.testing.assert_allclose(_positive(calibrator, [0.2, 0.5, 0.8]), [0.2, 0.9, 0.9], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        _positive(calibrator, [0.2, 0.5, 0.8]), [0.2, 0.9, 0.9], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
@@ -202,11 +236,15 @@ def test_two_distinct_scores_are_two_bins():
 def test_equal_outcomes_give_that_outcome(rng, strategy, outcome):
     score = rng.uniform(size=300)
     calibrator = HistogramBinning(n_bins=5, strategy=strategy).fit(score, np.full(300, outcome))
-    np.testing.assert_allclose(_positive(calibrator, score), outcome, rtol=0, atol=1.0001e-10)  # delta and round-off
+    np.testing.assert_allclose(
+        _positive(calibrator, score), outcome, rtol=0, atol=1.0001e-10
+    )  # delta and round-off
 
 
 def test_fewer_rows_than_bins_leave_bins_without_rows():
-    included = HistogramBinning(n_bins=15, boundary="include", delta=0.0).fit([0.2, 0.4, 0.9], [0, 1, 1])
+    included = HistogramBinning(n_bins=15, boundary="include", delta=0.0).fit(
+        [0.2, 0.4, 0.9], [0, 1, 1]
+    )
     assert included.values_.tolist() == [0.0, 1.0, 1.0]
     excluded = HistogramBinning(n_bins=15, delta=0.0).fit([0.2, 0.4, 0.9], [0, 1, 1])
     assert excluded.counts_.tolist() == [0, 0, 1]
@@ -214,7 +252,9 @@ def test_fewer_rows_than_bins_leave_bins_without_rows():
 
 
 def test_an_empty_bin_of_equal_width_reports_one_half():
-    calibrator = HistogramBinning(n_bins=4, strategy="uniform").fit([0.1, 0.2, 0.3, 0.9], [0, 1, 1, 1])
+    calibrator = HistogramBinning(n_bins=4, strategy="uniform").fit(
+        [0.1, 0.2, 0.3, 0.9], [0, 1, 1, 1]
+    )
     np.testing.assert_allclose(_positive(calibrator, [0.6]), 0.5, rtol=0, atol=1e-10)
     assert calibrator.counts_.tolist() == [2, 1, 0, 1]
 
@@ -224,9 +264,14 @@ def test_one_row_is_enough():
 
 
 def test_exact_zeros_and_ones_are_ordinary_scores():
-    score, outcome = np.repeat([0.0, 0.5, 1.0], 30), np.r_[np.zeros(30), np.arange(30) % 2, np.ones(30)].astype(int)
+    score, outcome = (
+        np.repeat([0.0, 0.5, 1.0], 30),
+        np.r_[np.zeros(30), np.arange(30) % 2, np.ones(30)].astype(int),
+    )
     calibrator = HistogramBinning(n_bins=3).fit(score, outcome)
-    np.testing.assert_allclose(_positive(calibrator, [0.0, 0.5, 1.0]), [0.0, 0.5, 1.0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        _positive(calibrator, [0.0, 0.5, 1.0]), [0.0, 0.5, 1.0], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("boundary", ["exclude", "include"])
@@ -248,8 +293,12 @@ def test_heavy_ties_of_half_precision_scores(real_data, boundary):
 def test_weight_two_is_the_row_twice_where_boundary_points_count(rng):
     score, outcome = _sample(rng, 200)
     weight = rng.integers(0, 4, size=200)
-    weighted = HistogramBinning(n_bins=7, boundary="include").fit(score, outcome, sample_weight=weight)
-    repeated = HistogramBinning(n_bins=7, boundary="include").fit(np.repeat(score, weight), np.repeat(outcome, weight))
+    weighted = HistogramBinning(n_bins=7, boundary="include").fit(
+        score, outcome, sample_weight=weight
+    )
+    repeated = HistogramBinning(n_bins=7, boundary="include").fit(
+        np.repeat(score, weight), np.repeat(outcome, weight)
+    )
     np.testing.assert_array_equal(weighted.edges_, repeated.edges_)
     np.testing.assert_array_equal(weighted.counts_, repeated.counts_)
     np.testing.assert_allclose(weighted.values_, repeated.values_, rtol=1e-12)
@@ -259,7 +308,9 @@ def test_weight_two_is_the_row_twice_where_boundary_points_count(rng):
 def test_weight_zero_is_no_row(rng, boundary):
     score, outcome = _sample(rng, 200)
     present = rng.uniform(size=200) < 0.7
-    weighted = HistogramBinning(n_bins=7, boundary=boundary).fit(score, outcome, sample_weight=present.astype(float))
+    weighted = HistogramBinning(n_bins=7, boundary=boundary).fit(
+        score, outcome, sample_weight=present.astype(float)
+    )
     absent = HistogramBinning(n_bins=7, boundary=boundary).fit(score[present], outcome[present])
     np.testing.assert_array_equal(weighted.edges_, absent.edges_)
     np.testing.assert_array_equal(weighted.values_, absent.values_)
@@ -268,7 +319,9 @@ def test_weight_zero_is_no_row(rng, boundary):
 def test_weights_that_are_not_whole_are_shared_out_evenly(rng):
     score, outcome = _sample(rng, 5000)
     weight = rng.uniform(size=5000) / 5000
-    calibrator = HistogramBinning(n_bins=10, boundary="include").fit(score, outcome, sample_weight=weight)
+    calibrator = HistogramBinning(n_bins=10, boundary="include").fit(
+        score, outcome, sample_weight=weight
+    )
     np.testing.assert_allclose(calibrator.counts_, weight.sum() / 10, atol=weight.max())
     place = np.searchsorted(calibrator.edges_[:-1], score)
     expected = [np.average(outcome[place == b], weights=weight[place == b]) for b in range(10)]
@@ -276,7 +329,9 @@ def test_weights_that_are_not_whole_are_shared_out_evenly(rng):
 
 
 def test_excluding_a_weighted_edge_removes_its_row_whole():
-    calibrator = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.3, 0.8], [0, 1, 1, 0], sample_weight=[1, 3, 2, 2])
+    calibrator = HistogramBinning(n_bins=2).fit(
+        [0.1, 0.2, 0.3, 0.8], [0, 1, 1, 0], sample_weight=[1, 3, 2, 2]
+    )
     assert calibrator.edges_.tolist() == [0.2, 0.8]
     assert calibrator.counts_.tolist() == [1, 4]
     assert calibrator.values_.tolist() == [0.0, 0.5]
@@ -300,12 +355,19 @@ def test_bins_of_equal_width_are_those_of_the_metrics(n_bins, more):
     scores = np.concatenate([np.arange(n_bins + 1) / n_bins, more])
     near = np.clip(np.concatenate([scores, np.nextafter(scores, 0), np.nextafter(scores, 1)]), 0, 1)
     calibrator = HistogramBinning(n_bins=n_bins, strategy="uniform").fit([0.5], [1])
-    np.testing.assert_array_equal(calibrator.bins_.assign(near, 0), UniformBins(n_bins).assign(near))
+    np.testing.assert_array_equal(
+        calibrator.bins_.assign(near, 0), UniformBins(n_bins).assign(near)
+    )
 
 
 def test_equal_width_leaves_no_row_out(rng):
     score, outcome = _sample(rng, 500)
-    assert HistogramBinning(n_bins=5, strategy="uniform", boundary="exclude").fit(score, outcome).counts_.sum() == 500
+    assert (
+        HistogramBinning(n_bins=5, strategy="uniform", boundary="exclude")
+        .fit(score, outcome)
+        .counts_.sum()
+        == 500
+    )
 
 
 # Use with others, and the boundary.
@@ -316,7 +378,9 @@ def test_forecasts_are_judged_on_the_bins_of_a_fitted_calibrator(rng):
     calibrator = HistogramBinning(n_bins=9, boundary="include", delta=0.0).fit(score, outcome)
     groups = np.array_split(np.argsort(score), 9)
     gaps = [abs(outcome[rows].mean() - score[rows].mean()) * len(rows) / 1000 for rows in groups]
-    assert expected_calibration_error(outcome, score, notion="class-1", bins=calibrator) == pytest.approx(sum(gaps))
+    assert expected_calibration_error(
+        outcome, score, notion="class-1", bins=calibrator
+    ) == pytest.approx(sum(gaps))
 
 
 def test_recalibrated_scores_are_calibrated_on_the_data_of_the_fit(rng):
@@ -330,7 +394,9 @@ def test_logits_are_binned_like_their_probabilities(rng):
     score, outcome = _sample(rng)
     odds = np.log(score / (1 - score))
     from_odds = HistogramBinning(inputs="logits").fit(odds, outcome)
-    np.testing.assert_allclose(from_odds.values_, HistogramBinning().fit(score, outcome).values_, rtol=1e-12)
+    np.testing.assert_allclose(
+        from_odds.values_, HistogramBinning().fit(score, outcome).values_, rtol=1e-12
+    )
 
 
 def test_float32_in_float32_out(rng):

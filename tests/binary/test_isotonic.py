@@ -40,11 +40,14 @@ def test_probcal_agrees_at_its_thresholds(probcal_golden, probcal_reference):
     threshold, value = probcal_golden("binary_isotonic_thresholds").T
     np.testing.assert_allclose(isotonic.predict_proba(threshold)[:, 1], value, atol=1e-12)
     expected = probcal_reference["reference"]["binary"]["cal_isotonic"]
-    np.testing.assert_allclose(isotonic.predict_proba(p[:6])[:, 1], expected["pred_head6"], atol=1e-12)
+    np.testing.assert_allclose(
+        isotonic.predict_proba(p[:6])[:, 1], expected["pred_head6"], atol=1e-12
+    )
 
 
 def test_probcal_agrees_on_a_grid_where_it_does_not_interpolate(probcal_golden, probcal_reference):
-    # probcal joins the last score of a block and the first of the next by a line; the step is one of its two ends there.
+    # probcal joins the last score of a block and the first of the next by a line; the step is one
+    # of its two ends there.
     p, y, _ = probcal_golden("binary_p_y_score").T
     isotonic = IsotonicCalibration().fit(p, y.astype(int))
     expected = probcal_reference["reference"]["binary"]["cal_isotonic"]
@@ -60,14 +63,21 @@ def test_probcal_agrees_on_a_grid_where_it_does_not_interpolate(probcal_golden, 
 @pytest.mark.parametrize("column", range(10))
 def test_scikit_learn_agrees_at_the_calibration_scores_of_real_data(real_data, column):
     data = real_data("focal_cifar10_resnet50_gupta")
-    p, y = softmax(data["val_logits"].astype(float), axis=1)[:, column], (data["val_labels"] == column).astype(int)
+    p, y = (
+        softmax(data["val_logits"].astype(float), axis=1)[:, column],
+        (data["val_labels"] == column).astype(int),
+    )
     expected = IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(p)
-    np.testing.assert_allclose(IsotonicCalibration().fit(p, y).predict_proba(p)[:, 1], expected, atol=1e-12)
+    np.testing.assert_allclose(
+        IsotonicCalibration().fit(p, y).predict_proba(p)[:, 1], expected, atol=1e-12
+    )
 
 
 def test_ties_are_pooled_whatever_their_order():
     for y in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
-        assert IsotonicCalibration().fit([0.5, 0.5, 0.5], y).predict_proba([0.5])[0, 1] == pytest.approx(2 / 3)
+        assert IsotonicCalibration().fit([0.5, 0.5, 0.5], y).predict_proba([0.5])[
+            0, 1
+        ] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("smoothing", [None, 0.01, 1.0, 30.0])
@@ -85,13 +95,16 @@ def test_smoothing_by_hand():
 
 
 def test_blocks_that_lose_their_order_by_smoothing_are_pooled():
-    # None of 10, then 80 of 100, then 1 of 1: ten rows of the base rate pull the last block below the one before.
+    # None of 10, then 80 of 100, then 1 of 1: ten rows of the base rate pull the last block below
+    # the one before.
     scores, y = [0.1] * 10 + [0.5] * 100 + [0.9], [0] * 10 + [1] * 80 + [0] * 20 + [1]
     strength, rate = 10.0, (81 + 10.0 / 2) / (111 + 10)
     isotonic = IsotonicCalibration(smoothing=strength).fit(scores, y)
     alone = (80 + strength * rate) / 110, (1 + strength * rate) / 11
     assert alone[1] < alone[0]
-    np.testing.assert_allclose(isotonic.values_, [strength * rate / 20, (81 + 2 * strength * rate) / 121])
+    np.testing.assert_allclose(
+        isotonic.values_, [strength * rate / 20, (81 + 2 * strength * rate) / 121]
+    )
 
 
 @pytest.mark.parametrize("y", [[0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]])
@@ -106,7 +119,9 @@ def test_smoothing_keeps_the_loss_of_new_rows_finite(rng):
     p, y = noisy(rng)
     fresh, truth = noisy(rng, 5000)
     rough = log_loss(truth, IsotonicCalibration().fit(p, y).predict_proba(fresh), eps=1e-300)
-    smooth = log_loss(truth, IsotonicCalibration(smoothing=1.0).fit(p, y).predict_proba(fresh), eps=1e-300)
+    smooth = log_loss(
+        truth, IsotonicCalibration(smoothing=1.0).fit(p, y).predict_proba(fresh), eps=1e-300
+    )
     assert smooth < 1 < rough
 
 

@@ -25,21 +25,27 @@ def test_probcal_agrees_on_raw_scores(probcal_golden, probcal_reference):
     expected = probcal_reference["reference"]["binary"]["cal_platt_on_score"]
     platt = PlattScaling(inputs="logits").fit(score, y.astype(int))
     np.testing.assert_allclose([platt.intercept_, platt.coef_], expected["coef"], atol=1e-9)
-    np.testing.assert_allclose(platt.predict_proba(score[:6])[:, 1], expected["pred_head6"], atol=1e-9)
+    np.testing.assert_allclose(
+        platt.predict_proba(score[:6])[:, 1], expected["pred_head6"], atol=1e-9
+    )
 
 
 def test_without_smoothing_it_is_logistic_regression(rng):
     p, y = noisy(rng)
     platt = PlattScaling(target_smoothing=False).fit(p, y)
     sk = LogisticRegression(C=1e10, tol=1e-10, max_iter=1000).fit(np.log(p / (1 - p))[:, None], y)
-    assert platt.coef_ == pytest.approx(sk.coef_[0, 0], abs=1e-5)  # where scikit-learn's solver stops
+    assert platt.coef_ == pytest.approx(
+        sk.coef_[0, 0], abs=1e-5
+    )  # where scikit-learn's solver stops
     assert platt.intercept_ == pytest.approx(sk.intercept_[0], abs=1e-5)
 
 
 def test_the_mean_prediction_is_the_mean_of_the_smoothed_targets(rng):
     p, y = noisy(rng)
     targets = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((1 - y).sum() + 2))
-    assert PlattScaling().fit(p, y).predict_proba(p)[:, 1].mean() == pytest.approx(targets.mean(), abs=1e-12)
+    assert PlattScaling().fit(p, y).predict_proba(p)[:, 1].mean() == pytest.approx(
+        targets.mean(), abs=1e-12
+    )
 
 
 def test_the_objective_is_the_mean_loss_against_the_smoothed_targets(rng):
@@ -47,7 +53,9 @@ def test_the_objective_is_the_mean_loss_against_the_smoothed_targets(rng):
     platt = PlattScaling().fit(p, y)
     targets = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((1 - y).sum() + 2))
     q = platt.predict_proba(p)[:, 1]
-    assert platt.objective_ == pytest.approx(-np.mean(targets * np.log(q) + (1 - targets) * np.log1p(-q)), abs=1e-12)
+    assert platt.objective_ == pytest.approx(
+        -np.mean(targets * np.log(q) + (1 - targets) * np.log1p(-q)), abs=1e-12
+    )
 
 
 def test_scores_that_point_the_wrong_way_are_turned_round(rng):
@@ -65,7 +73,9 @@ def test_separable_scores_have_a_finite_slope_with_smoothed_targets():
 
 def test_separable_scores_warn_once_without_smoothing():
     platt = PlattScaling(target_smoothing=False)
-    with pytest.warns(ConvergenceWarning, match="separated by the scores.*target_smoothing=True") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match="separated by the scores.*target_smoothing=True"
+    ) as caught:
         platt.fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -7,7 +7,12 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import softmax
 
 from calibrant.binary import SplineCalibration
-from calibrant.binary.spline import _mean_slopes, _normal_equations, _spline_basis, _with_slopes_between
+from calibrant.binary.spline import (
+    _mean_slopes,
+    _normal_equations,
+    _spline_basis,
+    _with_slopes_between,
+)
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.metrics import ks_error
 from calibrant.notions import as_notion
@@ -32,7 +37,9 @@ def overconfident(rng, n=2000):
 def test_natural_and_cubic_runout_are_the_splines_of_scipy(rng):
     knots, values, t = np.linspace(0, 1, 7), rng.normal(size=7), np.linspace(0, 1, 50)
     for runout, scipys in (("natural", "natural"), ("cubic", "not-a-knot")):
-        np.testing.assert_allclose(_spline_basis(knots, runout)(t) @ values, CubicSpline(knots, values, bc_type=scipys)(t))
+        np.testing.assert_allclose(
+            _spline_basis(knots, runout)(t) @ values, CubicSpline(knots, values, bc_type=scipys)(t)
+        )
 
 
 @pytest.mark.parametrize("runout", RUNOUTS)
@@ -81,26 +88,36 @@ def test_slopes_over_narrow_steps_lose_nothing_to_round_off():
 
 
 @pytest.mark.parametrize(
-    ("notion", "n_knots", "published"), [("confidence", 6, 0.773), ("rank-2", 6, 0.695), ("within-top-2", 14, 0.571)]
+    ("notion", "n_knots", "published"),
+    [("confidence", 6, 0.773), ("rank-2", 6, 0.695), ("within-top-2", 14, 0.571)],
 )
 def test_published_ks_errors_of_densenet(real_data, notion, n_knots, published):
-    # To 0.06 percentage points: on this copy of the predictions the authors' own code gives 0.76, 0.66 and 0.53.
+    # To 0.06 percentage points: on this copy of the predictions the authors' own code gives 0.76,
+    # 0.66 and 0.53.
     data = real_data("cifar10_densenet40_kull_sample")
     spline = SplineCalibration(n_knots).fit(*claim(data["val_logits"], data["val_labels"], notion))
     score, outcome = claim(data["test_logits"], data["test_labels"], notion)
-    assert 100 * ks_error(outcome, spline.predict_proba(score), notion="class-1") == pytest.approx(published, abs=0.06)
+    assert 100 * ks_error(outcome, spline.predict_proba(score), notion="class-1") == pytest.approx(
+        published, abs=0.06
+    )
 
 
 def test_the_direct_fit_of_the_text_is_worse_than_that_of_the_residual(real_data):
     data = real_data("cifar10_densenet40_kull_sample")
     score, outcome = claim(data["test_logits"], data["test_labels"], "confidence")
-    direct = SplineCalibration(residual=False).fit(*claim(data["val_logits"], data["val_labels"], "confidence"))
+    direct = SplineCalibration(residual=False).fit(
+        *claim(data["val_logits"], data["val_labels"], "confidence")
+    )
     assert ks_error(outcome, direct.predict_proba(score), notion="class-1") > 0.018
 
 
-@pytest.mark.parametrize(("notion", "name"), [("confidence", "top1"), ("rank-2", "top2"), ("within-top-2", "within_top2")])
+@pytest.mark.parametrize(
+    ("notion", "name"),
+    [("confidence", "top1"), ("rank-2", "top2"), ("within-top-2", "within_top2")],
+)
 def test_the_authors_code_agrees(reference, real_data, notion, name):
-    # Their fractiles are (i - 1) / (n - 1) and they sum over points instead of integrating: differences of order 1/n.
+    # Their fractiles are (i - 1) / (n - 1) and they sum over points instead of integrating:
+    # differences of order 1/n.
     data = real_data("focal_cifar10_resnet50_gupta")
     theirs = reference["focal_cifar10_resnet50_gupta"]["spline_recalibration natural 6 knots"][name]
     spline = SplineCalibration().fit(*claim(data["val_logits"], data["val_labels"], notion))
@@ -138,7 +155,9 @@ def test_it_calibrates_overconfident_scores(rng, residual, runout):
 
 def test_calibrated_groups_stay_as_they_are():
     spline = SplineCalibration().fit([0.2] * 5 + [0.6] * 5, [0, 0, 0, 0, 1, 0, 0, 1, 1, 1])
-    np.testing.assert_allclose(spline.predict_proba([0.2, 0.4, 0.6])[:, 1], [0.2, 0.4, 0.6], atol=1e-12)
+    np.testing.assert_allclose(
+        spline.predict_proba([0.2, 0.4, 0.6])[:, 1], [0.2, 0.4, 0.6], atol=1e-12
+    )
 
 
 def test_between_calibration_scores_the_nearer_one_weighs_more():
@@ -157,13 +176,18 @@ def test_the_map_keeps_the_mean_outcome_up_to_the_fit(rng):
     # The integral of the slope is h(1) - h(0), which follows H(1) - H(0), the mean outcome.
     score, outcome = overconfident(rng)
     spline = SplineCalibration(8, residual=False).fit(score, outcome)
-    assert spline.knot_values_[-1] - spline.knot_values_[0] == pytest.approx(outcome.mean(), abs=0.01)
+    assert spline.knot_values_[-1] - spline.knot_values_[0] == pytest.approx(
+        outcome.mean(), abs=0.01
+    )
 
 
 def test_monotone_makes_the_map_increase(rng):
     score = rng.random(300)
     outcome = (rng.random(300) < 0.5 + 0.4 * np.sin(9 * score)).astype(int)
-    free, monotone = SplineCalibration().fit(score, outcome), SplineCalibration(monotone=True).fit(score, outcome)
+    free, monotone = (
+        SplineCalibration().fit(score, outcome),
+        SplineCalibration(monotone=True).fit(score, outcome),
+    )
     assert (np.diff(free.values_) < 0).any()
     assert (np.diff(monotone.values_) >= 0).all()
 
@@ -220,7 +244,10 @@ def test_the_quadratic_program_is_solved_to_its_optimum(rng, n_knots):
 def test_constraints_that_hold_anyway_change_nothing(rng):
     score = 0.3 + 0.4 * rng.random(500)
     outcome = (rng.random(500) < score).astype(int)
-    free, bound = SplineCalibration().fit(score, outcome), SplineCalibration(constrained=True).fit(score, outcome)
+    free, bound = (
+        SplineCalibration().fit(score, outcome),
+        SplineCalibration(constrained=True).fit(score, outcome),
+    )
     np.testing.assert_array_equal(bound.knot_values_, free.knot_values_)
 
 

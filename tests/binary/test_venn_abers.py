@@ -12,21 +12,39 @@ from calibrant.binning import distinct_sums
 
 def refitted(score, outcome, weight, new, label):
     """The isotonic fit at a new score that is added with the given outcome."""
-    values, total, hits = distinct_sums(np.append(score, new), np.append(outcome, label), np.append(weight, 1.0))
+    values, total, hits = distinct_sums(
+        np.append(score, new), np.append(outcome, label), np.append(weight, 1.0)
+    )
     return isotonic_regression(hits / total, weights=total).x[np.searchsorted(values, new)]
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 30), st.sampled_from(["one", "copies", "any"]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 30),
+    st.integers(1, 30),
+    st.sampled_from(["one", "copies", "any"]),
+)
 def test_the_interval_is_that_of_two_isotonic_refits(seed, n, n_values, kind):
     generator = np.random.default_rng(seed)
     score = generator.integers(0, n_values + 1, n) / n_values
-    outcome = (generator.random(n) < generator.choice([0.0, 0.5, 1.0]) + generator.choice([-1, 0, 1]) * score).astype(int)
-    weight = {"one": np.ones(n), "copies": generator.integers(1, 4, n), "any": generator.exponential(size=n) + 0.01}[kind]
+    outcome = (
+        generator.random(n)
+        < generator.choice([0.0, 0.5, 1.0]) + generator.choice([-1, 0, 1]) * score
+    ).astype(int)
+    weight = {
+        "one": np.ones(n),
+        "copies": generator.integers(1, 4, n),
+        "any": generator.exponential(size=n) + 0.01,
+    }[kind]
     new = np.unique(np.concatenate([score, generator.random(8), [0.0, 1.0]]))
     p0, p1 = VennAbers().fit(score, outcome, weight).predict_interval(new)
-    np.testing.assert_allclose(p0, [refitted(score, outcome, weight, s, 0) for s in new], atol=1e-12)
-    np.testing.assert_allclose(p1, [refitted(score, outcome, weight, s, 1) for s in new], atol=1e-12)
+    np.testing.assert_allclose(
+        p0, [refitted(score, outcome, weight, s, 0) for s in new], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        p1, [refitted(score, outcome, weight, s, 1) for s in new], atol=1e-12
+    )
 
 
 def test_by_hand():
@@ -75,17 +93,22 @@ def test_nothing_is_impossible_and_nothing_certain():
 
 def test_the_dtype_of_the_interval_is_that_of_the_scores():
     venn = VennAbers().fit([0.4, 0.6], [0, 1])
-    assert all(p.dtype == np.float32 for p in venn.predict_interval(np.array([0.5], dtype=np.float32)))
+    assert all(
+        p.dtype == np.float32 for p in venn.predict_interval(np.array([0.5], dtype=np.float32))
+    )
     assert all(p.dtype == np.float64 for p in venn.predict_interval([0.5]))
 
 
 @pytest.mark.slow
 def test_the_right_end_of_the_interval_is_calibrated():
-    # The theorem: of p0 and p1, the one for the outcome that comes is calibrated, E[y | p_y] = p_y, here with n = 20 rows.
+    # The theorem: of p0 and p1, the one for the outcome that comes is calibrated, E[y | p_y] = p_y,
+    # here with n = 20 rows.
     generator = np.random.default_rng(7)
     n_sets, n = 20_000, 20
     score = generator.random((n_sets, n + 1))
-    outcome = (generator.random((n_sets, n + 1)) < 1 - score**3).astype(int)  # as wrong as scores can be
+    outcome = (generator.random((n_sets, n + 1)) < 1 - score**3).astype(
+        int
+    )  # as wrong as scores can be
     chosen = np.empty(n_sets)
     for i in range(n_sets):
         p0, p1 = VennAbers().fit(score[i, :n], outcome[i, :n]).predict_interval(score[i, n:])

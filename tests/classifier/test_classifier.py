@@ -1,4 +1,5 @@
-"""`CalibratedClassifier`: scikit-learn's own checks for every calibrator, and what they do not cover."""
+"""`CalibratedClassifier`: scikit-learn's own checks for every calibrator, and what they do not
+cover."""
 
 from __future__ import annotations
 
@@ -33,13 +34,17 @@ _QUICK = [calibrant.StructuredScaling(), calibrant.IsotonicCalibration()]
 _LONG = [*ALL, calibrant.CrossFitted(calibrant.TemperatureScaling()), None]
 
 
-@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _QUICK])
+@parametrize_with_checks(
+    [CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _QUICK]
+)
 def test_scikit_learn_checks_hold(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _LONG])
+@parametrize_with_checks(
+    [CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _LONG]
+)
 def test_scikit_learn_checks_hold_for_every_calibrator(estimator, check):
     check(estimator)
 
@@ -77,16 +82,30 @@ def test_three_lines_calibrate_any_classifier_of_digits(digits, estimator):
 
 def test_decision_functions_are_taken_as_logits_and_probabilities_otherwise(iris):
     X, y = iris
-    linear = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.TemperatureScaling()).fit(X, y)
+    linear = CalibratedClassifier(
+        LogisticRegression(max_iter=500), calibrant.TemperatureScaling()
+    ).fit(X, y)
     bayes = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling()).fit(X, y)
-    assert (linear.score_method_, linear.inputs_, linear.calibrators_[0].inputs) == ("decision_function", "logits", "logits")
-    assert (bayes.score_method_, bayes.inputs_, bayes.calibrators_[0].inputs) == ("predict_proba", "proba", "proba")
+    assert (linear.score_method_, linear.inputs_, linear.calibrators_[0].inputs) == (
+        "decision_function",
+        "logits",
+        "logits",
+    )
+    assert (bayes.score_method_, bayes.inputs_, bayes.calibrators_[0].inputs) == (
+        "predict_proba",
+        "proba",
+        "proba",
+    )
 
 
 def test_binary_decision_functions_are_log_odds(iris):
     X, y = iris[0][50:], iris[1][50:]
-    model = CalibratedClassifier(FrozenEstimator(LogisticRegression().fit(X, y)), calibrant.Identity()).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), model.estimator.predict_proba(X), atol=1e-10)  # scores keep 36 bits
+    model = CalibratedClassifier(
+        FrozenEstimator(LogisticRegression().fit(X, y)), calibrant.Identity()
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X), model.estimator.predict_proba(X), atol=1e-10
+    )  # scores keep 36 bits
 
 
 def test_classifiers_without_probabilities_get_them(iris):
@@ -103,7 +122,9 @@ def test_pairwise_decision_functions_are_refused_with_the_remedy(iris):
 def test_a_frozen_estimator_is_calibrated_on_all_rows_and_never_refitted(iris):
     X, y = iris
     prefit = GaussianNB().fit(X[::2], y[::2])
-    model = CalibratedClassifier(FrozenEstimator(prefit), calibrant.TemperatureScaling()).fit(X[1::2], y[1::2])
+    model = CalibratedClassifier(FrozenEstimator(prefit), calibrant.TemperatureScaling()).fit(
+        X[1::2], y[1::2]
+    )
     by_hand = calibrant.TemperatureScaling().fit(prefit.predict_proba(X[1::2]), y[1::2])
     assert len(model.calibrators_) == 1
     assert model.calibrator_.temperature_ == pytest.approx(by_hand.temperature_, rel=1e-6)
@@ -120,13 +141,18 @@ def test_a_frozen_estimator_may_be_calibrated_without_one_of_its_classes(iris):
 def test_the_ensemble_averages_the_pairs(iris):
     X, y = iris
     model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
-    pairs = [c.predict_proba(e.predict_proba(X)) for e, c in zip(model.estimators_, model.calibrators_, strict=True)]
+    pairs = [
+        c.predict_proba(e.predict_proba(X))
+        for e, c in zip(model.estimators_, model.calibrators_, strict=True)
+    ]
     np.testing.assert_allclose(model.predict_proba(X), np.mean(pairs, axis=0), atol=1e-9)
 
 
 def test_without_ensemble_one_calibrator_learns_from_all_out_of_fold_scores(iris):
     X, y = iris
-    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), ensemble=False).fit(X, y)
+    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), ensemble=False).fit(
+        X, y
+    )
     assert len(model.estimators_) == len(model.calibrators_) == 1
     np.testing.assert_allclose(model.estimators_[0].theta_, GaussianNB().fit(X, y).theta_)
     assert model.calibrator_ is model.calibrators_[0]
@@ -149,14 +175,18 @@ def test_binary_calibrators_are_lifted_class_by_class(iris):
 
 def test_any_classifier_of_probabilities_will_do_as_calibrator(iris):
     X, y = iris
-    model = CalibratedClassifier(LogisticRegression(max_iter=500), KNeighborsClassifier(20)).fit(X, y)
+    model = CalibratedClassifier(LogisticRegression(max_iter=500), KNeighborsClassifier(20)).fit(
+        X, y
+    )
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_text_labels_come_back(iris):
     X, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])
-    model = CalibratedClassifier(GaussianNB(), calibrant.StructuredScaling("vector")).fit(X, names[y])
+    model = CalibratedClassifier(GaussianNB(), calibrant.StructuredScaling("vector")).fit(
+        X, names[y]
+    )
     assert model.classes_.tolist() == names.tolist()
     assert set(model.predict(X)) == set(names)
     assert model.calibrators_[0].classes_.tolist() == names.tolist()
@@ -166,7 +196,9 @@ def test_text_labels_come_back(iris):
 def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
     X, y = iris
     rows = np.flatnonzero((y < 2) | (np.arange(len(y)) == 120))
-    model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25)).fit(X[rows], y[rows])
+    model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25)).fit(
+        X[rows], y[rows]
+    )
     proba = model.predict_proba(X)
     assert proba.shape == (150, 3)
     assert (proba > 0).all()
@@ -176,7 +208,9 @@ def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
 def test_data_frames_keep_their_names():
     pytest.importorskip("pandas")
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = CalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), calibrant.TemperatureScaling())
+    model = CalibratedClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), calibrant.TemperatureScaling()
+    )
     assert list(model.fit(X, y).feature_names_in_) == list(X.columns)
     assert model.predict_proba(X).shape == (150, 3)
 
@@ -185,7 +219,9 @@ def test_weights_reach_estimator_and_calibrator(iris):
     X, y = iris
     weight = np.where(y == 0, 0.0, 1.0)
     weight[:5] = 1e-3  # a class of weight zero would be no class
-    model = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.StructuredScaling("vector"))
+    model = CalibratedClassifier(
+        LogisticRegression(max_iter=500), calibrant.StructuredScaling("vector")
+    )
     plain, weighted = clone(model).fit(X, y), clone(model).fit(X, y, sample_weight=weight)
     assert weighted.predict_proba(X)[y == 0, 0].mean() < plain.predict_proba(X)[y == 0, 0].mean()
     assert weighted.class_prior_[0] < 1e-4
@@ -221,11 +257,15 @@ def test_a_pipeline_gets_weights_by_routing(iris):
 
 def test_it_is_a_scikit_learn_citizen(iris):
     X, y = iris
-    model = CalibratedClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), calibrant.TemperatureScaling(0.25))
+    model = CalibratedClassifier(
+        DecisionTreeClassifier(max_depth=3, random_state=0), calibrant.TemperatureScaling(0.25)
+    )
     scores = cross_val_score(model, X, y, scoring=metrics.scorer("log_loss"), cv=3)
     assert np.isfinite(scores).all()
     fitted = model.fit(X, y)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X)
+    )
 
 
 def test_one_class_is_refused():

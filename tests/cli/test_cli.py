@@ -89,11 +89,16 @@ def test_evaluate_gives_the_numbers_of_the_library(files, data, capsys):
 def test_evaluate_takes_logits_as_logits(files, data, capsys):
     _, logits, labels = data
     printed = command(capsys, "evaluate", "logits.csv", "--label", "y", "--logits", "z_*", "--json")
-    assert json.loads(printed.out) == pytest.approx(calibrant.evaluate(labels, logits, inputs="logits").to_dict(), rel=1e-9)
+    assert json.loads(printed.out) == pytest.approx(
+        calibrant.evaluate(labels, logits, inputs="logits").to_dict(), rel=1e-9
+    )
 
 
 def test_csv_and_parquet_give_the_same_numbers(files, capsys):
-    printed = [command(capsys, "evaluate", name, "--json", "-q").out for name in ("predictions.csv", "predictions.parquet")]
+    printed = [
+        command(capsys, "evaluate", name, "--json", "-q").out
+        for name in ("predictions.csv", "predictions.parquet")
+    ]
     assert printed[0] == printed[1]
 
 
@@ -102,7 +107,9 @@ def test_blocks_do_not_matter(files, capsys, monkeypatch):
     monkeypatch.setattr("calibrant.cli._sources.ELEMENTS", 28)
     monkeypatch.setattr("calibrant.cli._sources._CSV_BYTES", 500)
     for name in ("predictions.parquet", "predictions.csv", "predictions.npz"):
-        assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(whole, rel=1e-9), name
+        assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(
+            whole, rel=1e-9
+        ), name
 
 
 def test_weights_are_copies(files, data, capsys):
@@ -110,7 +117,9 @@ def test_weights_are_copies(files, data, capsys):
     weight = np.arange(N_ROWS) % 3
     table = pa_parquet.read_table("predictions.parquet").append_column("w", pa.array(weight))
     pa_parquet.write_table(table, "weighted.parquet")
-    printed = command(capsys, "evaluate", "weighted.parquet", "--label", "y", "--weight", "w", "--json")
+    printed = command(
+        capsys, "evaluate", "weighted.parquet", "--label", "y", "--weight", "w", "--json"
+    )
     expected = calibrant.evaluate(labels, proba, sample_weight=weight).to_dict()
     assert json.loads(printed.out) == pytest.approx(expected, rel=1e-9)
 
@@ -130,7 +139,9 @@ def test_fit_then_apply_equals_the_library(method, files, data, capsys):
             model.set_params(random_state=0)
         expected = model.fit(proba, NAMES[labels]).predict_proba(proba)
     out = read_csv("out.csv")
-    np.testing.assert_allclose(np.stack([out[f"p_{n}"] for n in NAMES], axis=1), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        np.stack([out[f"p_{n}"] for n in NAMES], axis=1), expected, rtol=1e-12, atol=1e-15
+    )
 
 
 def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
@@ -144,9 +155,21 @@ def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
 
 def test_a_notion_lifts_a_binary_method(files, data, capsys):
     proba, _, labels = data
-    command(capsys, "fit", "predictions.npz", "-m", "histogram", "--notion", "top-label", "-o", "model.json")
+    command(
+        capsys,
+        "fit",
+        "predictions.npz",
+        "-m",
+        "histogram",
+        "--notion",
+        "top-label",
+        "-o",
+        "model.json",
+    )
     model = calibrant.load("model.json")
-    expected = calibrant.MulticlassToBinary(calibrant.HistogramBinning(), notion="top-label").fit(proba, labels)
+    expected = calibrant.MulticlassToBinary(calibrant.HistogramBinning(), notion="top-label").fit(
+        proba, labels
+    )
     np.testing.assert_array_equal(model.predict_proba(proba), expected.predict_proba(proba))
 
 
@@ -158,12 +181,18 @@ def test_the_model_remembers_the_names_of_the_classes(files, capsys):
 def test_apply_leaves_other_columns_as_they_are_letter_by_letter(files, capsys):
     command(capsys, "fit", "logits.csv", "-m", "temperature", "-o", "model.json")
     with open("new.csv", "w") as file:
-        file.write('id,note,z_cat,z_dog,z_eel,z_fox\n007,"a, ""b""",1.50,0.0,-1,2e0\n008,,0.10,3,1,0\n')
+        file.write(
+            'id,note,z_cat,z_dog,z_eel,z_fox\n007,"a, ""b""",1.50,0.0,-1,2e0\n008,,0.10,3,1,0\n'
+        )
     command(capsys, "apply", "model.json", "new.csv", "-o", "out.csv")
     lines = Path("out.csv").read_text().splitlines()
     assert lines[0] == "id,note,z_cat,z_dog,z_eel,z_fox,p_cat,p_dog,p_eel,p_fox"
-    assert lines[1].startswith('"007","a, ""b""","1.50","0.0","-1","2e0",')  # a block with special letters is quoted
-    table = pa_csv.read_csv("out.csv", convert_options=pa_csv.ConvertOptions(column_types={"id": pa.string()}))
+    assert lines[1].startswith(
+        '"007","a, ""b""","1.50","0.0","-1","2e0",'
+    )  # a block with special letters is quoted
+    table = pa_csv.read_csv(
+        "out.csv", convert_options=pa_csv.ConvertOptions(column_types={"id": pa.string()})
+    )
     assert table.column("id").to_pylist() == ["007", "008"]
 
 
@@ -193,19 +222,37 @@ def test_apply_writes_arrays_beside_those_of_the_input(files, data, capsys):
     with np.load("out.npz") as out:
         np.testing.assert_array_equal(out["raw_probs"], data[0])
         np.testing.assert_array_equal(out["labels"], data[2])
-        np.testing.assert_array_equal(out["probs"], calibrant.load("model.json").predict_proba(data[0]))
+        np.testing.assert_array_equal(
+            out["probs"], calibrant.load("model.json").predict_proba(data[0])
+        )
 
 
 def test_compare_and_its_json(files, capsys):
-    printed = command(capsys, "compare", "predictions.npz", "-m", "temperature", "--cv", "3", "--json")
+    printed = command(
+        capsys, "compare", "predictions.npz", "-m", "temperature", "--cv", "3", "--json"
+    )
     result = json.loads(printed.out)
     assert result["methods"] == ["uncalibrated", "temperature"]
-    assert "temperature" in command(capsys, "compare", "predictions.npz", "-m", "temperature", "--cv", "3").out
+    assert (
+        "temperature"
+        in command(capsys, "compare", "predictions.npz", "-m", "temperature", "--cv", "3").out
+    )
 
 
 def test_the_seed_decides_everything(files, capsys):
     runs = [
-        command(capsys, "compare", "predictions.npz", "-m", "temperature", "--cv", "3", "--seed", seed, "--json").out
+        command(
+            capsys,
+            "compare",
+            "predictions.npz",
+            "-m",
+            "temperature",
+            "--cv",
+            "3",
+            "--seed",
+            seed,
+            "--json",
+        ).out
         for seed in (1, 1, 2)
     ]
     assert runs[0] == runs[1] != runs[2]
@@ -213,7 +260,9 @@ def test_the_seed_decides_everything(files, capsys):
 
 @pytest.mark.parametrize("ending", ["html", "md", "json"])
 def test_report_in_all_its_forms(ending, files, capsys):
-    printed = command(capsys, "report", "predictions.csv", "-m", "temperature", "-o", f"report.{ending}")
+    printed = command(
+        capsys, "report", "predictions.csv", "-m", "temperature", "-o", f"report.{ending}"
+    )
     assert "Calibration by temperature" in printed.out
     text = Path(f"report.{ending}").read_text()
     for said in ("cat", "fox", "temperature", "95 %"):
@@ -225,15 +274,23 @@ def test_an_npy_file_goes_with_a_file_of_labels(files, data, capsys):
     np.save("scores.npy", proba)
     np.save("labels.npy", NAMES[labels])
     printed = command(capsys, "evaluate", "scores.npy", "--labels", "labels.npy", "--json")
-    assert json.loads(printed.out)["log_loss"] == pytest.approx(calibrant.evaluate(labels, proba).log_loss)
+    assert json.loads(printed.out)["log_loss"] == pytest.approx(
+        calibrant.evaluate(labels, proba).log_loss
+    )
     np.save("logits.npy", logits)
-    printed = command(capsys, "evaluate", "logits.npy", "--logits", "*", "--labels", "labels.npy", "--json")
-    assert json.loads(printed.out)["log_loss"] == pytest.approx(calibrant.evaluate(labels, logits, inputs="logits").log_loss)
+    printed = command(
+        capsys, "evaluate", "logits.npy", "--logits", "*", "--labels", "labels.npy", "--json"
+    )
+    assert json.loads(printed.out)["log_loss"] == pytest.approx(
+        calibrant.evaluate(labels, logits, inputs="logits").log_loss
+    )
 
 
 def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     _, logits, labels = data
-    np.savez("all.npz", val_logits=logits, val_labels=labels, test_logits=2 * logits, test_labels=labels)
+    np.savez(
+        "all.npz", val_logits=logits, val_labels=labels, test_logits=2 * logits, test_labels=labels
+    )
     printed = command(capsys, "evaluate", "all.npz", "--split", "test", "--json")
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
@@ -244,7 +301,10 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
 def test_rounded_rows_need_renormalize(data, folder, capsys):
     proba, _, labels = data
     np.savez("rounded.npz", probs=proba.round(2), labels=labels)
-    assert re.search(r"row \d+ of the probabilities sums to .* or --renormalize", refused(capsys, "evaluate", "rounded.npz"))
+    assert re.search(
+        r"row \d+ of the probabilities sums to .* or --renormalize",
+        refused(capsys, "evaluate", "rounded.npz"),
+    )
     command(capsys, "evaluate", "rounded.npz", "--renormalize")
 
 
@@ -253,9 +313,14 @@ def test_rounded_rows_need_renormalize(data, folder, capsys):
 
 def test_what_was_guessed_is_said_aloud_and_quiet_is_quiet(files, capsys):
     printed = command(capsys, "evaluate", "predictions.csv")
-    assert printed.err == "reading p_cat, p_dog, p_eel, p_fox as probabilities of 4 classes, 'y' as the label\n"
+    assert (
+        printed.err
+        == "reading p_cat, p_dog, p_eel, p_fox as probabilities of 4 classes, 'y' as the label\n"
+    )
     assert command(capsys, "evaluate", "predictions.csv", "--quiet").err == ""
-    assert command(capsys, "evaluate", "predictions.csv", "--label", "y", "--proba", "p_*").err == ""
+    assert (
+        command(capsys, "evaluate", "predictions.csv", "--label", "y", "--proba", "p_*").err == ""
+    )
 
 
 def test_json_is_all_there_is_on_standard_output(files, capsys):
@@ -292,7 +357,9 @@ def test_usage_errors_are_one_line(files, capsys):
     assert "No such option" in refused(capsys, "evaluate", "predictions.csv", "--labl", "y")
     assert "Missing option '--output'" in refused(capsys, "fit", "predictions.csv")
     assert "--seed" in refused(capsys, "fit", "predictions.csv", "-o", "m.json", "--seed", "x")
-    assert "there is no method 'magic'" in refused(capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json")
+    assert "there is no method 'magic'" in refused(
+        capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json"
+    )
     assert "--notion goes with" in refused(
         capsys, "fit", "predictions.csv", "-m", "vector", "--notion", "top-label", "-o", "m.json"
     )
@@ -322,7 +389,9 @@ def test_bad_files_are_one_line(files, data, capsys):
         "empty.npz": "empty.npz cannot be read",
         "header.csv": "header.csv has no rows",
         "text.csv": "column 'p_b' should hold scores, but holds text",
-        "sums.csv": "row 1 of the probabilities sums to 1.8 instead of 1: say --logits for raw scores",
+        "sums.csv": (
+            "row 1 of the probabilities sums to 1.8 instead of 1: say --logits for raw scores"
+        ),
         "unknown.csv": "label 'c' in row 1 is not among the classes a, b",
         "missing.csv": "row 1, column 1 of the probabilities is nan",
         "ragged.csv": "Expected 3 columns, got 2",
@@ -341,7 +410,9 @@ def test_text_far_down_in_a_number_column_is_named(folder, capsys):
     assert "column 'p_b'" in refused(capsys, "evaluate", "late.csv")
 
 
-def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(data, folder, capsys, monkeypatch):
+def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
+    data, folder, capsys, monkeypatch
+):
     monkeypatch.setattr("calibrant.cli._sources.ELEMENTS", 40)
     proba, _, labels = data
     proba = proba.copy()
@@ -353,9 +424,15 @@ def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(data, folder
 
 def test_missing_and_wrong_columns_are_named(files, capsys):
     assert "no column 'truth'" in refused(capsys, "evaluate", "predictions.csv", "--label", "truth")
-    assert "no column matches 'q_*'" in refused(capsys, "evaluate", "predictions.csv", "--proba", "q_*")
-    assert "exclude each other" in refused(capsys, "evaluate", "predictions.csv", "--proba", "p_*", "--logits", "z_*")
-    assert "--classes names 2 classes" in refused(capsys, "evaluate", "predictions.csv", "--classes", "a,b")
+    assert "no column matches 'q_*'" in refused(
+        capsys, "evaluate", "predictions.csv", "--proba", "q_*"
+    )
+    assert "exclude each other" in refused(
+        capsys, "evaluate", "predictions.csv", "--proba", "p_*", "--logits", "z_*"
+    )
+    assert "--classes names 2 classes" in refused(
+        capsys, "evaluate", "predictions.csv", "--classes", "a,b"
+    )
 
 
 def test_a_model_that_does_not_fit_is_refused(files, data, capsys):
@@ -363,16 +440,24 @@ def test_a_model_that_does_not_fit_is_refused(files, data, capsys):
     assert "the model has 4 classes" in refused(
         capsys, "apply", "model.json", "predictions.csv", "--proba", "p_cat,p_dog", "-o", "out.csv"
     )
-    assert "takes probabilities" in refused(capsys, "apply", "model.json", "logits.csv", "--logits", "z_*", "-o", "out.csv")
-    assert "is not a saved calibrator" in refused(capsys, "apply", "predictions.csv", "predictions.csv", "-o", "out.csv")
+    assert "takes probabilities" in refused(
+        capsys, "apply", "model.json", "logits.csv", "--logits", "z_*", "-o", "out.csv"
+    )
+    assert "is not a saved calibrator" in refused(
+        capsys, "apply", "predictions.csv", "predictions.csv", "-o", "out.csv"
+    )
 
 
 def test_unwritable_output_is_refused_before_the_work(files, capsys):
     assert "does not exist" in refused(capsys, "fit", "predictions.csv", "-o", "no/model.json")
     assert "is a directory" in refused(capsys, "report", "predictions.csv", "-o", ".")
     command(capsys, "fit", "predictions.csv", "-m", "identity", "-o", "model.json")
-    assert "does not exist" in refused(capsys, "apply", "model.json", "predictions.csv", "-o", "no/out.csv")
-    assert "ending that is not known" in refused(capsys, "apply", "model.json", "predictions.csv", "-o", "out.xyz")
+    assert "does not exist" in refused(
+        capsys, "apply", "model.json", "predictions.csv", "-o", "no/out.csv"
+    )
+    assert "ending that is not known" in refused(
+        capsys, "apply", "model.json", "predictions.csv", "-o", "out.xyz"
+    )
     assert "written as .html, .md or .json" in refused(
         capsys, "report", "predictions.csv", "-m", "identity", "-o", "report.pdf"
     )
@@ -388,17 +473,26 @@ def test_an_error_in_the_middle_leaves_the_old_output(files, data, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json")
     Path("out.csv").write_text("old")
     with open("bad.csv", "w") as file:
-        file.write("p_cat,p_dog,p_eel,p_fox\n" + "0.25,0.25,0.25,0.25\n" * 5 + "0.25,0.25,0.25,0.95\n")
+        file.write(
+            "p_cat,p_dog,p_eel,p_fox\n" + "0.25,0.25,0.25,0.25\n" * 5 + "0.25,0.25,0.25,0.95\n"
+        )
     assert "row 5" in refused(capsys, "apply", "model.json", "bad.csv", "-o", "out.csv")
     assert Path("out.csv").read_text() == "old"
 
 
 def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "typer" or name == "calibrant.cli._app"]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.partition(".")[0] == "typer" or name == "calibrant.cli._app"
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "typer", None)
     printed = command(capsys, "demo", code=2)
-    assert printed.err == 'calibrant: the command line needs the package typer: pip install "calibrant[cli]"\n'
+    assert (
+        printed.err
+        == 'calibrant: the command line needs the package typer: pip install "calibrant[cli]"\n'
+    )
 
 
 # Processes
@@ -438,7 +532,9 @@ def test_an_interrupted_command_leaves_the_old_output_and_nothing_else(files, ca
     Path("out.csv").write_text("old")
     before = sorted(os.listdir("."))
     arguments = ["apply", "model.json", "predictions.parquet", "-o", "out.csv", "-q"]
-    made = subprocess.run([sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, check=False
+    )
     assert made.returncode == 130
     assert made.stderr.strip() == "calibrant: interrupted; nothing was written"
     assert Path("out.csv").read_text() == "old"
@@ -449,7 +545,13 @@ def test_demo_needs_nothing_and_explains_itself(folder):
     process = start("demo")
     out, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
-    for said in ("Overconfident", "before", "after", "With 95 % confidence", "calibrant-report.html"):
+    for said in (
+        "Overconfident",
+        "before",
+        "after",
+        "With 95 % confidence",
+        "calibrant-report.html",
+    ):
         assert said in out
     assert re.search(r"Log-loss +\d\.\d+ +\[\d\.\d+, \d\.\d+\]", out)
     assert os.path.getsize("calibrant-report.html") < 2_000_000
@@ -457,8 +559,8 @@ def test_demo_needs_nothing_and_explains_itself(folder):
 
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_csv_files_end_in_one_line_or_a_result(n_cases, data, folder, rng):
-    from calibrant.cli._commands import evaluate_file
     from calibrant.cli._columns import Request
+    from calibrant.cli._commands import evaluate_file
 
     proba, _, labels = data
     table = pa.table({**{f"p_{k}": proba[:12, k].round(6) for k in range(4)}, "label": labels[:12]})

@@ -12,14 +12,20 @@ from calibrant.cli._columns import Columns, Request, choose_columns  # needs pya
 
 
 def chosen(kinds, needs_label=True, expected=None, **said):
-    return choose_columns(kinds, Request(Path("x.csv"), **said), needs_label=needs_label, expected=expected)
+    return choose_columns(
+        kinds, Request(Path("x.csv"), **said), needs_label=needs_label, expected=expected
+    )
 
 
 TABLE = {"id": "text", "p_a": "float", "p_b": "float", "y": "text"}
 
 
 def test_the_star_names_the_classes():
-    found = chosen({"id": "text", "prob_a_now": "float", "prob_b_now": "float", "y": "int"}, label="y", proba="prob_*_now")
+    found = chosen(
+        {"id": "text", "prob_a_now": "float", "prob_b_now": "float", "y": "int"},
+        label="y",
+        proba="prob_*_now",
+    )
     assert found.scores == ("prob_a_now", "prob_b_now")
     assert found.names == ("a", "b")
     assert not found.was_guessed
@@ -33,7 +39,12 @@ def test_a_list_names_columns_in_its_own_order():
 
 def test_prefixes_and_usual_names_are_guessed_and_said():
     found = chosen(TABLE)
-    assert (found.scores, found.names, found.label, found.inputs) == (("p_a", "p_b"), ("a", "b"), "y", "proba")
+    assert (found.scores, found.names, found.label, found.inputs) == (
+        ("p_a", "p_b"),
+        ("a", "b"),
+        "y",
+        "proba",
+    )
     assert found.said() == "reading p_a, p_b as probabilities of 2 classes, 'y' as the label"
     assert chosen({"z_a": "float", "z_b": "float", "y": "int"}).inputs == "logits"
 
@@ -53,15 +64,23 @@ def test_what_could_be_either_is_asked():
 
 
 def test_label_and_weight_are_no_scores():
-    found = chosen({"a": "float", "b": "float", "w": "float", "y": "int"}, label="y", weight="w", proba="*")
+    found = chosen(
+        {"a": "float", "b": "float", "w": "float", "y": "int"}, label="y", weight="w", proba="*"
+    )
     assert found.scores == ("a", "b")
 
 
 def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
     model = Columns((), ("b", "a"), "proba", None, None, True)
     assert chosen(TABLE, needs_label=False, expected=model).scores == ("p_b", "p_a")
-    assert chosen({"a": "float", "b": "float"}, needs_label=False, expected=model).scores == ("b", "a")
-    assert chosen({"s1": "float", "s2": "float"}, needs_label=False, expected=model).scores == ("s1", "s2")
+    assert chosen({"a": "float", "b": "float"}, needs_label=False, expected=model).scores == (
+        "b",
+        "a",
+    )
+    assert chosen({"s1": "float", "s2": "float"}, needs_label=False, expected=model).scores == (
+        "s1",
+        "s2",
+    )
     with pytest.raises(ValueError, match="the model has 2 classes"):
         chosen({"s1": "float", "s2": "float", "s3": "float"}, needs_label=False, expected=model)
 

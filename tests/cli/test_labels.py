@@ -18,7 +18,9 @@ def labels_of(tmp_path):
     def read(columns, labels, **said):
         path = tmp_path / "data.csv"
         score = ",".join(["0.5", "0.5", *["0"] * (len(columns) - 2)])
-        path.write_text(",".join([*columns, "y"]) + "\n" + "".join(f"{score},{label}\n" for label in labels))
+        path.write_text(
+            ",".join([*columns, "y"]) + "\n" + "".join(f"{score},{label}\n" for label in labels)
+        )
         notes = []
         data = read_all(Request(path, label="y", **said), notes.append, lambda blocks, n: blocks)
         return data.labels.tolist(), data.classes.tolist(), notes
@@ -27,12 +29,17 @@ def labels_of(tmp_path):
 
 
 def test_labels_are_matched_to_the_names_of_the_columns(labels_of):
-    assert labels_of(["p_b", "p_a"], ["a", "b", "a"], proba="p_*")[:2] == (["a", "b", "a"], ["b", "a"])
+    assert labels_of(["p_b", "p_a"], ["a", "b", "a"], proba="p_*")[:2] == (
+        ["a", "b", "a"],
+        ["b", "a"],
+    )
 
 
 def test_whole_numbers_are_matched_to_columns_called_by_numbers(labels_of):
     assert labels_of(["p_2", "p_1"], [1, 2, 1], proba="p_*")[:2] == ([1, 2, 1], [2, 1])
-    with pytest.raises(ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*--classes"):
+    with pytest.raises(
+        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*--classes"
+    ):
         labels_of(["p_2", "p_1"], [1, 0], proba="p_*")
 
 
@@ -41,7 +48,10 @@ def test_whole_numbers_are_places_among_columns_called_by_words(labels_of):
 
 
 def test_given_classes_name_the_columns(labels_of):
-    assert labels_of(["p_0", "p_1"], ["x", "y"], proba="p_*", classes=("y", "x"))[:2] == (["x", "y"], ["y", "x"])
+    assert labels_of(["p_0", "p_1"], ["x", "y"], proba="p_*", classes=("y", "x"))[:2] == (
+        ["x", "y"],
+        ["y", "x"],
+    )
 
 
 def test_words_that_match_no_column_are_sorted_and_said(labels_of):
@@ -64,6 +74,8 @@ def test_a_class_that_never_occurs_is_fine(labels_of):
 def test_one_column_is_the_probability_of_class_one(tmp_path):
     path = tmp_path / "binary.csv"
     path.write_text("p,y\n0.2,0\n0.9,1\n")
-    data = read_all(Request(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks)
+    data = read_all(
+        Request(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks
+    )
     np.testing.assert_allclose(data.scores, [[0.8, 0.2], [0.1, 0.9]])
     assert data.classes.tolist() == [0, 1]

@@ -34,13 +34,19 @@ def test_the_resampled_band_of_equal_scores_is_the_binomial_one():
     claims = as_notion("class-1").claims(proba, y, np.ones(50))
     exact = binomial_band(table, 0.9)
     drawn = resampled_band(claims, table, 0.9, 20_000, 0)
-    # a drawn quantile is off by at most one count where the distribution function is close to the level
-    np.testing.assert_allclose(np.array(drawn)[:, 0, 4], np.array(exact)[:, 0, 4], atol=1 / 50 + 1e-12)
+    # a drawn quantile is off by at most one count where the distribution function is close to the
+    # level
+    np.testing.assert_allclose(
+        np.array(drawn)[:, 0, 4], np.array(exact)[:, 0, 4], atol=1 / 50 + 1e-12
+    )
 
 
 def test_scores_that_differ_within_a_bin_make_the_resampled_band_no_wider(rng):
     score = np.where(np.arange(400) < 200, 0.01, 0.99)
-    proba, y = np.column_stack([1 - score, score]), draw_labels(np.column_stack([1 - score, score]), rng=rng)
+    proba, y = (
+        np.column_stack([1 - score, score]),
+        draw_labels(np.column_stack([1 - score, score]), rng=rng),
+    )
     table = table_of(proba, y, notion="class-1", n_bins=1)
     claims = as_notion("class-1").claims(proba, y, np.ones(400))
     wide, narrow = binomial_band(table, 0.9), resampled_band(claims, table, 0.9, 500, rng)
@@ -59,7 +65,8 @@ def test_the_resampled_band_draws_a_weighted_row_as_often_as_it_counts(weight):
     proba, y, w = np.full((100, 2), 0.5), np.zeros(100, dtype=int), np.full(100, weight)
     table = table_of(proba, y, notion="class-1", sample_weight=w)
     low, high = resampled_band(as_notion("class-1").claims(proba, y, w), table, 0.9, 4000, 0)
-    # two whole rows and a half of one: the variance of each is that of its coins, 0.25 (2 + r^2) / weight^2
+    # two whole rows and a half of one: the variance of each is that of its coins, 0.25 (2 + r^2) /
+    # weight^2
     sd = np.sqrt(0.25 * (2 + (weight - 2) ** 2) / weight**2 / 100)
     place = int(np.flatnonzero(table.weight[0])[0])
     assert (high - low)[0, place] / 2 == pytest.approx(1.645 * sd, rel=0.15)  # counts are discrete
@@ -73,9 +80,15 @@ def test_calibrated_bins_lie_within_the_band_as_often_as_it_says(kind, rng):
         y = draw_labels(proba, rng=rng)
         table = table_of(proba, y, notion="class-wise", n_bins=5)
         claims = as_notion("class-wise").claims(proba, y, np.ones(300))
-        band = binomial_band(table, 0.8) if kind == "binomial" else resampled_band(claims, table, 0.8, 300, rng)
+        band = (
+            binomial_band(table, 0.8)
+            if kind == "binomial"
+            else resampled_band(claims, table, 0.8, 300, rng)
+        )
         used = table.weight > 0
-        inside += ((table.mean_outcome >= band[0] - 1e-12) & (table.mean_outcome <= band[1] + 1e-12))[used].sum()
+        inside += (
+            (table.mean_outcome >= band[0] - 1e-12) & (table.mean_outcome <= band[1] + 1e-12)
+        )[used].sum()
         cells += used.sum()
     # discrete counts make the band conservative; four standard errors of 900 dependent cells below
     assert inside / cells > 0.8 - 4 * np.sqrt(0.16 / cells)

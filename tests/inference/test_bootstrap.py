@@ -58,13 +58,20 @@ def test_debiased_errors_are_accepted_and_centred_on_their_estimate(data):
 def test_a_plug_in_error_in_disguise_is_called_heuristic():
     honest = datasets.noisy_simplex(400, 3, 0.0, rng=4)
     hidden = bootstrap_interval(
-        lambda y, p: expected_calibration_error(y, p), honest.labels, honest.proba, n_resamples=300, rng=0
+        lambda y, p: expected_calibration_error(y, p),
+        honest.labels,
+        honest.proba,
+        n_resamples=300,
+        rng=0,
     )
     assert hidden.guarantee == "heuristic"
 
 
 def test_a_seed_gives_the_same_interval(data):
-    first, again = (bootstrap_interval("log_loss", data.labels, data.proba, n_resamples=50, rng=2) for _ in range(2))
+    first, again = (
+        bootstrap_interval("log_loss", data.labels, data.proba, n_resamples=50, rng=2)
+        for _ in range(2)
+    )
     assert first == again
 
 
@@ -82,7 +89,8 @@ def test_nonsense_is_refused(data):
 
 @pytest.mark.slow
 def test_intervals_cover_the_mean_score():
-    # Predictions of 0.8 that are right in 70 % of the rows: the Brier score is 2 * 0.2^2 or 2 * 0.8^2.
+    # Predictions of 0.8 that are right in 70 % of the rows: the Brier score is 2 * 0.2^2 or 2 *
+    # 0.8^2.
     truth = 0.7 * 0.08 + 0.3 * 1.28
     covered = 0
     for seed in range(400):

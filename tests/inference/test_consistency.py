@@ -36,7 +36,9 @@ def temperature_two(n, n_classes, rng):
 )
 def test_the_statistic_is_the_error_of_that_name(metric, options, honest):
     result = consistency_test(honest.labels, honest.proba, metric, 19, rng=0, n_bins=10)
-    assert result.statistic == expected_calibration_error(honest.labels, honest.proba, n_bins=10, **options)
+    assert result.statistic == expected_calibration_error(
+        honest.labels, honest.proba, n_bins=10, **options
+    )
     assert result.guarantee == "exact"
     assert result.n_samples == 300
 
@@ -57,10 +59,13 @@ def test_the_statistic_is_the_error_of_that_name(metric, options, honest):
 def test_the_fast_way_of_binned_errors_gives_the_null_distribution_of_drawn_labels(options, honest):
     metric = partial(expected_calibration_error, **options)
     fast = consistency_test(honest.labels, honest.proba, metric, 3000, rng=0)
-    # The same error behind a lambda is not recognised: its labels are drawn and it is computed anew each time.
+    # The same error behind a lambda is not recognised: its labels are drawn and it is computed anew
+    # each time.
     slow = consistency_test(honest.labels, honest.proba, lambda y, p: metric(y, p), 600, rng=1)
     assert fast.statistic == pytest.approx(slow.statistic, abs=1e-14)
-    spread = np.std([metric(datasets.draw_labels(honest.proba, rng=s), honest.proba) for s in range(100)])
+    spread = np.std(
+        [metric(datasets.draw_labels(honest.proba, rng=s), honest.proba) for s in range(100)]
+    )
     assert abs(fast.expected - slow.expected) < 4 * spread * np.sqrt(1 / 600 + 1 / 3000)
     assert abs(fast.p_value - slow.p_value) < 4 * np.sqrt(0.25 / 600 + 0.25 / 3000)
 
@@ -76,7 +81,9 @@ def test_any_metric_may_be_the_statistic(honest):
 
 def test_a_seed_gives_the_same_result_and_another_one_does_not(honest):
     for metric in ("conf_ece", "cw_ece", "ks_error"):
-        first, again, other = (consistency_test(honest.labels, honest.proba, metric, 60, rng=s) for s in (1, 1, 2))
+        first, again, other = (
+            consistency_test(honest.labels, honest.proba, metric, 60, rng=s) for s in (1, 1, 2)
+        )
         assert first == again
         assert first.expected != other.expected
 
@@ -96,20 +103,28 @@ def test_a_model_that_is_sure_and_right_has_p_value_one_and_one_that_is_wrong_th
 
 def test_one_row():
     result = consistency_test([1], [[0.3, 0.7]], "cw_ece", 999, rng=0)
-    # The other label would show a larger error, 0.7 instead of 0.3, so that all resamples are at least as large.
+    # The other label would show a larger error, 0.7 instead of 0.3, so that all resamples are at
+    # least as large.
     assert result.p_value == 1.0
-    assert consistency_test([0], [[0.3, 0.7]], "cw_ece", 999, rng=0).p_value == pytest.approx(0.3, abs=0.06)
+    assert consistency_test([0], [[0.3, 0.7]], "cw_ece", 999, rng=0).p_value == pytest.approx(
+        0.3, abs=0.06
+    )
 
 
 def test_the_null_hypothesis_is_that_of_the_claims(honest):
-    assert "draw from its score" in consistency_test(honest.labels, honest.proba, "tl_ece", 9, rng=0).null
+    assert (
+        "draw from its score"
+        in consistency_test(honest.labels, honest.proba, "tl_ece", 9, rng=0).null
+    )
     assert "canonical" in consistency_test(honest.labels, honest.proba, "cw_ece", 9, rng=0).null
     assert "canonical" in consistency_test(honest.labels, honest.proba, "ks_error", 9, rng=0).null
 
 
 def test_string_labels_and_float32(honest):
     names = np.array(["a", "b", "c"])
-    result = consistency_test(names[honest.labels], honest.proba.astype(np.float32), "cw_ece", 50, rng=0, classes=names)
+    result = consistency_test(
+        names[honest.labels], honest.proba.astype(np.float32), "cw_ece", 50, rng=0, classes=names
+    )
     plain = consistency_test(honest.labels, honest.proba, "cw_ece", 50, rng=0)
     assert result.statistic == pytest.approx(plain.statistic, abs=1e-6)
 
@@ -131,7 +146,9 @@ def test_nonsense_is_refused(honest):
         consistency_test(honest.labels, honest.proba, weighted)
 
 
-def test_temperature_scaled_densenet_is_confidence_calibrated_at_a_thousandth_and_not_class_wise(real_data):
+def test_temperature_scaled_densenet_is_confidence_calibrated_at_a_thousandth_and_not_class_wise(
+    real_data,
+):
     data = real_data("cifar10_densenet40_kull_sample")
     proba = softmax(data["test_logits"].astype(float) / 2.8826, axis=1)
     confidence = consistency_test(data["test_labels"], proba, "conf_ece", rng=0)

@@ -10,7 +10,15 @@ from calibrant.inference import _debiased, debiased_interval
 from calibrant.metrics import expected_calibration_error
 from calibrant.notions import as_notion
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "within-top-2", "top-2-confidence", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "within-top-2",
+    "top-2-confidence",
+    "top-2-label",
+]
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -44,7 +52,9 @@ def pair_variance(y, proba, n_bins):
 
 def test_the_variances_by_pairs_of_rows(rng):
     data = datasets.noisy_simplex(40, 3, 0.3, rng=rng)
-    result = debiased_interval(data.labels, data.proba, notion="class-wise", n_bins=4, strategy="uniform")
+    result = debiased_interval(
+        data.labels, data.proba, notion="class-wise", n_bins=4, strategy="uniform"
+    )
     cell = np.minimum((data.proba * 4).astype(int), 3)
     residual = np.eye(3)[data.labels] - data.proba
     influence = np.zeros(40)
@@ -75,9 +85,9 @@ def test_joint_cells_may_be_found_instead_of_tabulated(rng, monkeypatch):
     data = datasets.noisy_simplex(100, 3, 0.2, rng=rng)
     expected = debiased_interval(data.labels, data.proba, notion="top-2-label")
     monkeypatch.setattr(_debiased, "_JOINT_CELLS", 3)
-    assert debiased_interval(data.labels, data.proba, notion="top-2-label").standard_error == pytest.approx(
-        expected.standard_error, rel=1e-12
-    )
+    assert debiased_interval(
+        data.labels, data.proba, notion="top-2-label"
+    ).standard_error == pytest.approx(expected.standard_error, rel=1e-12)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -95,10 +105,18 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
 def test_the_standard_error_is_that_of_repeated_samples(shrinkage, monkeypatch):
     squares = []
     interval = _debiased._square_interval
-    monkeypatch.setattr(_debiased, "_square_interval", lambda square, *rest: squares.append(square) or interval(square, *rest))
+    monkeypatch.setattr(
+        _debiased,
+        "_square_interval",
+        lambda square, *rest: squares.append(square) or interval(square, *rest),
+    )
     draws = (datasets.linear_family(1000, shrinkage, rng=seed) for seed in range(400))
-    errors = [debiased_interval(data.labels, data.proba, notion="class-1").standard_error for data in draws]
-    # 400 runs know a spread to 4 %; near calibration the larger of two noisy variances is a little too large.
+    errors = [
+        debiased_interval(data.labels, data.proba, notion="class-1").standard_error
+        for data in draws
+    ]
+    # 400 runs know a spread to 4 %; near calibration the larger of two noisy variances is a little
+    # too large.
     assert np.mean(errors) == pytest.approx(np.std(squares), rel=0.2)
 
 
@@ -122,7 +140,11 @@ def test_real_predictions_give_the_figures_of_verified_calibration(real_data, re
 
     cases = [
         ("confidence", golden["get_top_calibration_error default"], (split(proba.max(axis=1)),)),
-        ("class-wise", golden["get_calibration_error default (p=2,debias,marginal)"], tuple(split(c) for c in proba.T)),
+        (
+            "class-wise",
+            golden["get_calibration_error default (p=2,debias,marginal)"],
+            tuple(split(c) for c in proba.T),
+        ),
     ]
     for notion, published, edges in cases:
         same_bins = debiased_interval(y, proba, notion=notion, bins=Bins(edges))
@@ -158,5 +180,7 @@ def test_intervals_cover_the_true_error_of_families_where_it_is_known(make, noti
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label"])
 def test_the_order_of_the_array_in_memory_does_not_matter(notion, rng):
     proba, labels = rng.dirichlet(np.ones(4), 200), rng.integers(4, size=200)
-    one, other = (debiased_interval(labels, p, notion=notion) for p in (proba, np.asfortranarray(proba)))
+    one, other = (
+        debiased_interval(labels, p, notion=notion) for p in (proba, np.asfortranarray(proba))
+    )
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9)

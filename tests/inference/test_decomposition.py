@@ -12,7 +12,15 @@ from calibrant import datasets
 from calibrant.inference import score_decomposition
 from calibrant.metrics import brier_score, log_loss
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-label",
+]
 
 
 def model():
@@ -24,7 +32,9 @@ def data():
     return datasets.noisy_simplex(300, 3, 0.3, rng=8)
 
 
-@pytest.mark.parametrize(("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)])
+@pytest.mark.parametrize(
+    ("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)]
+)
 def test_calibration_and_refinement_sum_to_the_score(score, metric, data):
     parts = score_decomposition(data.labels, data.proba, model(), score=score, rng=0)
     assert parts.value == pytest.approx(metric(data.labels, data.proba), abs=1e-10)
@@ -44,7 +54,9 @@ def test_the_terms_of_every_claim_sum_to_its_score_and_are_not_negative(notion, 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_the_scores_of_the_claims_average_to_the_brier_score_of_the_notion(notion, data):
-    parts = score_decomposition(data.labels, data.proba, model(), score="brier_score", notion=notion, rng=0)
+    parts = score_decomposition(
+        data.labels, data.proba, model(), score="brier_score", notion=notion, rng=0
+    )
     mean = sum(claim.share * claim.score for claim in parts.claims)
     assert mean == pytest.approx(brier_score(data.labels, data.proba, notion=notion), abs=1e-10)
 
@@ -57,7 +69,9 @@ def test_the_log_loss_of_a_binary_claim_is_the_log_loss():
 
 def test_by_hand():
     # Outcomes 1, 0, 1 at scores .2, .4, .9: the isotonic fit is .5, .5, 1.
-    parts = score_decomposition([1, 0, 1] * 4, [0.2, 0.4, 0.9] * 4, model(), score="brier_score", notion="class-1", rng=0)
+    parts = score_decomposition(
+        [1, 0, 1] * 4, [0.2, 0.4, 0.9] * 4, model(), score="brier_score", notion="class-1", rng=0
+    )
     claim = parts.claims[0]
     assert claim.score == pytest.approx((0.64 + 0.16 + 0.01) / 3)
     assert claim.uncertainty == pytest.approx(2 / 9)
@@ -74,7 +88,9 @@ def test_ties_zeros_and_ones_leave_finite_terms_that_sum_up(seed):
         parts = score_decomposition(y, score, model(), score=name, notion="class-1", rng=0, cv=2)
         claim = parts.claims[0]
         assert min(claim.miscalibration, claim.discrimination, claim.uncertainty) >= 0
-        assert claim.miscalibration - claim.discrimination + claim.uncertainty == pytest.approx(claim.score, abs=1e-10)
+        assert claim.miscalibration - claim.discrimination + claim.uncertainty == pytest.approx(
+            claim.score, abs=1e-10
+        )
 
 
 def test_a_weight_is_a_number_of_copies_for_every_claim(data, rng):

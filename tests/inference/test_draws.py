@@ -8,10 +8,26 @@ from scipy.stats import binom
 
 from calibrant.binning import Bins, UniformBins, bin_table
 from calibrant.inference import _draws
-from calibrant.inference._draws import CellDraws, CellLaws, LabelDraws, cell_index, count_draws, poisson_binomial
+from calibrant.inference._draws import (
+    CellDraws,
+    CellLaws,
+    LabelDraws,
+    cell_index,
+    count_draws,
+    poisson_binomial,
+)
 from calibrant.notions import as_notion
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-confidence", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-confidence",
+    "top-2-label",
+]
 
 
 def convolved(prob):
@@ -29,7 +45,9 @@ def test_the_poisson_binomial_law_is_the_product_of_its_trials(seed, n):
 
 
 def test_equal_trials_are_binomial_also_for_many_rows():
-    assert poisson_binomial(np.full(5000, 0.3)) == pytest.approx(binom.pmf(np.arange(5001), 5000, 0.3), abs=1e-13)
+    assert poisson_binomial(np.full(5000, 0.3)) == pytest.approx(
+        binom.pmf(np.arange(5001), 5000, 0.3), abs=1e-13
+    )
 
 
 def claims_of(notion, rng, n=60, n_classes=4):
@@ -45,12 +63,18 @@ def test_cells_are_those_of_the_bin_table(notion, strategy, rng):
     table = bin_table(claims, n_bins=5, strategy=strategy)
     block = claims.select(slice(0, 60))
     cell = cell_index(claims, block, table.bins)
-    assert np.array_equal(np.bincount(cell.ravel(), minlength=table.weight.size), table.weight.ravel())
-    assert np.array_equal(np.bincount(cell.ravel()[block.hit], minlength=table.weight.size), table.outcome.ravel())
+    assert np.array_equal(
+        np.bincount(cell.ravel(), minlength=table.weight.size), table.weight.ravel()
+    )
+    assert np.array_equal(
+        np.bincount(cell.ravel()[block.hit], minlength=table.weight.size), table.outcome.ravel()
+    )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_mean_counts_are_the_sums_of_the_scores_and_variances_those_of_independent_rows(notion, rng):
+def test_mean_counts_are_the_sums_of_the_scores_and_variances_those_of_independent_rows(
+    notion, rng
+):
     claims = claims_of(notion, rng)
     table = bin_table(claims, n_bins=4)
     draws = count_draws(claims, table.bins)
@@ -60,7 +84,9 @@ def test_mean_counts_are_the_sums_of_the_scores_and_variances_those_of_independe
     score = claims.select(slice(0, 60)).score
     cell = cell_index(claims, claims.select(slice(0, 60)), table.bins)
     variance = np.bincount(cell.ravel(), (score * (1 - score)).ravel(), minlength=table.weight.size)
-    assert (np.abs(counts.mean(axis=0) - table.score.ravel()) < 4.5 * np.sqrt(variance / 6000) + 1e-9).all()
+    assert (
+        np.abs(counts.mean(axis=0) - table.score.ravel()) < 4.5 * np.sqrt(variance / 6000) + 1e-9
+    ).all()
     assert counts.var(axis=0) == pytest.approx(variance, rel=0.12, abs=0.02)
 
 
@@ -68,7 +94,8 @@ def test_class_wise_counts_add_up_to_the_rows_and_vary_together(rng):
     claims = claims_of("class-wise", rng, n_classes=2)
     counts = count_draws(claims, UniformBins(3)).counts(rng, 500)
     assert (counts.sum(axis=1) == 60).all()
-    # With two classes a score s in one column is 1 - s in the other: what one bin gains its mirror image loses.
+    # With two classes a score s in one column is 1 - s in the other: what one bin gains its mirror
+    # image loses.
     table = bin_table(claims, n_bins=3)
     assert np.array_equal(counts[:, 0] + counts[:, 5], np.full(500, table.weight[0, 0]))
 
@@ -77,7 +104,9 @@ def test_certain_rows_are_drawn_as_they_are(rng):
     proba = np.eye(3)[[0, 1, 2, 2]]
     claims = as_notion("class-wise").claims(proba, np.array([0, 1, 2, 2]), np.ones(4))
     table = bin_table(claims, n_bins=5)
-    assert np.array_equal(count_draws(claims, table.bins).counts(rng, 20), np.tile(table.outcome.ravel(), (20, 1)))
+    assert np.array_equal(
+        count_draws(claims, table.bins).counts(rng, 20), np.tile(table.outcome.ravel(), (20, 1))
+    )
 
 
 def test_labels_have_the_frequencies_of_the_rows(rng):

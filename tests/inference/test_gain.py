@@ -27,14 +27,17 @@ class Temperature(BaseCalibrator):
         def loss(log_beta):
             return -weight @ log_softmax(np.exp(log_beta) * u, axis=1)[rows, y]
 
-        self.beta_ = np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-3}).x)
+        self.beta_ = np.exp(
+            minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-3}).x
+        )
 
     def _log_proba(self, u):
         return log_softmax(self.beta_ * u, axis=1)
 
 
 class TowardsUniform(BaseCalibrator):
-    """``(1 - d) p + d / K`` with the d of least squares: the family that holds the truth of `noisy_simplex`."""
+    """``(1 - d) p + d / K`` with the d of least squares: the family that holds the truth of
+    `noisy_simplex`."""
 
     form = "proba"
 
@@ -45,7 +48,9 @@ class TowardsUniform(BaseCalibrator):
     def _fit(self, u, y, weight):
         step = 1 / u.shape[1] - u
         residual = np.eye(u.shape[1])[y] - u
-        self.noise_ = np.clip(weight @ (step * residual).sum(axis=1) / (weight @ (step**2).sum(axis=1)), -0.2, 1)
+        self.noise_ = np.clip(
+            weight @ (step * residual).sum(axis=1) / (weight @ (step**2).sum(axis=1)), -0.2, 1
+        )
 
     def _log_proba(self, u):
         proba = np.maximum((1 - self.noise_) * u + self.noise_ / u.shape[1], 1e-12)
@@ -59,7 +64,9 @@ def overconfident():
     return datasets.draw_labels(softmax(logits, axis=1), rng=rng), softmax(2 * logits, axis=1)
 
 
-@pytest.mark.parametrize(("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)])
+@pytest.mark.parametrize(
+    ("score", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)]
+)
 def test_the_gain_is_before_minus_after(score, metric, overconfident):
     y, proba = overconfident
     result = calibration_gain(y, proba, Temperature(), score=score, rng=0)
@@ -80,10 +87,14 @@ def test_a_calibrated_model_gains_nothing():
 
 def test_logits_may_be_given(overconfident):
     y, proba = overconfident
-    by_logits = calibration_gain(y, np.log(proba), TemperatureScaling(inputs="logits"), inputs="logits", rng=0)
+    by_logits = calibration_gain(
+        y, np.log(proba), TemperatureScaling(inputs="logits"), inputs="logits", rng=0
+    )
     by_proba = calibration_gain(y, proba, TemperatureScaling(), rng=0)
     assert by_logits.gain == pytest.approx(by_proba.gain, abs=1e-6)
-    assert calibration_gain(y, np.log(proba), inputs="logits", rng=0).gain == pytest.approx(by_proba.gain, abs=0.01)
+    assert calibration_gain(y, np.log(proba), inputs="logits", rng=0).gain == pytest.approx(
+        by_proba.gain, abs=0.01
+    )
 
 
 def test_a_weight_is_a_number_of_copies_in_the_standard_error_too(overconfident):
@@ -105,7 +116,9 @@ def test_a_seed_decides_the_folds(overconfident):
 
 def test_a_higher_level_widens_the_interval(overconfident):
     y, proba = overconfident
-    wide, narrow = (calibration_gain(y, proba, Temperature(), rng=0, level=level) for level in (0.99, 0.8))
+    wide, narrow = (
+        calibration_gain(y, proba, Temperature(), rng=0, level=level) for level in (0.99, 0.8)
+    )
     assert wide.low < narrow.low < narrow.high < wide.high
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         calibration_gain(y, proba, Temperature(), level=95)
@@ -113,8 +126,12 @@ def test_a_higher_level_widens_the_interval(overconfident):
 
 def test_the_result_speaks(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
-    assert str(result).startswith(f"log_loss {result.before:.5g} -> {result.after:.5g}, gain {result.gain:.4g}, 95% interval")
-    assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(result.gain / result.standard_error)
+    assert str(result).startswith(
+        f"log_loss {result.before:.5g} -> {result.after:.5g}, gain {result.gain:.4g}, 95% interval"
+    )
+    assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
+        result.gain / result.standard_error
+    )
 
 
 def test_the_default_calibrator_is_structured_scaling(overconfident):
@@ -135,7 +152,9 @@ def test_intervals_cover_the_true_calibration_error_in_brier_score(n_classes, no
     covered = 0
     for seed in range(1000):
         data = datasets.noisy_simplex(500, n_classes, noise, rng=seed)
-        result = calibration_gain(data.labels, data.proba, TowardsUniform(), score="brier_score", rng=seed)
+        result = calibration_gain(
+            data.labels, data.proba, TowardsUniform(), score="brier_score", rng=seed
+        )
         covered += result.low <= data.errors["canonical-l2"] ** 2 <= result.high
     assert covered >= 920
 

@@ -11,7 +11,10 @@ from calibrant.inference._gains import paired_gain
 def _five_folds(n_rows):
     rows = np.arange(n_rows)
     parts = np.array_split(rows, 5)
-    return [Fold(np.setdiff1d(rows, part), np.ones(n_rows - len(part)), part, np.ones(len(part))) for part in parts]
+    return [
+        Fold(np.setdiff1d(rows, part), np.ones(n_rows - len(part)), part, np.ones(len(part)))
+        for part in parts
+    ]
 
 
 def test_the_interval_is_that_of_nadeau_and_bengio(rng):
@@ -19,7 +22,10 @@ def test_the_interval_is_that_of_nadeau_and_bengio(rng):
     gain = paired_gain(before, after, np.ones(100), _five_folds(100), score="log_loss")
     reach = stats.t(99).ppf(0.975) * stats.sem(before - after) * 1.5
     assert gain.gain == pytest.approx((before - after).mean())
-    assert (gain.low, gain.high) == (pytest.approx(gain.gain - reach), pytest.approx(gain.gain + reach))
+    assert (gain.low, gain.high) == (
+        pytest.approx(gain.gain - reach),
+        pytest.approx(gain.gain + reach),
+    )
 
 
 def test_weights_are_copies(rng):
@@ -28,7 +34,9 @@ def test_weights_are_copies(rng):
     folds = _five_folds(40)
     one = paired_gain(before, after, weight.astype(float), folds, score="log_loss")
     copies = np.repeat(np.arange(40), weight)
-    other = paired_gain(before[copies], after[copies], np.ones(len(copies)), folds, score="log_loss")
+    other = paired_gain(
+        before[copies], after[copies], np.ones(len(copies)), folds, score="log_loss"
+    )
     assert one.high == pytest.approx(other.high)
 
 

@@ -20,8 +20,12 @@ def honest():
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("method", ["resampling", "wild"])
 def test_the_statistic_is_the_unbiased_error(notion, method, honest):
-    result = kernel_test(honest.labels, honest.proba, notion=notion, method=method, n_resamples=19, rng=0)
-    assert result.statistic == pytest.approx(kernel_calibration_error(honest.labels, honest.proba, notion=notion), abs=1e-14)
+    result = kernel_test(
+        honest.labels, honest.proba, notion=notion, method=method, n_resamples=19, rng=0
+    )
+    assert result.statistic == pytest.approx(
+        kernel_calibration_error(honest.labels, honest.proba, notion=notion), abs=1e-14
+    )
     assert result.guarantee == {"resampling": "exact", "wild": "asymptotic"}[method]
 
 
@@ -38,9 +42,15 @@ def test_resampling_draws_the_errors_of_drawn_labels(notion, honest):
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
 def test_random_signs_by_hand(notion, honest):
     y, proba = honest.labels[:30], honest.proba[:30]
-    result = kernel_test(y, proba, notion=notion, method="wild", n_resamples=400, rng=7, bandwidth=0.3)
+    result = kernel_test(
+        y, proba, notion=notion, method="wild", n_resamples=400, rng=7, bandwidth=0.3
+    )
     points = proba if notion == "canonical" else proba.max(axis=1, keepdims=True)
-    residual = np.eye(3)[y] - proba if notion == "canonical" else (proba.argmax(axis=1) == y)[:, None] - points
+    residual = (
+        np.eye(3)[y] - proba
+        if notion == "canonical"
+        else (proba.argmax(axis=1) == y)[:, None] - points
+    )
     distance = np.abs(points[:, None] - points).sum(axis=2) / (2 if notion == "canonical" else 1)
     products = np.exp(-distance / 0.3) * (residual @ residual.T)
     np.fill_diagonal(products, 0)
@@ -53,7 +63,8 @@ def test_random_signs_by_hand(notion, honest):
 def test_blocks_are_tested_by_the_mean_of_their_errors(honest):
     result = kernel_test(honest.labels, honest.proba, method="block", block_size=20, bandwidth=0.3)
     each = [
-        kernel_calibration_error(honest.labels[i : i + 20], honest.proba[i : i + 20], bandwidth=0.3) for i in range(0, 200, 20)
+        kernel_calibration_error(honest.labels[i : i + 20], honest.proba[i : i + 20], bandwidth=0.3)
+        for i in range(0, 200, 20)
     ]
     assert result.statistic == pytest.approx(np.mean(each), abs=1e-14)
     t = np.mean(each) / (np.std(each, ddof=1) / np.sqrt(10))
@@ -64,7 +75,10 @@ def test_blocks_are_tested_by_the_mean_of_their_errors(honest):
 
 def test_a_seed_gives_the_same_result(honest):
     for method in ("resampling", "wild"):
-        first, again = (kernel_test(honest.labels, honest.proba, method=method, n_resamples=50, rng=4) for _ in range(2))
+        first, again = (
+            kernel_test(honest.labels, honest.proba, method=method, n_resamples=50, rng=4)
+            for _ in range(2)
+        )
         assert first == again
 
 
@@ -74,14 +88,23 @@ def test_a_seed_gives_the_same_result(honest):
 def test_an_overconfident_model_is_rejected_at_a_thousand_rows(method, notion, n_classes, rng):
     logits = rng.normal(size=(1000, n_classes)) * 1.5
     y = datasets.draw_labels(softmax(logits, axis=1), rng=rng)
-    result = kernel_test(y, softmax(2 * logits, axis=1), notion=notion, method=method, n_resamples=199, rng=0)
+    result = kernel_test(
+        y, softmax(2 * logits, axis=1), notion=notion, method=method, n_resamples=199, rng=0
+    )
     assert result.p_value <= 0.01
 
 
 def test_claims_that_are_always_true_are_not_rejected_by_round_off():
     proba = np.random.default_rng(0).dirichlet(np.ones(2), 200)
     for method in ("resampling", "wild", "block"):
-        result = kernel_test(np.zeros(200, dtype=int), proba, notion="within-top-2", method=method, n_resamples=99, rng=0)
+        result = kernel_test(
+            np.zeros(200, dtype=int),
+            proba,
+            notion="within-top-2",
+            method=method,
+            n_resamples=99,
+            rng=0,
+        )
         assert result.p_value == 1.0
 
 
@@ -111,7 +134,9 @@ def test_the_level_is_met_under_the_null_hypothesis(n_classes, method):
         p_values = np.empty(n_runs)
         for seed in range(n_runs):
             data = datasets.noisy_simplex(100, n_classes, 0.0, rng=seed)
-            result = kernel_test(data.labels, data.proba, notion=notion, method=method, n_resamples=99, rng=seed)
+            result = kernel_test(
+                data.labels, data.proba, notion=notion, method=method, n_resamples=99, rng=seed
+            )
             p_values[seed] = result.p_value
         for level in (0.05, 0.01):
             excess = np.mean(p_values <= level) - level

@@ -8,7 +8,8 @@ from scipy.stats import friedmanchisquare
 
 from calibrant.inference import critical_difference, friedman_test
 
-# Kull et al. 2019, supplement, Table 4: ranks of log-loss of naive Bayes after seven calibration methods, 20 datasets.
+# Kull et al. 2019, supplement, Table 4: ranks of log-loss of naive Bayes after seven calibration
+# methods, 20 datasets.
 METHODS = ["DirL2", "Beta", "FreqB", "Isot", "WidB", "TempS", "Uncal"]
 RANKS = {
     "abalone": [1, 4, 2, 5, 6, 3, 7],
@@ -63,7 +64,9 @@ def test_the_smallest_score_ranks_first():
 
 def test_the_result_speaks():
     result = friedman_test(list(RANKS.values()))
-    assert str(result).startswith("Friedman test of 7 methods on 20 datasets: statistic 73.82, p-value 6.71e-14 (asymptotic)")
+    assert str(result).startswith(
+        "Friedman test of 7 methods on 20 datasets: statistic 73.82, p-value 6.71e-14 (asymptotic)"
+    )
     assert json.loads(json.dumps(result.to_dict()))["n_methods"] == 7
 
 
@@ -83,13 +86,17 @@ def test_the_critical_difference_of_the_paper():
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (7, 2.949), (10, 3.164)])
 def test_nemenyi_quantiles_of_the_table_of_demsar(k, q):
     # Demsar 2006, Table 5(a), level 0.05.
-    assert critical_difference(k, 6, method="nemenyi") == pytest.approx(q * np.sqrt(k * (k + 1) / 36), abs=1e-3 * k)
+    assert critical_difference(k, 6, method="nemenyi") == pytest.approx(
+        q * np.sqrt(k * (k + 1) / 36), abs=1e-3 * k
+    )
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.241), (5, 2.498), (7, 2.638), (10, 2.773)])
 def test_two_tailed_bonferroni_dunn_quantiles_of_the_table_of_demsar(k, q):
     # Demsar 2006, Table 5(b), level 0.05.
-    assert critical_difference(k, 6, tails=2) == pytest.approx(q * np.sqrt(k * (k + 1) / 36), abs=1e-3 * k)
+    assert critical_difference(k, 6, tails=2) == pytest.approx(
+        q * np.sqrt(k * (k + 1) / 36), abs=1e-3 * k
+    )
 
 
 def test_nonsense_is_refused():

@@ -21,7 +21,9 @@ def test_round_off_does_not_break_ties():
 
 
 def test_a_test_result_says_what_was_done_in_words_and_in_json():
-    result = CalibrationTestResult("some test", 0.0123456, 0.004, "all is well", "exact", 1000, 999, 0.01)
+    result = CalibrationTestResult(
+        "some test", 0.0123456, 0.004, "all is well", "exact", 1000, 999, 0.01
+    )
     text = str(result)
     for part in (
         "some test: 1,000 rows, 999 resamples",

@@ -12,7 +12,11 @@ from calibrant.metrics import expected_calibration_error, ks_error
 
 def test_binned_errors_are_recognised_by_name_as_function_and_as_partial():
     assert binned_options("cw_ece") == {"notion": "class-wise"}
-    assert binned_options("expected_calibration_error") == binned_options(expected_calibration_error) == {}
+    assert (
+        binned_options("expected_calibration_error")
+        == binned_options(expected_calibration_error)
+        == {}
+    )
     assert binned_options(partial(expected_calibration_error, norm=2)) == {"norm": 2}
 
 

@@ -13,7 +13,15 @@ from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.multiclass import CanonicalBinning
 from calibrant.reductions import MulticlassToBinary
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-label",
+]
 
 
 def area_above(curve):
@@ -25,7 +33,9 @@ def area_above(curve):
 def test_the_area_above_the_curve_is_the_calibration_error(notion, rng):
     data = datasets.noisy_simplex(200, 3, 0.3, rng=rng)
     curve = validity_curve(data.labels, data.proba, notion=notion)
-    assert area_above(curve) == pytest.approx(expected_calibration_error(data.labels, data.proba, notion=notion), abs=1e-12)
+    assert area_above(curve) == pytest.approx(
+        expected_calibration_error(data.labels, data.proba, notion=notion), abs=1e-12
+    )
     assert (np.diff(curve.validity) >= 0).all()
     assert curve.epsilon[0] == 0
     assert curve.validity[-1] == pytest.approx(1)
@@ -79,7 +89,9 @@ def test_a_weight_is_a_number_of_copies(rng):
     place = rng.integers(0, 4, 40)
     for notion, bins in (("top-label", None), ("canonical", place)):
         weighted = validity_curve(y, proba, notion=notion, bins=bins, sample_weight=copies)
-        repeated = validity_curve(y[rows], proba[rows], notion=notion, bins=None if bins is None else bins[rows])
+        repeated = validity_curve(
+            y[rows], proba[rows], notion=notion, bins=None if bins is None else bins[rows]
+        )
         eps = np.linspace(0, 1, 21)
         assert weighted(eps) == pytest.approx(repeated(eps))
 
@@ -117,7 +129,9 @@ def test_recalibrated_vectors_are_valid_on_more_of_the_data(rng):
     mean = np.array([np.eye(3)[data.labels[:2000][place[:2000] == b]].mean(axis=0) for b in (0, 1)])
     rows = slice(2000, None)
     base = validity_curve(data.labels[rows], data.proba[rows], notion="canonical", bins=HalfPlane())
-    better = validity_curve(data.labels[rows], mean[place[rows]], notion="canonical", bins=place[rows])
+    better = validity_curve(
+        data.labels[rows], mean[place[rows]], notion="canonical", bins=place[rows]
+    )
     assert better(0.1) == 1.0
     assert base(0.1) < 1.0
 
@@ -133,10 +147,14 @@ def test_fitted_calibrators_lend_their_bins(rng):
     assert better.share == pytest.approx(base.share)
     assert better(0.2) > base(0.2)
 
-    top = MulticlassToBinary(HistogramBinning(n_bins=8), notion="top-label").fit(data.proba[fit], data.labels[fit])
+    top = MulticlassToBinary(HistogramBinning(n_bins=8), notion="top-label").fit(
+        data.proba[fit], data.labels[fit]
+    )
     label, claim = top.predict_top(X)
     base = validity_curve(y, X, notion="top-label", bins=top)
-    better = validity_curve(y, claim, y_pred=label, notion="top-label", strategy="unique", classes=[0, 1, 2])
+    better = validity_curve(
+        y, claim, y_pred=label, notion="top-label", strategy="unique", classes=[0, 1, 2]
+    )
     assert better(0.15) > base(0.15)
 
 
@@ -144,7 +162,10 @@ def test_one_row_and_the_result_speaks():
     curve = validity_curve([0], [[0.7, 0.3]], notion="canonical")
     assert curve(0.59) == 0.0
     assert curve(0.6) == 1.0
-    assert str(curve) == "validity, canonical: V(0.01) = 0.000, V(0.02) = 0.000, V(0.05) = 0.000, V(0.1) = 0.000"
+    assert (
+        str(curve)
+        == "validity, canonical: V(0.01) = 0.000, V(0.02) = 0.000, V(0.05) = 0.000, V(0.1) = 0.000"
+    )
     assert json.loads(json.dumps(curve.to_dict()))["validity"] == [0.0, 1.0]
 
 

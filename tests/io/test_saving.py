@@ -105,7 +105,9 @@ def test_every_public_calibrator_can_be_saved_and_has_a_fixture():
     public = {getattr(calibrant, name) for name in calibrant.__all__}
     ours = {cls for cls in public if isinstance(cls, type) and issubclass(cls, _Boundary)}
     assert ours == set(_saving._CALIBRATORS)
-    assert {cls.__name__.lower() for cls in ours} == {path.stem.partition("-")[0] for path in FIXTURES}
+    assert {cls.__name__.lower() for cls in ours} == {
+        path.stem.partition("-")[0] for path in FIXTURES
+    }
 
 
 def test_every_calibrator_of_the_list_has_a_fixture():
@@ -115,7 +117,13 @@ def test_every_calibrator_of_the_list_has_a_fixture():
 
 
 @pytest.mark.parametrize(
-    "classes", [["pear", "fig", "apple", "date"], [10, 20, 30, 40], [True, 1.5, "x", None], [0.5, 1.5, 2.5, 3.5]]
+    "classes",
+    [
+        ["pear", "fig", "apple", "date"],
+        [10, 20, 30, 40],
+        [True, 1.5, "x", None],
+        [0.5, 1.5, 2.5, 3.5],
+    ],
 )
 def test_class_names_of_any_kind_come_back(classes, tmp_path):
     labels = np.empty(4, dtype=object)
@@ -127,7 +135,10 @@ def test_class_names_of_any_kind_come_back(classes, tmp_path):
     after = saved_and_loaded(model, tmp_path)
     assert after.classes_.tolist() == classes
     assert after.classes_.dtype == names.dtype
-    assert after.predict(scores[:3]).tolist() == names[model.predict_proba(scores[:3]).argmax(axis=1)].tolist()
+    assert (
+        after.predict(scores[:3]).tolist()
+        == names[model.predict_proba(scores[:3]).argmax(axis=1)].tolist()
+    )
 
 
 def test_a_pooled_claim_is_written_once_and_stays_shared(tmp_path):
@@ -156,7 +167,9 @@ def test_the_file_says_what_it_was_trained_on(tmp_path):
     assert document["classes"] == [0, 1, 2, 3]
     assert training["n_samples"] == len(labels)
     assert training["class_weights"] == np.bincount(labels, minlength=4).tolist()
-    assert training["log_loss_before"] == pytest.approx(calibrant.metrics.log_loss(labels, scores), rel=1e-12)
+    assert training["log_loss_before"] == pytest.approx(
+        calibrant.metrics.log_loss(labels, scores), rel=1e-12
+    )
     after = calibrant.metrics.log_loss(labels, model.predict_proba(scores))
     assert training["log_loss_after"] == pytest.approx(after, rel=1e-12)
 
@@ -174,7 +187,9 @@ def test_a_calibrator_that_is_not_ours_is_a_type_error(tmp_path):
         pass
 
     model, _ = fitted(Mine())
-    with pytest.raises(TypeError, match="Mine cannot be saved: only calibrators of this package can"):
+    with pytest.raises(
+        TypeError, match="Mine cannot be saved: only calibrators of this package can"
+    ):
         calibrant.save(model, tmp_path / "model.json")
 
 
@@ -195,12 +210,16 @@ def test_a_fit_that_holds_nan_is_not_saved(tmp_path):
 def test_of_a_calibrated_classifier_its_calibrator_is_saved(tmp_path, rng):
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     X[:, 0] += y
-    model = calibrant.CalibratedClassifier(LogisticRegression(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    model = calibrant.CalibratedClassifier(
+        LogisticRegression(), calibrant.TemperatureScaling(), cv=3
+    ).fit(X, y)
     with pytest.raises(TypeError, match="save its calibrator_"):
         calibrant.save(model, tmp_path / "model.json")
     scores = rng.normal(size=(5, 3))
     after = saved_and_loaded(model.calibrator_, tmp_path)
-    np.testing.assert_array_equal(after.predict_proba(scores), model.calibrator_.predict_proba(scores))
+    np.testing.assert_array_equal(
+        after.predict_proba(scores), model.calibrator_.predict_proba(scores)
+    )
 
 
 def test_automatic_calibration_of_one_row_can_be_saved(tmp_path):
@@ -279,7 +298,8 @@ def test_deep_nesting_is_refused(opening, document, refused):
     closing = "".join({"[": "]", "{": "}"}[c] for c in reversed(opening) if c in "[{")
     for depth in (300, 10_000):
         text = json.dumps(document).replace(
-            '"temperature_": ', '"temperature_": ' + opening * depth + "1" + closing * depth + ', "x_": '
+            '"temperature_": ',
+            '"temperature_": ' + opening * depth + "1" + closing * depth + ', "x_": ',
         )
         refused(text)
 
@@ -297,7 +317,9 @@ def change(document, **fitted):
 
 def test_nan_in_an_array_is_refused(document, refused):
     nan = {"array": "float64", "shape": [1], "order": "C", "data": "AAAAAAAA+H8="}
-    assert "TemperatureScaling.temperature_ holds NaN" in refused(change(document, temperature_=nan))
+    assert "TemperatureScaling.temperature_ holds NaN" in refused(
+        change(document, temperature_=nan)
+    )
 
 
 @pytest.mark.parametrize(
@@ -312,9 +334,18 @@ def test_nan_in_an_array_is_refused(document, refused):
         ({"training_": 1}, "training_ must be"),
         ({"__class__": 1}, "'__class__' is no fitted attribute"),
         ({"fit": 1}, "'fit' is no fitted attribute"),
-        ({"classes_": {"array": "object", "shape": [1], "order": "C", "data": "gASVAA=="}}, "expected an object with"),
-        ({"classes_": {"array": "float64", "shape": [10**9, 10**9], "order": "C", "data": ""}}, "bytes, got 0"),
-        ({"classes_": {"array": "float64", "shape": [-1], "order": "C", "data": ""}}, "is no shape"),
+        (
+            {"classes_": {"array": "object", "shape": [1], "order": "C", "data": "gASVAA=="}},
+            "expected an object with",
+        ),
+        (
+            {"classes_": {"array": "float64", "shape": [10**9, 10**9], "order": "C", "data": ""}},
+            "bytes, got 0",
+        ),
+        (
+            {"classes_": {"array": "float64", "shape": [-1], "order": "C", "data": ""}},
+            "is no shape",
+        ),
         ({"classes_": {"array": "text99999999", "shape": [1], "data": [""]}}, "do not fit"),
         ({"classes_": {"array": "float64", "shape": [1], "order": "C", "data": "é"}}, "damaged"),
         ({"classes_": {"model": 0}}, "before it is given"),
@@ -330,7 +361,17 @@ def test_parts_that_do_not_fit_are_refused_with_the_reason(attributes, reason, d
 
 
 @pytest.mark.parametrize(
-    "name", ["os.system", "builtins.eval", "calibrant.io.save", "Pipeline", "TrainingSummary", 3, None, ["x"]]
+    "name",
+    [
+        "os.system",
+        "builtins.eval",
+        "calibrant.io.save",
+        "Pipeline",
+        "TrainingSummary",
+        3,
+        None,
+        ["x"],
+    ],
 )
 def test_class_paths_are_only_names_of_the_list(name, document, refused):
     document["models"][-1]["class"] = name
@@ -345,9 +386,13 @@ def test_parameters_are_checked_as_by_fit(document, refused):
 
 
 def test_a_depth_that_would_never_end_is_refused(tmp_path, refused):
-    calibrant.save(fitted(calibrant.CanonicalBinning(partition="sierpinski"))[0], tmp_path / "model.json")
+    calibrant.save(
+        fitted(calibrant.CanonicalBinning(partition="sierpinski"))[0], tmp_path / "model.json"
+    )
     text = (tmp_path / "model.json").read_text()
-    assert "more bins than can be numbered" in refused(text.replace('"depth": 3', '"depth": 3000000000'))
+    assert "more bins than can be numbered" in refused(
+        text.replace('"depth": 3', '"depth": 3000000000')
+    )
 
 
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -364,7 +409,9 @@ def test_mutated_files_end_in_a_value_error_or_a_working_calibrator(n_cases, tmp
         except ValueError as error:
             reasons.append(str(error))
         else:
-            assert np.isfinite(loaded.predict_proba(probe[:, : loaded.n_classes_] * 4 / loaded.n_classes_)).all()
+            assert np.isfinite(
+                loaded.predict_proba(probe[:, : loaded.n_classes_] * 4 / loaded.n_classes_)
+            ).all()
     assert len(reasons) > n_cases / 2
     assert all("is not a saved calibrator: " in reason and "\n" not in reason for reason in reasons)
 
@@ -382,6 +429,16 @@ def mutated(raw, rng):
         case 3:
             del data[place:]
         case _:
-            tokens = [b"null", b"-1", b"1e400", b"[]", b"{}", b'"a"', b"99999999999", b"NaN", b"true"]
+            tokens = [
+                b"null",
+                b"-1",
+                b"1e400",
+                b"[]",
+                b"{}",
+                b'"a"',
+                b"99999999999",
+                b"NaN",
+                b"true",
+            ]
             data[place : place + int(rng.integers(1, 6))] = tokens[int(rng.integers(len(tokens)))]
     return bytes(data)

@@ -20,7 +20,9 @@ TWO = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
 
 def test_one_bin_by_hand():
     # Three rows say class 0 with 0.8 and two are right; one says class 1 with 0.6 and is right.
-    assert ece([0, 0, 1, 1], TWO) == pytest.approx(3 / 4 * abs(2 / 3 - 0.8) + 1 / 4 * 0.4, abs=1e-15)
+    assert ece([0, 0, 1, 1], TWO) == pytest.approx(
+        3 / 4 * abs(2 / 3 - 0.8) + 1 / 4 * 0.4, abs=1e-15
+    )
 
 
 def test_norms_by_hand():
@@ -53,7 +55,9 @@ def test_ties_at_the_top_go_to_the_lowest_column():
 def test_one_row():
     assert ece([1], [[0.3, 0.7]]) == pytest.approx(0.3)
     assert ece([0], [[0.3, 0.7]], notion="top-label") == pytest.approx(0.7)
-    assert ece([0], [[0.3, 0.7]], norm=2, debias=True) == 0.0  # a bin of one row says nothing about its variance
+    assert (
+        ece([0], [[0.3, 0.7]], norm=2, debias=True) == 0.0
+    )  # a bin of one row says nothing about its variance
 
 
 def test_a_class_never_predicted_and_a_class_never_true():
@@ -67,19 +71,25 @@ def test_class_wise_is_the_mean_over_classes_and_sum_adds_them(rng):
     proba, y = rng.dirichlet(np.ones(4), 200), rng.integers(4, size=200)
     each = [ece(y, proba, notion=f"class-{k}") for k in range(4)]
     assert ece(y, proba, notion="class-wise") == pytest.approx(np.mean(each), abs=1e-14)
-    assert ece(y, proba, notion="class-wise", aggregate="sum") == pytest.approx(np.sum(each), abs=1e-14)
+    assert ece(y, proba, notion="class-wise", aggregate="sum") == pytest.approx(
+        np.sum(each), abs=1e-14
+    )
 
 
 def test_ranks_weigh_the_same(rng):
     proba, y = rng.dirichlet(np.ones(4), 200), rng.integers(4, size=200)
     each = [ece(y, proba, notion=f"rank-{r}", norm=2) ** 2 for r in (1, 2, 3)]
-    assert ece(y, proba, notion="top-3-confidence", norm=2) == pytest.approx(np.mean(each) ** 0.5, abs=1e-14)
+    assert ece(y, proba, notion="top-3-confidence", norm=2) == pytest.approx(
+        np.mean(each) ** 0.5, abs=1e-14
+    )
 
 
 def test_top_label_is_the_mean_over_predicted_classes_weighted_by_rows(rng):
     proba, y = rng.dirichlet(np.ones(3), 200), rng.integers(3, size=200)
     predicted = proba.argmax(1)
-    total = sum((predicted == k).mean() * ece(y[predicted == k], proba[predicted == k]) for k in range(3))
+    total = sum(
+        (predicted == k).mean() * ece(y[predicted == k], proba[predicted == k]) for k in range(3)
+    )
     assert ece(y, proba, notion="top-label") == pytest.approx(total, abs=1e-14)
 
 
@@ -92,30 +102,40 @@ def test_aggregate_bin_averages_the_gaps_of_a_bin_before_the_norm():
 
 
 def test_debiasing_by_hand():
-    # Four rows at 0.8, three right: squared gap 0.05^2, variance of the mean 0.75 * 0.25 / 3: the difference is negative.
+    # Four rows at 0.8, three right: squared gap 0.05^2, variance of the mean 0.75 * 0.25 / 3: the
+    # difference is negative.
     assert ece([0, 0, 0, 1], [[0.8, 0.2]] * 4, norm=2, debias=True) == 0.0
     # Four rows at 0.8, none right: squared gap 0.64 and no variance.
     assert ece([1, 1, 1, 1], [[0.8, 0.2]] * 4, norm=2, debias=True) == pytest.approx(0.8)
     # Four rows at 0.9, two right: 0.4^2 - 0.25 / 3.
-    assert ece([0, 0, 1, 1], [[0.9, 0.1]] * 4, norm=2, debias=True) == pytest.approx((0.16 - 0.25 / 3) ** 0.5)
+    assert ece([0, 0, 1, 1], [[0.9, 0.1]] * 4, norm=2, debias=True) == pytest.approx(
+        (0.16 - 0.25 / 3) ** 0.5
+    )
 
 
 def test_debiasing_floors_each_claim_at_zero():
-    # Class 0 is fine (difference negative, floored), class 1 is off: the mean must not be pulled down by class 0.
+    # Class 0 is fine (difference negative, floored), class 1 is off: the mean must not be pulled
+    # down by class 0.
     proba = np.column_stack([np.full(4, 0.5), np.full(4, 0.9)])
     one = ece([0, 0, 1, 1], proba, notion="class-1", norm=2, debias=True)
-    assert ece([0, 0, 1, 1], proba, notion="class-wise", norm=2, debias=True) == pytest.approx((one**2 / 2) ** 0.5)
+    assert ece([0, 0, 1, 1], proba, notion="class-wise", norm=2, debias=True) == pytest.approx(
+        (one**2 / 2) ** 0.5
+    )
 
 
 def test_reported_labels_are_judged_with_their_probabilities(rng):
     proba, y = rng.dirichlet(np.ones(4), 100), rng.integers(4, size=100)
     top, label = proba.max(1), proba.argmax(1)
     for notion in ("confidence", "top-label"):
-        assert ece(y, top, y_pred=label, notion=notion) == pytest.approx(ece(y, proba, notion=notion), abs=1e-14)
+        assert ece(y, top, y_pred=label, notion=notion) == pytest.approx(
+            ece(y, proba, notion=notion), abs=1e-14
+        )
     ranks = np.argsort(-proba, axis=1)[:, :2]
     scores = np.take_along_axis(proba, ranks, axis=1)
     for notion in ("top-2-confidence", "top-2-label"):
-        assert ece(y, scores, y_pred=ranks, notion=notion) == pytest.approx(ece(y, proba, notion=notion), abs=1e-14)
+        assert ece(y, scores, y_pred=ranks, notion=notion) == pytest.approx(
+            ece(y, proba, notion=notion), abs=1e-14
+        )
 
 
 def test_reported_labels_may_be_text_and_need_not_name_all_classes():
@@ -166,18 +186,23 @@ def test_lists_read_only_arrays_and_memory_maps_give_the_same_number(tmp_path, r
     mapped[:] = proba
     frozen = proba.copy()
     frozen.flags.writeable = False
-    assert len({ece(y, p) for p in (proba, proba.tolist(), frozen, mapped, np.asfortranarray(proba))}) == 1
+    assert (
+        len({ece(y, p) for p in (proba, proba.tolist(), frozen, mapped, np.asfortranarray(proba))})
+        == 1
+    )
 
 
-def test_the_first_example_of_gupta_and_ramdas_is_confidence_calibrated_but_not_top_label_calibrated():
+def test_example_one_of_gupta_and_ramdas_is_confidence_calibrated_but_not_top_label_calibrated():
     example = datasets.two_label_example(1000)
-    assert ece(example.labels, example.proba) == pytest.approx(example.errors["confidence-l1"], abs=1e-12)
+    assert ece(example.labels, example.proba) == pytest.approx(
+        example.errors["confidence-l1"], abs=1e-12
+    )
     assert ece(example.labels, example.proba, notion="top-label") == pytest.approx(0.4, abs=1e-12)
 
 
-simplex_rows = hnp.arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(2, 5)), elements=st.integers(0, 6)).map(
-    lambda a: (a + 0.25) / (a + 0.25).sum(axis=1, keepdims=True)
-)
+simplex_rows = hnp.arrays(
+    np.float64, st.tuples(st.integers(1, 30), st.integers(2, 5)), elements=st.integers(0, 6)
+).map(lambda a: (a + 0.25) / (a + 0.25).sum(axis=1, keepdims=True))
 
 
 @st.composite
@@ -194,7 +219,9 @@ def test_proposition_4_confidence_error_is_at_most_the_top_label_error(data, nor
 
 
 @given(predictions(), st.integers(1, 20))
-def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are_ordered(data, n_bins):
+def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are_ordered(
+    data, n_bins
+):
     y, proba = data
     right = accuracy(y, proba)
     balance = abs(overconfidence(y, proba) * (1 - right) - underconfidence(y, proba) * right)
@@ -206,15 +233,27 @@ def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are
 
 @settings(max_examples=25)
 @given(st.integers(2, 5), st.integers(0, 10**6))
-def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for_every_notion(n_classes, seed):
-    """Labels in exact proportion to each distinct vector: the error of every notion is zero on every kind of bins."""
+def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for_every_notion(
+    n_classes, seed
+):
+    """Labels in exact proportion to each distinct vector: the error of every notion is zero on
+    every kind of bins."""
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 4, size=(6, n_classes))
     counts[:, 0] += counts.sum(axis=1) == 0
     total = counts.sum(axis=1)
     proba = np.repeat(counts / total[:, None], total, axis=0)
     y = np.concatenate([np.repeat(np.arange(n_classes), row) for row in counts])
-    notions = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-confidence", "top-2-label"]
+    notions = [
+        "confidence",
+        "top-label",
+        "class-wise",
+        "class-1",
+        "rank-2",
+        "within-top-2",
+        "top-2-confidence",
+        "top-2-label",
+    ]
     for notion in notions:
         for strategy in ("uniform", "quantile", "unique"):
             assert ece(y, proba, notion=notion, strategy=strategy, norm=np.inf) <= 1e-12
@@ -223,14 +262,20 @@ def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for
 @pytest.mark.parametrize("family", ["power", "linear"])
 @pytest.mark.parametrize("norm", [1, 2])
 def test_binary_families_have_the_error_that_their_formula_says(family, norm):
-    data = {"power": datasets.power_family, "linear": datasets.linear_family}[family](400_000, 0.4, rng=3)
+    data = {"power": datasets.power_family, "linear": datasets.linear_family}[family](
+        400_000, 0.4, rng=3
+    )
     measured = ece(data.labels, data.proba, notion="class-1", n_bins=50, norm=norm)
-    assert measured == pytest.approx(data.errors[f"class-1-l{norm}"], abs=0.004)  # Monte-Carlo error of 400k rows, 50 bins
+    assert measured == pytest.approx(
+        data.errors[f"class-1-l{norm}"], abs=0.004
+    )  # Monte-Carlo error of 400k rows, 50 bins
 
 
 def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
     data = datasets.noisy_simplex(400_000, 5, 0.5, rng=3)
-    assert ece(data.labels, data.proba, n_bins=50) == pytest.approx(data.errors["confidence-l1"], abs=0.004)
+    assert ece(data.labels, data.proba, n_bins=50) == pytest.approx(
+        data.errors["confidence-l1"], abs=0.004
+    )
     for norm in (1, 2):
         measured = ece(data.labels, data.proba, notion="class-wise", n_bins=50, norm=norm)
         assert measured == pytest.approx(data.errors[f"class-wise-l{norm}"], abs=0.003)
@@ -246,7 +291,10 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
         ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is defined for norm=2"),
         ({"aggregate": "max"}, "aggregate must be one of 'mean', 'sum', 'bin'"),
         ({"sample_weight": [1, 1, 1, -1]}, "weights must be finite and not negative"),
-        ({"y_pred": [0, 0, 0, 0]}, "with y_pred, y_prob holds the probability of each reported label"),
+        (
+            {"y_pred": [0, 0, 0, 0]},
+            "with y_pred, y_prob holds the probability of each reported label",
+        ),
     ],
 )
 def test_bad_arguments_say_what_must_hold(options, message):

@@ -94,8 +94,13 @@ def test_parts_accumulate_to_the_whole_except_for_ks(data):
 def test_merging_is_updating_and_survives_json(data):
     y, logits, _ = data
     proba = softmax(logits, axis=1)
-    left, right = MetricAccumulator(10).update(y[:200], proba[:200]), MetricAccumulator(10).update(y[200:], proba[200:])
-    again = MetricAccumulator.from_json(left.to_json()).merge(MetricAccumulator.from_json(right.to_json()))
+    left, right = (
+        MetricAccumulator(10).update(y[:200], proba[:200]),
+        MetricAccumulator(10).update(y[200:], proba[200:]),
+    )
+    again = MetricAccumulator.from_json(left.to_json()).merge(
+        MetricAccumulator.from_json(right.to_json())
+    )
     assert again.compute() == left.merge(right).compute()
     empty = MetricAccumulator(10)
     assert MetricAccumulator.from_json(empty.to_json()).merge(left).compute() == left.compute()
@@ -105,7 +110,13 @@ def test_text_labels_in_parts_need_classes():
     accumulator = MetricAccumulator(classes=["no", "yes"])
     accumulator.update(["yes"], [[0.1, 0.9]]).update(["no"], [[0.8, 0.2]])
     assert accumulator.compute().accuracy == 1.0
-    assert MetricAccumulator.from_json(accumulator.to_json()).update(["no"], [[0.8, 0.2]]).compute().n_samples == 3
+    assert (
+        MetricAccumulator.from_json(accumulator.to_json())
+        .update(["no"], [[0.8, 0.2]])
+        .compute()
+        .n_samples
+        == 3
+    )
 
 
 def test_the_state_has_the_size_of_the_table_not_of_the_data(rng):
@@ -136,9 +147,28 @@ def damaged(**changes):
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "[]", "{", "null", "[" * 100_000, damaged(schema="other"), damaged(n_bins=0), damaged(n_bins=10)),
-        *(damaged(tables={"confidence": []}), damaged(log_loss="x"), damaged(confidence={"weight": 1, "evil": 2})),
-        damaged(tables={"confidence": [[[float("nan")] * 15]] * 3, "class-wise": [[[0.0] * 15] * 2] * 3, "top-label": []}),
+        *(
+            "",
+            "[]",
+            "{",
+            "null",
+            "[" * 100_000,
+            damaged(schema="other"),
+            damaged(n_bins=0),
+            damaged(n_bins=10),
+        ),
+        *(
+            damaged(tables={"confidence": []}),
+            damaged(log_loss="x"),
+            damaged(confidence={"weight": 1, "evil": 2}),
+        ),
+        damaged(
+            tables={
+                "confidence": [[[float("nan")] * 15]] * 3,
+                "class-wise": [[[0.0] * 15] * 2] * 3,
+                "top-label": [],
+            }
+        ),
     ],
 )
 def test_a_damaged_state_is_a_clear_error(text):

@@ -7,7 +7,15 @@ from scipy.special import softmax
 from calibrant import datasets
 from calibrant.metrics import kde_calibration_error
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-label",
+]
 
 
 def by_definition(score, outcome, width, norm):
@@ -40,7 +48,9 @@ def test_the_default_bandwidth_is_that_of_the_authors(rng):
     outcome = (rng.random(100) < score).astype(int)
     width = score[outcome == 1].std() * 200**-0.2
     value = kde_calibration_error(outcome, score, notion="class-1")
-    assert value == pytest.approx(kde_calibration_error(outcome, score, notion="class-1", bandwidth=width), abs=1e-12)
+    assert value == pytest.approx(
+        kde_calibration_error(outcome, score, notion="class-1", bandwidth=width), abs=1e-12
+    )
 
 
 def test_the_limit_is_the_true_error():
@@ -58,12 +68,20 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
     copies = rng.integers(0, 3, size=40)
     rows = np.repeat(np.arange(40), copies)
     weighted = kde_calibration_error(y, proba, notion=notion, sample_weight=copies)
-    assert weighted == pytest.approx(kde_calibration_error(y[rows], proba[rows], notion=notion), abs=1e-9)
+    assert weighted == pytest.approx(
+        kde_calibration_error(y[rows], proba[rows], notion=notion), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("y", "score", "expected"),
-    [([1], [0.7], 0.3), ([0], [0.7], 0.7), ([1, 1], [1.0, 1.0], 0.0), ([0, 0], [0.0, 0.0], 0.0), ([0, 0], [1.0, 1.0], 1.0)],
+    [
+        ([1], [0.7], 0.3),
+        ([0], [0.7], 0.7),
+        ([1, 1], [1.0, 1.0], 0.0),
+        ([0, 0], [0.0, 0.0], 0.0),
+        ([0, 0], [1.0, 1.0], 1.0),
+    ],
 )
 def test_scores_that_do_not_vary_leave_the_plain_gap(y, score, expected):
     # The least bandwidth, 2.7e-4, blurs the gap by as much.

@@ -10,7 +10,16 @@ from calibrant import datasets
 from calibrant.metrics import kernel_calibration_error
 from calibrant.metrics._kernel import median_distance, sorted_forms, tiled_forms
 
-NOTIONS = ["canonical", "confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
+NOTIONS = [
+    "canonical",
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-label",
+]
 
 
 def by_pairs(points, residual, bandwidth):
@@ -43,13 +52,18 @@ def test_confidence_by_pairs(data):
 
 
 def test_class_wise_is_the_mean_over_classes_and_top_label_the_mean_over_predicted_ones(data):
-    each = [kernel_calibration_error(data.labels, data.proba, notion=f"class-{k}", bandwidth=0.2) for k in range(3)]
+    each = [
+        kernel_calibration_error(data.labels, data.proba, notion=f"class-{k}", bandwidth=0.2)
+        for k in range(3)
+    ]
     value = kernel_calibration_error(data.labels, data.proba, notion="class-wise", bandwidth=0.2)
     assert value == pytest.approx(np.mean(each), abs=1e-14)
     predicted, expected = data.proba.argmax(axis=1), 0.0
     for k in range(3):
         rows = predicted == k
-        part = kernel_calibration_error(data.labels[rows], data.proba[rows], notion="confidence", bandwidth=0.2)
+        part = kernel_calibration_error(
+            data.labels[rows], data.proba[rows], notion="confidence", bandwidth=0.2
+        )
         expected += rows.mean() * part
     value = kernel_calibration_error(data.labels, data.proba, notion="top-label", bandwidth=0.2)
     assert value == pytest.approx(expected, abs=1e-14)
@@ -78,22 +92,30 @@ def test_a_weight_is_a_number_of_copies(notion, estimator, rng):
     proba, y = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
     copies = rng.integers(0, 3, size=40)
     rows = np.repeat(np.arange(40), copies)
-    weighted = kernel_calibration_error(y, proba, notion=notion, estimator=estimator, sample_weight=copies)
+    weighted = kernel_calibration_error(
+        y, proba, notion=notion, estimator=estimator, sample_weight=copies
+    )
     assert weighted == pytest.approx(
-        kernel_calibration_error(y[rows], proba[rows], notion=notion, estimator=estimator), abs=1e-13
+        kernel_calibration_error(y[rows], proba[rows], notion=notion, estimator=estimator),
+        abs=1e-13,
     )
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "class-wise"])
 def test_the_unbiased_estimate_has_mean_zero_for_a_calibrated_model(notion):
     draws = [datasets.noisy_simplex(50, 3, 0.0, rng=s) for s in range(300)]
-    values = np.array([kernel_calibration_error(d.labels, d.proba, notion=notion, bandwidth=0.2) for d in draws])
+    values = np.array(
+        [kernel_calibration_error(d.labels, d.proba, notion=notion, bandwidth=0.2) for d in draws]
+    )
     assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values))
 
 
 def test_blocks_average_the_estimates_of_their_rows(data):
     y, proba = data.labels, data.proba
-    each = [kernel_calibration_error(y[i : i + 10], proba[i : i + 10], bandwidth=0.2) for i in range(0, 40, 10)]
+    each = [
+        kernel_calibration_error(y[i : i + 10], proba[i : i + 10], bandwidth=0.2)
+        for i in range(0, 40, 10)
+    ]
     value = kernel_calibration_error(y, proba, bandwidth=0.2, block_size=10)
     assert value == pytest.approx(np.mean(each), abs=1e-14)
 
@@ -109,9 +131,9 @@ def test_a_smaller_last_block_counts_by_its_pairs(data):
 def test_one_block_of_all_rows_is_the_whole(data):
     for notion in ("canonical", "class-wise"):
         whole = kernel_calibration_error(data.labels, data.proba, notion=notion)
-        assert kernel_calibration_error(data.labels, data.proba, notion=notion, block_size=40) == pytest.approx(
-            whole, abs=1e-14
-        )
+        assert kernel_calibration_error(
+            data.labels, data.proba, notion=notion, block_size=40
+        ) == pytest.approx(whole, abs=1e-14)
 
 
 def test_the_median_distance_is_in_total_variation_and_ignores_copies_and_order(rng):
@@ -125,7 +147,9 @@ def test_the_median_distance_is_in_total_variation_and_ignores_copies_and_order(
 def test_one_row_and_constant_predictions():
     assert kernel_calibration_error([0], [[0.7, 0.3]]) == 0.0
     assert kernel_calibration_error([0], [[0.7, 0.3]], block_size=5) == 0.0
-    assert kernel_calibration_error([0], [[0.7, 0.3]], estimator="biased") == pytest.approx(2 * 0.09)
+    assert kernel_calibration_error([0], [[0.7, 0.3]], estimator="biased") == pytest.approx(
+        2 * 0.09
+    )
     assert kernel_calibration_error([0, 0], [[0.7, 0.3]] * 2) == pytest.approx(2 * 0.09)
 
 
@@ -135,7 +159,9 @@ def test_what_does_not_go_together_is_refused(data):
     with pytest.raises(ValueError, match="block_size goes with estimator='unbiased'"):
         kernel_calibration_error(data.labels, data.proba, estimator="biased", block_size=4)
     with pytest.raises(ValueError, match="block_size goes with unit weights"):
-        kernel_calibration_error(data.labels, data.proba, block_size=4, sample_weight=np.full(40, 2.0))
+        kernel_calibration_error(
+            data.labels, data.proba, block_size=4, sample_weight=np.full(40, 2.0)
+        )
     with pytest.raises(ValueError, match="estimator must be one of"):
         kernel_calibration_error(data.labels, data.proba, estimator="best")
 
@@ -146,7 +172,9 @@ def test_the_biased_confidence_error_is_the_squared_mmce_of_two_references(real_
     golden = reference["focal_cifar10_resnet50_gupta"]
 
     def mmce(rows, bandwidth):
-        value = kernel_calibration_error(y[rows], proba[rows], notion="confidence", bandwidth=bandwidth, estimator="biased")
+        value = kernel_calibration_error(
+            y[rows], proba[rows], notion="confidence", bandwidth=bandwidth, estimator="biased"
+        )
         return value**0.5
 
     netcal = golden["uncalibrated_test"]["netcal 1.3.6"]["MMCE (exp(-2.5|d|), i.e. bandwidth 0.4)"]

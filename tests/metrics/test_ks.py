@@ -10,7 +10,8 @@ from calibrant.metrics import expected_calibration_error, ks_error
 
 
 def test_by_hand():
-    # Sorted scores .6 (wrong), .8 (right): excess score .6, then .6 - .2 = .4; the largest over two rows is .3.
+    # Sorted scores .6 (wrong), .8 (right): excess score .6, then .6 - .2 = .4; the largest over two
+    # rows is .3.
     assert ks_error([0, 1], [[0.8, 0.2], [0.6, 0.4]]) == pytest.approx(0.3)
 
 
@@ -31,13 +32,17 @@ def test_the_order_of_rows_is_irrelevant_and_ks_is_below_ece(seed):
     assert ks_error(y, proba) <= expected_calibration_error(y, proba, strategy="unique") + 1e-12
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "rank-2", "within-top-2", "top-2-label"])
+@pytest.mark.parametrize(
+    "notion", ["confidence", "top-label", "class-wise", "rank-2", "within-top-2", "top-2-label"]
+)
 def test_a_weight_is_a_number_of_copies(notion, rng):
     proba, y = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
     copies = rng.integers(0, 3, size=40)
     repeated = np.repeat(np.arange(40), copies)
     weighted = ks_error(y, proba, notion=notion, sample_weight=copies)
-    assert weighted == pytest.approx(ks_error(y[repeated], proba[repeated], notion=notion), abs=1e-13)
+    assert weighted == pytest.approx(
+        ks_error(y[repeated], proba[repeated], notion=notion), abs=1e-13
+    )
 
 
 def test_several_claims_are_averaged(rng):
@@ -47,7 +52,14 @@ def test_several_claims_are_averaged(rng):
 
 
 def test_synthetic_families_have_the_error_that_their_formula_says():
-    for data in (datasets.power_family(400_000, 3.0, rng=1), datasets.linear_family(400_000, 0.4, rng=1)):
-        assert ks_error(data.labels, data.proba, notion="class-1") == pytest.approx(data.errors["class-1-ks"], abs=0.003)
+    for data in (
+        datasets.power_family(400_000, 3.0, rng=1),
+        datasets.linear_family(400_000, 0.4, rng=1),
+    ):
+        assert ks_error(data.labels, data.proba, notion="class-1") == pytest.approx(
+            data.errors["class-1-ks"], abs=0.003
+        )
     data = datasets.noisy_simplex(400_000, 4, 0.4, rng=1)
-    assert ks_error(data.labels, data.proba) == pytest.approx(data.errors["confidence-ks"], abs=0.003)
+    assert ks_error(data.labels, data.proba) == pytest.approx(
+        data.errors["confidence-ks"], abs=0.003
+    )

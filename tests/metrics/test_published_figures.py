@@ -1,4 +1,5 @@
-"""Figures of the papers and of their authors' code, on the real predictions they were computed from."""
+"""Figures of the papers and of their authors' code, on the real predictions they were computed
+from."""
 
 from __future__ import annotations
 
@@ -28,17 +29,21 @@ def test_densenet_confidence_error_of_kull(densenet):
 
 
 def test_densenet_class_wise_error_of_kull_is_a_sum_over_classes(densenet):
-    # The printed 0.11430 has 14 bins and a private one for p = 1; with 15 true bins the sum is 0.11403.
+    # The printed 0.11430 has 14 bins and a private one for p = 1; with 15 true bins the sum is
+    # 0.11403.
     assert ece(*densenet, notion="class-wise", aggregate="sum") == pytest.approx(0.11403, abs=5e-6)
 
 
-@pytest.mark.parametrize(("notion", "percent"), [("confidence", 5.493), ("rank-2", 3.343), ("within-top-2", 2.255)])
+@pytest.mark.parametrize(
+    ("notion", "percent"), [("confidence", 5.493), ("rank-2", 3.343), ("within-top-2", 2.255)]
+)
 def test_densenet_ks_errors_of_gupta_2021(densenet, notion, percent):
     assert 100 * ks_error(*densenet, notion=notion) == pytest.approx(percent, abs=5e-4)
 
 
 GUPTA_RAMDAS = {
-    # file: TL-ECE, CW-ECE x100, TL-MCE as printed (max over bins), TL-MCE of eq. 17 (max over cells)
+    # file: TL-ECE, CW-ECE x100, TL-MCE as printed (max over bins), TL-MCE of eq. 17 (max over
+    # cells)
     "cifar10_resnet50_gupta": (0.02498403, 0.46156763, 0.31543274, 0.66643969),
     "cifar10_wide_resnet_gupta": (0.02275366, 0.43920326, 0.77146066, 0.77146066),
     "cifar100_resnet50_gupta": (0.11839647, 0.21736657, 0.43631516, 0.94206627),
@@ -97,21 +102,39 @@ def test_evaluation_agrees_with_the_references(case):
 
 def test_other_numbers_of_bins_and_class_wise_maxima(case):
     y, proba, printed = case
-    check, netcal = printed["plain_numpy_crosscheck (cross-check)"]["B=10,left_closed"], printed["netcal 1.3.6"]
-    assert ece(y, proba, n_bins=10) == pytest.approx(netcal["ECE bins=10 equal_intervals=True"], abs=1e-8)
-    assert ece(y, proba, n_bins=10, norm=np.inf) == pytest.approx(netcal["MCE bins=10 equal_intervals=True"], abs=1e-8)
-    assert ece(y, proba, n_bins=25) == pytest.approx(printed["spline_calibration"]["conf_ECE_25"], abs=1e-8)
-    assert ece(y, proba, n_bins=10, notion="class-wise", aggregate="sum") == pytest.approx(check["cw_ECE_sum"], abs=1e-8)
-    assert ece(y, proba, n_bins=10, notion="class-wise", norm=np.inf) == pytest.approx(check["cw_MCE_max"], abs=1e-8)
-    # Kull's own class-wise ECE with bins=15 has 14 bins and a private one for p = 1: a different definition.
-    kull = printed["dnn_experiments (Kull 2019 evaluation.py)"]["classwise_ECE_bins=15 (really 14 bins)"]
+    check, netcal = (
+        printed["plain_numpy_crosscheck (cross-check)"]["B=10,left_closed"],
+        printed["netcal 1.3.6"],
+    )
+    assert ece(y, proba, n_bins=10) == pytest.approx(
+        netcal["ECE bins=10 equal_intervals=True"], abs=1e-8
+    )
+    assert ece(y, proba, n_bins=10, norm=np.inf) == pytest.approx(
+        netcal["MCE bins=10 equal_intervals=True"], abs=1e-8
+    )
+    assert ece(y, proba, n_bins=25) == pytest.approx(
+        printed["spline_calibration"]["conf_ECE_25"], abs=1e-8
+    )
+    assert ece(y, proba, n_bins=10, notion="class-wise", aggregate="sum") == pytest.approx(
+        check["cw_ECE_sum"], abs=1e-8
+    )
+    assert ece(y, proba, n_bins=10, notion="class-wise", norm=np.inf) == pytest.approx(
+        check["cw_MCE_max"], abs=1e-8
+    )
+    # Kull's own class-wise ECE with bins=15 has 14 bins and a private one for p = 1: a different
+    # definition.
+    kull = printed["dnn_experiments (Kull 2019 evaluation.py)"][
+        "classwise_ECE_bins=15 (really 14 bins)"
+    ]
     assert ece(y, proba, n_bins=14, notion="class-wise") == pytest.approx(kull, abs=1e-4)
 
 
 @pytest.mark.parametrize(("notion", "key"), [("rank-2", "top2"), ("within-top-2", "within_top2")])
 def test_ks_errors_of_other_ranks(case, notion, key):
     y, proba, printed = case
-    assert ks_error(y, proba, notion=notion) == pytest.approx(printed["spline_calibration"]["KS"][key], abs=1e-8)
+    assert ks_error(y, proba, notion=notion) == pytest.approx(
+        printed["spline_calibration"]["KS"][key], abs=1e-8
+    )
 
 
 def test_top_one_brier_score(case):
@@ -122,9 +145,11 @@ def test_top_one_brier_score(case):
 
 
 def equal_size_bins(scores, n_bins=15):
-    """The groups of the reference: ``array_split`` of the sorted scores, which puts the longer groups first.
+    """The groups of the reference: ``array_split`` of the sorted scores, which puts the longer
+    groups first.
 
-    Ours, by the share of scores at or below a value, spreads them evenly: one row a bin may change its bin.
+    Ours, by the share of scores at or below a value, spreads them evenly: one row a bin may change
+    its bin.
     """
     return np.array([group.max() for group in np.array_split(np.sort(scores), n_bins)])
 
@@ -134,10 +159,14 @@ def equal_size_bins(scores, n_bins=15):
 def test_squared_errors_of_kumar_on_their_bins(case, notion, debias):
     y, proba, printed = case
     kind = "top-label" if notion == "confidence" else "marginal"
-    expected = printed["verified_calibration"][f"lower_bound_scaling_ce p=2 debias={debias} num_bins=15 equal-mass {kind}"]
+    expected = printed["verified_calibration"][
+        f"lower_bound_scaling_ce p=2 debias={debias} num_bins=15 equal-mass {kind}"
+    ]
     columns = [proba.max(axis=1)] if notion == "confidence" else list(proba.T)
     bins = Bins(tuple(equal_size_bins(column) for column in columns))
-    assert ece(y, proba, notion=notion, bins=bins, norm=2, debias=debias) == pytest.approx(expected, abs=1e-8)
+    assert ece(y, proba, notion=notion, bins=bins, norm=2, debias=debias) == pytest.approx(
+        expected, abs=1e-8
+    )
     # On our own quantile bins the same quantity within the effect of a row a bin.
     own = ece(y, proba, notion=notion, strategy="quantile", norm=2, debias=debias)
     assert own == pytest.approx(expected, rel=0.05)
@@ -147,6 +176,9 @@ def test_top_label_errors_of_gupta_and_ramdas_on_their_equal_mass_bins(case):
     """Their released metric splits each predicted class into ``array_split`` groups."""
     y, proba, printed = case
     top, label = proba.max(axis=1), proba.argmax(axis=1)
-    edges = tuple(equal_size_bins(top[label == k]) if (label == k).any() else np.ones(1) for k in range(proba.shape[1]))
+    edges = tuple(
+        equal_size_bins(top[label == k]) if (label == k).any() else np.ones(1)
+        for k in range(proba.shape[1])
+    )
     expected = printed["df_posthoc (assessment.py)"]["toplabel_ece n_bins=15"]
     assert ece(y, proba, notion="top-label", bins=Bins(edges)) == pytest.approx(expected, abs=1e-8)

@@ -30,21 +30,29 @@ def test_brier_score_is_the_sum_over_classes(data):
     y, proba, weight = data
     square = ((proba - np.eye(4)[y]) ** 2).sum(1)
     assert brier_score(y, proba) == pytest.approx(square.mean(), abs=1e-13)
-    assert brier_score(y, proba, sample_weight=weight) == pytest.approx(np.average(square, weights=weight), abs=1e-13)
+    assert brier_score(y, proba, sample_weight=weight) == pytest.approx(
+        np.average(square, weights=weight), abs=1e-13
+    )
 
 
 def test_brier_scores_of_a_notion(data):
     y, proba, _ = data
     top = ((proba.max(1) - (proba.argmax(1) == y)) ** 2).mean()
     assert brier_score(y, proba, notion="confidence") == pytest.approx(top, abs=1e-13)
-    assert brier_score(y, proba, notion="class-wise") == pytest.approx(brier_score(y, proba) / 4, abs=1e-13)
+    assert brier_score(y, proba, notion="class-wise") == pytest.approx(
+        brier_score(y, proba) / 4, abs=1e-13
+    )
     two = (y > 0).astype(int), proba[:, 1:].sum(1)
-    assert brier_score(*two, notion="class-1") == pytest.approx(sk.brier_score_loss(*two), abs=1e-13)
+    assert brier_score(*two, notion="class-1") == pytest.approx(
+        sk.brier_score_loss(*two), abs=1e-13
+    )
 
 
 def test_accuracy_gives_ties_to_the_lowest_column(data):
     y, proba, weight = data
-    assert accuracy(y, proba, sample_weight=weight) == pytest.approx(np.average(proba.argmax(1) == y, weights=weight))
+    assert accuracy(y, proba, sample_weight=weight) == pytest.approx(
+        np.average(proba.argmax(1) == y, weights=weight)
+    )
     assert accuracy([0, 1], [[0.5, 0.5], [0.5, 0.5]]) == 0.5
 
 
@@ -60,4 +68,6 @@ def test_the_order_of_the_array_in_memory_does_not_matter(rng):
     proba = rng.dirichlet(np.ones(4), 50)
     labels = rng.integers(4, size=50)
     for metric in (brier_score, log_loss, accuracy):
-        assert metric(labels, np.asfortranarray(proba)) == pytest.approx(metric(labels, proba), rel=1e-12)
+        assert metric(labels, np.asfortranarray(proba)) == pytest.approx(
+            metric(labels, proba), rel=1e-12
+        )

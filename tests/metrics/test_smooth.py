@@ -9,7 +9,15 @@ from scipy.special import softmax
 from calibrant import datasets
 from calibrant.metrics import smooth_calibration_error
 
-NOTIONS = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-label"]
+NOTIONS = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-label",
+]
 
 
 def by_definition(score, outcome, sigma, n_points=4001):
@@ -28,21 +36,27 @@ def test_a_bandwidth_gives_the_integral_of_the_definition(sigma, rng):
     score = np.concatenate([rng.random(60), [0.0, 0.0, 1.0, 1.0, 1.0]])
     outcome = (rng.random(65) < 0.4).astype(float)
     value = smooth_calibration_error(outcome.astype(int), score, notion="class-1", bandwidth=sigma)
-    # Residuals are shared by the two nearest of 16,385 grid points, which costs about (step / sigma)^2.
+    # Residuals are shared by the two nearest of 16,385 grid points, which costs about (step /
+    # sigma)^2.
     assert value == pytest.approx(by_definition(score, outcome, sigma), abs=1e-5)
 
 
 def test_mass_at_one_is_counted_whole():
-    # A reference implementation gives 0.329 here; the residuals are 0 at 1 and 0.5 at 0.5, on half of the rows.
+    # A reference implementation gives 0.329 here; the residuals are 0 at 1 and 0.5 at 0.5, on half
+    # of the rows.
     y, score = [1] * 500 + [0] * 500, [1.0] * 500 + [0.5] * 500
     assert smooth_calibration_error(y, score, notion="class-1") == pytest.approx(0.25, abs=1e-9)
-    mirrored = smooth_calibration_error([0] * 500 + [1] * 500, 1 - np.array(score), notion="class-1")
+    mirrored = smooth_calibration_error(
+        [0] * 500 + [1] * 500, 1 - np.array(score), notion="class-1"
+    )
     assert mirrored == pytest.approx(0.25, abs=1e-9)
 
 
 @pytest.mark.parametrize("place", [0.0, 1.0])
 def test_residuals_at_the_ends_are_counted_whole(place):
-    assert smooth_calibration_error([0, 1], [place, place], notion="class-1", bandwidth=0.1) == pytest.approx(0.5)
+    assert smooth_calibration_error(
+        [0, 1], [place, place], notion="class-1", bandwidth=0.1
+    ) == pytest.approx(0.5)
 
 
 def test_the_bandwidth_is_the_error_itself(rng):
@@ -55,7 +69,10 @@ def test_the_bandwidth_is_the_error_itself(rng):
 @given(st.integers(0, 10**6))
 def test_smoothing_more_never_increases_the_error(seed):
     data = datasets.power_family(50, 2.0, rng=seed)
-    errors = [smooth_calibration_error(data.labels, data.proba, notion="class-1", bandwidth=s) for s in (0.01, 0.1, 0.4)]
+    errors = [
+        smooth_calibration_error(data.labels, data.proba, notion="class-1", bandwidth=s)
+        for s in (0.01, 0.1, 0.4)
+    ]
     assert errors[0] >= errors[1] - 1e-9
     assert errors[1] >= errors[2] - 1e-9
 
@@ -66,7 +83,9 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
     copies = rng.integers(0, 3, size=40)
     rows = np.repeat(np.arange(40), copies)
     weighted = smooth_calibration_error(y, proba, notion=notion, sample_weight=copies)
-    assert weighted == pytest.approx(smooth_calibration_error(y[rows], proba[rows], notion=notion), abs=1e-9)
+    assert weighted == pytest.approx(
+        smooth_calibration_error(y[rows], proba[rows], notion=notion), abs=1e-9
+    )
 
 
 def test_one_row_constant_scores_and_certain_scores():
@@ -86,7 +105,11 @@ EXACT = "SmoothECE exact vs relplot (cross-check: definition-level reflected-Gau
 
 def golden_cases(real_data, reference):
     focal = real_data("focal_cifar10_resnet50_gupta")
-    yield focal["test_labels"], softmax(focal["test_logits"].astype(float), axis=1), reference["focal_cifar10_resnet50_gupta"]
+    yield (
+        focal["test_labels"],
+        softmax(focal["test_logits"].astype(float), axis=1),
+        reference["focal_cifar10_resnet50_gupta"],
+    )
     wide = real_data("cifar100_wideresnet164_netcal")
     proba = wide["probs"][5000:].astype(float)
     name = next(key for key in reference if key.startswith("cifar100_wideresnet164"))
@@ -96,8 +119,13 @@ def golden_cases(real_data, reference):
 def test_exact_values_on_real_predictions(real_data, reference):
     for y, proba, golden in golden_cases(real_data, reference):
         exact = golden["uncalibrated_test"][EXACT]
-        assert smooth_calibration_error(y, proba, bandwidth=0.05) == pytest.approx(exact["exact_smECE_sigma0.05"], abs=1e-8)
-        given_bandwidth = smooth_calibration_error(y, proba, bandwidth=exact["exact_bandwidth_fixed_point"])
+        assert smooth_calibration_error(y, proba, bandwidth=0.05) == pytest.approx(
+            exact["exact_smECE_sigma0.05"], abs=1e-8
+        )
+        given_bandwidth = smooth_calibration_error(
+            y, proba, bandwidth=exact["exact_bandwidth_fixed_point"]
+        )
         assert given_bandwidth == pytest.approx(exact["exact_smECE"], abs=1e-8)
-        # The reference stopped its bisection 4e-5 beside the fixed point; the error changes less than its bandwidth.
+        # The reference stopped its bisection 4e-5 beside the fixed point; the error changes less
+        # than its bandwidth.
         assert smooth_calibration_error(y, proba) == pytest.approx(exact["exact_smECE"], abs=5e-6)

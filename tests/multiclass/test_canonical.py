@@ -1,4 +1,5 @@
-"""Canonical binning: the partitions against their definitions, the estimates, and what is guaranteed."""
+"""Canonical binning: the partitions against their definitions, the estimates, and what is
+guaranteed."""
 
 from __future__ import annotations
 
@@ -34,10 +35,15 @@ def _sample(rng, n=500, n_classes=3):
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "depth", "n_bins"), [(3, 1, 4), (3, 2, 13), (3, 3, 40), (4, 2, 21), (2, 3, 15), (10, 3, 1111)]
+    ("n_classes", "depth", "n_bins"),
+    [(3, 1, 4), (3, 2, 13), (3, 3, 40), (4, 2, 21), (2, 3, 15), (10, 3, 1111)],
 )
 def test_a_sierpinski_partition_has_the_published_number_of_bins(n_classes, depth, n_bins):
-    assert SierpinskiPartition(n_classes, depth).n_bins == n_bins == (n_classes ** (depth + 1) - 1) // (n_classes - 1)
+    assert (
+        SierpinskiPartition(n_classes, depth).n_bins
+        == n_bins
+        == (n_classes ** (depth + 1) - 1) // (n_classes - 1)
+    )
 
 
 def test_all_bins_of_a_sierpinski_partition_are_reached(rng):
@@ -66,7 +72,9 @@ def test_rows_share_a_sierpinski_bin_if_they_descend_alike(rng, n_classes, depth
 
 
 def test_half_of_the_probability_is_not_more_than_half():
-    assert SierpinskiPartition(3, 2).assign(np.array([[0.5, 0.5, 0.0], [0.5, 0.3, 0.2]])).tolist() == [0, 0]
+    assert SierpinskiPartition(3, 2).assign(
+        np.array([[0.5, 0.5, 0.0], [0.5, 0.3, 0.2]])
+    ).tolist() == [0, 0]
 
 
 # Grid.
@@ -79,7 +87,9 @@ def _tuples(n_classes, resolution):
     return [k for k in every if low <= sum(k) <= high]
 
 
-@pytest.mark.parametrize(("n_classes", "resolution"), [(2, 1), (2, 5), (3, 1), (3, 4), (3, 5), (4, 2), (4, 3), (5, 3)])
+@pytest.mark.parametrize(
+    ("n_classes", "resolution"), [(2, 1), (2, 5), (3, 1), (3, 4), (3, 5), (4, 2), (4, 3), (5, 3)]
+)
 def test_grid_bins_are_the_tuples_of_the_rule(n_classes, resolution):
     partition = GridPartition(n_classes, resolution)
     tuples = _tuples(n_classes, resolution)
@@ -101,7 +111,9 @@ def test_a_row_goes_to_the_first_tuple_that_holds_it(rng, n_classes, resolution)
     scaled = u[:, None, :] * resolution
     holds = ((scaled >= tuples - 1 - 1e-9) & (scaled <= tuples + 1e-9)).all(axis=2)
     assert holds.any(axis=1).all()
-    np.testing.assert_array_equal(GridPartition(n_classes, resolution).assign(u), holds.argmax(axis=1))
+    np.testing.assert_array_equal(
+        GridPartition(n_classes, resolution).assign(u), holds.argmax(axis=1)
+    )
 
 
 @given(st.integers(2, 6), st.integers(1, 9), st.integers(0, 2**32 - 1))
@@ -109,7 +121,9 @@ def test_grid_bins_are_numbered_within_the_partition(n_classes, resolution, seed
     rng = np.random.default_rng(seed)
     steps = rng.integers(1, 4) * resolution
     u = rng.multinomial(steps, rng.dirichlet(np.ones(n_classes)), size=30) / steps
-    u = u * (1 + 1e-7 * rng.uniform(-1, 1, size=(30, 1)))  # rows that sum to one only within tolerance
+    u = u * (
+        1 + 1e-7 * rng.uniform(-1, 1, size=(30, 1))
+    )  # rows that sum to one only within tolerance
     bins = GridPartition(n_classes, resolution).assign(u)
     assert bins.min() >= 0
     assert bins.max() < GridPartition(n_classes, resolution).n_bins
@@ -126,11 +140,18 @@ def _algorithm_10(u, y, directions):
         along = left @ q
         thresholds.append(np.sort(along)[size - 1])
         left = left[along > thresholds[-1]]
-    below = np.column_stack([*(u @ q < t for q, t in zip(directions, thresholds, strict=True)), np.ones(len(u), dtype=bool)])
+    below = np.column_stack(
+        [
+            *(u @ q < t for q, t in zip(directions, thresholds, strict=True)),
+            np.ones(len(u), dtype=bool),
+        ]
+    )
     place = below.argmax(axis=1)
     interior = np.all([u @ q != t for q, t in zip(directions, thresholds, strict=True)], axis=0)
     values = [
-        np.bincount(y[(place == b) & interior], minlength=u.shape[1]) / ((place == b) & interior).sum() for b in range(n_bins)
+        np.bincount(y[(place == b) & interior], minlength=u.shape[1])
+        / ((place == b) & interior).sum()
+        for b in range(n_bins)
     ]
     return np.array(thresholds), place, np.array(values), np.bincount(place[interior])
 
@@ -139,12 +160,17 @@ def _algorithm_10(u, y, directions):
 def test_projections_are_those_of_algorithm_10(rng, directions):
     u, y = _sample(rng)
     given_rows = rng.normal(size=(4, 3))
-    calibrator = CanonicalBinning(n_bins=9, directions=given_rows if directions == "given" else directions).fit(u, y)
+    calibrator = CanonicalBinning(
+        n_bins=9, directions=given_rows if directions == "given" else directions
+    ).fit(u, y)
     thresholds, place, values, counts = _algorithm_10(u, y, calibrator.directions_)
     np.testing.assert_allclose(calibrator.thresholds_, thresholds, rtol=1e-12)
     np.testing.assert_array_equal(calibrator.counts_, counts)
     np.testing.assert_allclose(calibrator.values_, values, rtol=1e-12)
-    inside = ~np.isin(np.arange(500), np.flatnonzero(np.min(np.abs(u @ calibrator.directions_.T - thresholds), axis=1) < 1e-12))
+    inside = ~np.isin(
+        np.arange(500),
+        np.flatnonzero(np.min(np.abs(u @ calibrator.directions_.T - thresholds), axis=1) < 1e-12),
+    )
     np.testing.assert_array_equal(calibrator.bins(u)[inside], place[inside])
 
 
@@ -163,13 +189,20 @@ def test_cyclic_directions_take_the_classes_in_turn(rng):
 
 
 def test_directions_are_scaled_to_length_one_and_repeated(rng):
-    calibrator = CanonicalBinning(n_bins=4, directions=[[3.0, 4.0, 0.0], [0.0, 0.0, -2.0]]).fit(*_sample(rng))
-    np.testing.assert_allclose(calibrator.directions_, [[0.6, 0.8, 0.0], [0.0, 0.0, -1.0], [0.6, 0.8, 0.0]])
+    calibrator = CanonicalBinning(n_bins=4, directions=[[3.0, 4.0, 0.0], [0.0, 0.0, -2.0]]).fit(
+        *_sample(rng)
+    )
+    np.testing.assert_allclose(
+        calibrator.directions_, [[0.6, 0.8, 0.0], [0.0, 0.0, -1.0], [0.6, 0.8, 0.0]]
+    )
 
 
 def test_random_directions_follow_the_seed(rng):
     u, y = _sample(rng)
-    one, same, other = (CanonicalBinning(directions="random", random_state=s).fit(u, y).directions_ for s in (1, 1, 2))
+    one, same, other = (
+        CanonicalBinning(directions="random", random_state=s).fit(u, y).directions_
+        for s in (1, 1, 2)
+    )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
     np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1.0)
@@ -230,8 +263,14 @@ def test_bins_are_numbered_and_rows_of_a_bin_are_reported_alike(rng, calibrator)
 def test_hard_input_ends_in_finite_rows(calibrator):
     constant = np.tile([0.5, 0.25, 0.25], (60, 1))
     corners = np.repeat(np.eye(3), 20, axis=0)
-    for u, y in [(constant, np.arange(60) % 3), (corners, corners.argmax(axis=1)), (corners, np.zeros(60, dtype=int))]:
-        proba = clone(calibrator).fit(u, y).predict_proba(np.concatenate([u, np.full((1, 3), 1 / 3)]))
+    for u, y in [
+        (constant, np.arange(60) % 3),
+        (corners, corners.argmax(axis=1)),
+        (corners, np.zeros(60, dtype=int)),
+    ]:
+        proba = (
+            clone(calibrator).fit(u, y).predict_proba(np.concatenate([u, np.full((1, 3), 1 / 3)]))
+        )
         assert np.isfinite(proba).all()
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     single = clone(calibrator).fit(constant[:1], [2]).predict_proba(constant[:1])
@@ -263,7 +302,8 @@ def test_exact_zeros_do_not_empty_the_projected_bins(rng):
     u = np.column_stack([u, np.zeros((600, 2))])
     calibrator = CanonicalBinning(n_bins=10).fit(u, y)
     assert calibrator.occupied_.size > 5
-    # Nine thresholds take a row each; where ties lose twice, the second part is of what the first has left.
+    # Nine thresholds take a row each; where ties lose twice, the second part is of what the first
+    # has left.
     assert calibrator.counts_.sum() == pytest.approx(600 - 9, abs=0.1)
 
 
@@ -290,7 +330,9 @@ def test_weight_two_is_the_row_twice_in_partitions_that_are_fixed(rng, calibrato
     weight = rng.integers(0, 3, size=500)
     weighted = clone(calibrator).fit(u, y, sample_weight=weight)
     repeated = clone(calibrator).fit(np.repeat(u, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.predict_proba(u), repeated.predict_proba(u), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        weighted.predict_proba(u), repeated.predict_proba(u), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("calibrator", ALL, ids=repr)
@@ -299,7 +341,9 @@ def test_weight_zero_is_no_row(rng, calibrator):
     present = rng.uniform(size=500) < 0.6
     weighted = clone(calibrator).fit(u, y, sample_weight=present.astype(float))
     absent = clone(calibrator).fit(u[present], y[present])
-    np.testing.assert_allclose(weighted.predict_proba(u), absent.predict_proba(u), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        weighted.predict_proba(u), absent.predict_proba(u), rtol=0, atol=1e-12
+    )
 
 
 def test_weights_that_are_not_whole_are_shared_out_evenly(rng):
@@ -316,7 +360,9 @@ def test_logits_are_binned_by_their_probabilities(rng):
     y = rng.integers(0, 3, size=300)
     from_logits = CanonicalBinning("grid", inputs="logits").fit(logits, y)
     from_proba = CanonicalBinning("grid").fit(softmax(logits, axis=1), y)
-    np.testing.assert_allclose(from_logits.predict_proba(logits), from_proba.predict_proba(softmax(logits, axis=1)))
+    np.testing.assert_allclose(
+        from_logits.predict_proba(logits), from_proba.predict_proba(softmax(logits, axis=1))
+    )
 
 
 @pytest.mark.parametrize("calibrator", ALL, ids=repr)
@@ -327,7 +373,9 @@ def test_it_is_an_estimator_like_others(rng, calibrator):
     fitted = made.fit(u.astype(np.float32), y)
     assert made.get_params() == before
     assert fitted.predict_proba(u.astype(np.float32)).dtype == np.float32
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(u), fitted.predict_proba(u))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(u), fitted.predict_proba(u)
+    )
 
 
 def test_many_classes_are_numbered_or_refused(rng):
@@ -342,12 +390,16 @@ def test_the_guarantee_is_the_inequality_of_bretagnolle_huber_carol(rng):
     calibrator = CanonicalBinning("sierpinski", depth=2).fit(*_sample(rng))
     made = calibrator.guarantee(alpha=0.1)
     np.testing.assert_array_equal(made.counts, calibrator.counts_)
-    np.testing.assert_allclose(made.radius, multinomial_radius(calibrator.counts_, 3, 0.1 / calibrator.occupied_.size))
+    np.testing.assert_allclose(
+        made.radius, multinomial_radius(calibrator.counts_, 3, 0.1 / calibrator.occupied_.size)
+    )
     assert made.conditional == made.radius.max()
 
 
 def test_empty_bins_are_named_as_not_covered():
-    made = CanonicalBinning("sierpinski", depth=1).fit([[0.9, 0.05, 0.05]] * 20, [0] * 20).guarantee()
+    made = (
+        CanonicalBinning("sierpinski", depth=1).fit([[0.9, 0.05, 0.05]] * 20, [0] * 20).guarantee()
+    )
     assert made.not_covered == ("3 bin(s) without rows, which report equal probabilities",)
 
 

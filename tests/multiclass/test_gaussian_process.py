@@ -39,7 +39,8 @@ def assert_on_the_simplex(proba: NDArray, shape) -> None:
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
 
 
-# ---- what it is for ---------------------------------------------------------------------------------------------------
+# ---- what it is for
+# --------------------------------------------------------------------------------------------------
 
 
 def test_overconfidence_is_removed(rng):
@@ -57,8 +58,12 @@ def test_a_map_that_no_temperature_can_give_is_learned(rng):
     P, y = softmax(u, axis=1), draw_labels(softmax(bent, axis=1), rng=rng)
     inner = u - u.mean(axis=1, keepdims=True)
     gp = GaussianProcessCalibration(inputs="logits").fit(inner[:2000], y[:2000])
-    line = minimize_scalar(lambda b: log_loss(y[:2000], softmax(b * u[:2000], axis=1)), bounds=(0, 5)).x
-    gain = log_loss(y[2000:], softmax(line * u[2000:], axis=1)) - log_loss(y[2000:], gp.predict_proba(inner[2000:]))
+    line = minimize_scalar(
+        lambda b: log_loss(y[:2000], softmax(b * u[:2000], axis=1)), bounds=(0, 5)
+    ).x
+    gain = log_loss(y[2000:], softmax(line * u[2000:], axis=1)) - log_loss(
+        y[2000:], gp.predict_proba(inner[2000:])
+    )
     assert gain > 0.01
     assert log_loss(y[2000:], P[2000:]) > log_loss(y[2000:], gp.predict_proba(inner[2000:]))
 
@@ -72,13 +77,16 @@ def test_a_calibrated_model_is_left_alone(n_classes, seed):
     z = np.exp(np.linspace(*gp.score_range_, 300))
     mean, deviation = gp.latent(z)
     assert (np.abs(mean - np.log(z)) < 2 * deviation).all()
-    assert abs(log_loss(y[1000:], gp.predict_proba(P[1000:])) - log_loss(y[1000:], P[1000:])) < 0.002
+    assert (
+        abs(log_loss(y[1000:], gp.predict_proba(P[1000:])) - log_loss(y[1000:], P[1000:])) < 0.002
+    )
 
 
 @pytest.mark.parametrize("inputs", ["logits", "proba"])
 @VARIANTS
 def test_focal_cifar10_reaches_the_reference(real_data, inputs, options):
-    """The authors' TensorFlow code reached 0.17071 from logits and 0.17120 from probabilities; 0.17551 before."""
+    """The authors' TensorFlow code reached 0.17071 from logits and 0.17120 from probabilities;
+    0.17551 before."""
     data = real_data("focal_cifar10_resnet50_gupta")
     val, test = data["val_logits"][:1000].astype(float), data["test_logits"].astype(float)
     y_val, y_test = data["val_labels"][:1000], data["test_labels"]
@@ -90,12 +98,15 @@ def test_focal_cifar10_reaches_the_reference(real_data, inputs, options):
 
 
 def test_the_latent_curve_is_that_of_the_authors_code(real_data, reference):
-    """Up to a constant, which softmax removes; theirs is another prior, start and optimiser, so loosely."""
+    """Up to a constant, which softmax removes; theirs is another prior, start and optimiser, so
+    loosely."""
     data = real_data("focal_cifar10_resnet50_gupta")
     logits = data["val_logits"][:1000].astype(float)
     gp = GaussianProcessCalibration(inputs="logits").fit(logits, data["val_labels"][:1000])
     fits = reference["focal_cifar10_resnet50_gupta"]
-    theirs = next(fit for name, fit in fits.items() if name.startswith("GP_calibration"))["GPcalib_logits"]
+    theirs = next(fit for name, fit in fits.items() if name.startswith("GP_calibration"))[
+        "GPcalib_logits"
+    ]
     grid, curve = np.array(theirs["grid"]), np.array(theirs["latent_mean"])
     seen = (grid >= 0) & (grid <= 7)
     gap = gp.latent(grid[seen] - logits.mean())[0] - curve[seen]
@@ -103,13 +114,16 @@ def test_the_latent_curve_is_that_of_the_authors_code(real_data, reference):
     assert np.ptp(curve[seen]) > 5
 
 
-# ---- Wenger 2020, Tables 1 and 2 --------------------------------------------------------------------------------------
+# ---- Wenger 2020, Tables 1 and 2
+# --------------------------------------------------------------------------------------
 
 
 def over_ten_splits(data, *names: str) -> list[float]:
     """Mean ECE_1 of methods of the library over ten random splits with 1,000 rows to calibrate."""
     methods = wenger_table2.methods()
-    errors = wenger_table2.table(data["probs"].astype(float), data["labels"], {name: methods[name] for name in names})
+    errors = wenger_table2.table(
+        data["probs"].astype(float), data["labels"], {name: methods[name] for name in names}
+    )
     return list(errors.values())
 
 
@@ -135,14 +149,21 @@ def test_table_2_other_models_are_within_a_hundredth_of_the_best(real_data, mode
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "published"),
-    [("adaboost", 0.0192), ("xgboost", 0.0186), ("mondrianforest", 0.0202), ("randomforest", 0.0182), ("1layernn", 0.0156)],
+    [
+        ("adaboost", 0.0192),
+        ("xgboost", 0.0186),
+        ("mondrianforest", 0.0202),
+        ("randomforest", 0.0182),
+        ("1layernn", 0.0156),
+    ],
 )
 def test_table_1_is_met_within_a_hundredth(real_data, model, published):
     (gp,) = over_ten_splits(real_data(f"kitti_{model}_pycalib"), "GP")
     assert abs(gp - published) < 0.01
 
 
-# ---- predictions ------------------------------------------------------------------------------------------------------
+# ---- predictions
+# --------------------------------------------------------------------------------------------------
 
 
 def test_without_draws_the_prediction_is_the_softmax_of_the_latent_mean(rng):
@@ -163,11 +184,15 @@ def test_draws_have_the_moments_of_the_posterior(rng, covariance):
     own = prior.unexplained(features).sum(axis=1)
     if covariance == "full":
         distance = np.exp(-((u[:, 1] - u[:, 0]) ** 2) / (2 * gp.lengthscale_**2))
-        own -= 2 * (gp.kernel_variance_ * distance - np.einsum("nm,nm->n", features[:, 0], features[:, 1]))
+        own -= 2 * (
+            gp.kernel_variance_ * distance - np.einsum("nm,nm->n", features[:, 0], features[:, 1])
+        )
     node, weight = np.polynomial.hermite_e.hermegauss(60)
     gap = np.diff(gp.latent(P[:5])[0], axis=1) + np.sqrt(spread + own)[:, None] * node
     expected = expit(gap) @ weight / weight.sum()
-    np.testing.assert_allclose(gp.predict_proba(P[:5])[:, 1], expected, atol=0.01)  # Monte-Carlo error
+    np.testing.assert_allclose(
+        gp.predict_proba(P[:5])[:, 1], expected, atol=0.01
+    )  # Monte-Carlo error
 
 
 @VARIANTS
@@ -203,7 +228,8 @@ def test_float32_scores_give_float32_probabilities(rng):
     assert gp.predict_proba(P.astype(np.float32)).dtype == np.float32
 
 
-# ---- the latent function ----------------------------------------------------------------------------------------------
+# ---- the latent function
+# ----------------------------------------------------------------------------------------------
 
 
 def test_far_from_the_calibration_scores_the_prior_mean_is_back(rng):
@@ -242,7 +268,8 @@ def test_the_latent_function_needs_a_fit():
         GaussianProcessCalibration().latent([0.5])
 
 
-# ---- monotone ---------------------------------------------------------------------------------------------------------
+# ---- monotone
+# --------------------------------------------------------------------------------------------------
 
 
 def bent_backwards(rng, n_rows=300):
@@ -254,7 +281,9 @@ def bent_backwards(rng, n_rows=300):
 @pytest.mark.parametrize("n_samples", [0, 100])
 def test_monotone_keeps_the_order_of_every_row(rng, n_samples):
     P, y = bent_backwards(rng)
-    new = np.concatenate([P, rng.dirichlet(np.full(4, 0.05), 500)])  # with scores that were never seen
+    new = np.concatenate(
+        [P, rng.dirichlet(np.full(4, 0.05), 500)]
+    )  # with scores that were never seen
     free = GaussianProcessCalibration(n_samples=n_samples).fit(P, y)
     gp = GaussianProcessCalibration(n_samples=n_samples, monotone=True).fit(P, y)
     assert (free.predict_proba(new).argmax(axis=1) != new.argmax(axis=1)).any()
@@ -268,7 +297,10 @@ def test_monotone_latent_mean_increases_everywhere(rng):
     logits = np.log(P) - np.log(P).mean(axis=1, keepdims=True)
     gp = GaussianProcessCalibration(monotone=True, inputs="logits").fit(logits, y)
     low, high = gp.score_range_
-    inside, outside = np.linspace(low, high, 100_001), np.array([low - 50, low - 5, low, high, high + 5, high + 50])
+    inside, outside = (
+        np.linspace(low, high, 100_001),
+        np.array([low - 50, low - 5, low, high, high + 5, high + 50]),
+    )
     floor = 1e-3 / max(1.0, logits.std())
     assert np.diff(gp.latent(inside)[0]).min() >= 0.99 * floor * (high - low) / 100_000
     slopes = np.diff(gp.latent(outside)[0]) / np.diff(outside)
@@ -279,7 +311,10 @@ def test_monotone_is_no_obstacle_to_a_temperature_of_thousands(rng):
     logits = rng.normal(size=(300, 4))
     y = draw_labels(softmax(2 * logits, axis=1), rng=rng)
     gp = GaussianProcessCalibration(monotone=True, inputs="logits").fit(1e4 * logits, y)
-    assert log_loss(y, gp.predict_proba(1e4 * logits)) < log_loss(y, softmax(2 * logits, axis=1)) + 0.05
+    assert (
+        log_loss(y, gp.predict_proba(1e4 * logits))
+        < log_loss(y, softmax(2 * logits, axis=1)) + 0.05
+    )
 
 
 @pytest.mark.parametrize("model", ["adaboost", "randomforest"])
@@ -291,7 +326,8 @@ def test_monotone_keeps_every_class_of_real_models(real_data, model):
     assert log_loss(y[300:], gp.predict_proba(P[300:])) < log_loss(y[300:], P[300:]) - 0.1
 
 
-# ---- fits -------------------------------------------------------------------------------------------------------------
+# ---- fits
+# --------------------------------------------------------------------------------------------------
 
 
 @VARIANTS
@@ -302,7 +338,9 @@ def test_order_of_rows_weights_and_repetition_do_not_matter_to_the_last_bit(rng,
     fits = [
         GaussianProcessCalibration(**options).fit(P, y, sample_weight=weight),
         GaussianProcessCalibration(**options).fit(P[order], y[order], sample_weight=weight[order]),
-        GaussianProcessCalibration(**options).fit(np.repeat(P, weight, axis=0), np.repeat(y, weight)),
+        GaussianProcessCalibration(**options).fit(
+            np.repeat(P, weight, axis=0), np.repeat(y, weight)
+        ),
     ]
     expected = fits[0].predict_proba(P)
     for other in fits[1:]:
@@ -314,7 +352,11 @@ def test_permuting_classes_permutes_the_result(rng, options):
     P, y = overconfident(rng, 150)
     order = rng.permutation(4)
     a = GaussianProcessCalibration(**options).fit(P, y).predict_proba(P)
-    b = GaussianProcessCalibration(**options).fit(P[:, order], np.argsort(order)[y]).predict_proba(P[:, order])
+    b = (
+        GaussianProcessCalibration(**options)
+        .fit(P[:, order], np.argsort(order)[y])
+        .predict_proba(P[:, order])
+    )
     np.testing.assert_allclose(b, a[:, order], atol=1e-14)
 
 
@@ -322,7 +364,9 @@ def test_a_constant_added_to_a_row_of_logits_changes_nothing(rng):
     P, y = overconfident(rng)
     shift = rng.normal(size=(len(P), 1))
     gp = GaussianProcessCalibration(inputs="logits").fit(np.log(P), y)
-    np.testing.assert_allclose(gp.predict_proba(np.log(P) + shift), gp.predict_proba(np.log(P)), atol=1e-12)
+    np.testing.assert_allclose(
+        gp.predict_proba(np.log(P) + shift), gp.predict_proba(np.log(P)), atol=1e-12
+    )
 
 
 def test_data_lifted_on_demand_give_the_same_fit(rng, monkeypatch):
@@ -330,7 +374,9 @@ def test_data_lifted_on_demand_give_the_same_fit(rng, monkeypatch):
     whole = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
     monkeypatch.setattr(_blocks, "KEEP_ELEMENTS", 1)
     lazy = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
-    np.testing.assert_allclose(lazy.predict_proba(P), whole.predict_proba(P), atol=1e-5)  # another order of sums
+    np.testing.assert_allclose(
+        lazy.predict_proba(P), whole.predict_proba(P), atol=1e-5
+    )  # another order of sums
 
 
 def test_both_covariances_agree_where_little_is_left_unexplained(rng):
@@ -366,7 +412,9 @@ def test_refitting_cloning_and_pickling_give_the_same_predictions(rng):
 def test_a_search_that_does_not_converge_warns_once(rng, monkeypatch):
     monkeypatch.setattr(search, "_MAX_ITER", 1)
     P, y = overconfident(rng)
-    with pytest.warns(ConvergenceWarning, match=r"stopped after 1 iterations.*n_inducing") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped after 1 iterations.*n_inducing"
+    ) as caught:
         gp = GaussianProcessCalibration().fit(P, y)
     assert len(caught) == 1
     assert not gp.converged_
@@ -389,7 +437,8 @@ def test_bad_parameters_are_named(rng, options, message):
         GaussianProcessCalibration(**options).fit(P, y)
 
 
-# ---- hard input -------------------------------------------------------------------------------------------------------
+# ---- hard input
+# --------------------------------------------------------------------------------------------------
 
 
 def hard_cases():
@@ -430,7 +479,11 @@ def test_hard_input_ends_with_valid_rows(case, options):
 
 @pytest.mark.parametrize(
     ("name", "gain"),
-    [("20news_cleanlab", 0.3), ("cifar100_cleanlab", 0.05), ("cifar100_wideresnet164_netcal", 0.01)],
+    [
+        ("20news_cleanlab", 0.3),
+        ("cifar100_cleanlab", 0.05),
+        ("cifar100_wideresnet164_netcal", 0.01),
+    ],
 )
 def test_files_with_zeros_and_rounded_rows_lose_much_of_their_loss(real_data, name, gain):
     data = real_data(name)
@@ -452,7 +505,8 @@ def test_a_thousand_classes_of_which_a_third_never_occurs(rng):
 
 
 def test_separable_data_end_quietly_and_modestly(rng):
-    """The prior of the amplitude keeps the latent function finite where the likelihood alone would not."""
+    """The prior of the amplitude keeps the latent function finite where the likelihood alone would
+    not."""
     u = rng.normal(size=(100, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,5 @@
-"""Input on which other implementations fail: every fit ends with finite, valid rows, and at most one warning."""
+"""Input on which other implementations fail: every fit ends with finite, valid rows, and at most
+one warning."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ def fit_and_check(calibrator, scores, y, inputs):
     assert np.isfinite(out).all()
     assert (out >= 0).all()
     # Half-precision rows come back as they are from the identity; every map gives exact ones.
-    np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-2 if isinstance(fitted, Identity) else 1e-6)
+    np.testing.assert_allclose(
+        out.sum(axis=1), 1, atol=1e-2 if isinstance(fitted, Identity) else 1e-6
+    )
     assert len(caught) <= 1
     assert all(w.category is ConvergenceWarning and ":" in str(w.message) for w in caught)
     return fitted, caught
@@ -79,12 +82,16 @@ def test_every_case_ends_with_valid_rows(calibrator, case, rng):
 
 
 @pytest.mark.parametrize("calibrator", calibrators.WHOLE_VECTOR, ids=repr)
-@pytest.mark.parametrize("name", ["20news_cleanlab", "mnist_randomforest_pycalib", "cifar100_cleanlab"])
+@pytest.mark.parametrize(
+    "name", ["20news_cleanlab", "mnist_randomforest_pycalib", "cifar100_cleanlab"]
+)
 def test_real_files_with_exact_zeros_and_rounded_rows(calibrator, name, real_data):
     file = real_data(name)
     proba, y = file["probs"][:1500], file["labels"][:1500]
     assert (proba == 0).any()
-    if name == "cifar100_cleanlab":  # a hundred classes: a fit with a given strength shows the same as the search for one
+    if (
+        name == "cifar100_cleanlab"
+    ):  # a hundred classes: a fit with a given strength shows the same as the search for one
         if "DirichletCalibration()" in repr(calibrator):
             calibrator = clone(calibrator).set_params(lam=1e-3)
         proba = proba.astype(np.float16)
@@ -104,7 +111,9 @@ def test_a_thousand_classes_of_which_a_third_is_absent(calibrator, rng):
 
 def test_warnings_name_what_deserves_one(rng):
     by_name = {repr(c): c for c in calibrators.WHOLE_VECTOR}
-    temperature, vector, structured = (by_name[n] for n in ("TemperatureScaling()", "VectorScaling()", "StructuredScaling()"))
+    temperature, vector, structured = (
+        by_name[n] for n in ("TemperatureScaling()", "VectorScaling()", "StructuredScaling()")
+    )
     for case, calibrator, message in (
         (separable, temperature, "separate the calibration labels perfectly"),
         (anti_informative, temperature, "higher scores do not go with the truth"),
@@ -112,4 +121,6 @@ def test_warnings_name_what_deserves_one(rng):
     ):
         _, caught = fit_and_check(calibrator, *case(rng), "logits")
         assert message in str(caught[0].message)
-        assert not fit_and_check(structured, *case(rng), "logits")[1]  # every parameter is penalised: nothing to warn of
+        assert not fit_and_check(structured, *case(rng), "logits")[
+            1
+        ]  # every parameter is penalised: nothing to warn of

@@ -1,4 +1,5 @@
-"""A fit needs memory for its input, a block and arrays of the size of its parameters: never n K^2, nor a second copy."""
+"""A fit needs memory for its input, a block and arrays of the size of its parameters: never n K^2,
+nor a second copy."""
 
 from __future__ import annotations
 
@@ -40,5 +41,6 @@ def test_the_peak_of_a_fit_is_far_below_a_copy_of_its_input(calibrator, data):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     copy_in_float64 = 8 * N_SAMPLES * N_CLASSES
-    # Vectors of length n (weights, labels) are part of the input; a block, K^3 numbers and a few vectors are not much.
+    # Vectors of length n (weights, labels) are part of the input; a block, K^3 numbers and a few
+    # vectors are not much.
     assert peak < 0.35 * copy_in_float64

@@ -1,4 +1,5 @@
-"""The scaling family on real logits: figures of the papers, and the optima that the authors' code was checked against."""
+"""The scaling family on real logits: figures of the papers, and the optima that the authors' code
+was checked against."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ FOCAL = "focal_cifar10_resnet50_gupta"
 WITH_A_SPLIT = [
     DENSENET,
     FOCAL,
-    *("cifar10_resnet50_gupta", "cifar10_wide_resnet_gupta", "cifar100_resnet50_gupta", "cifar100_resnet110_gupta"),
+    *(
+        "cifar10_resnet50_gupta",
+        "cifar10_wide_resnet_gupta",
+        "cifar100_resnet50_gupta",
+        "cifar100_resnet110_gupta",
+    ),
 ]  # cifar10lt is left out: its labels shift between the parts
 
 
@@ -48,7 +54,9 @@ def test_the_anchor_temperature_of_densenet(parts):
 
 def test_flooring_moves_the_temperature_of_densenet(parts):
     val, val_y, _, _ = parts(DENSENET)
-    assert TemperatureScaling().fit(softmax(val, axis=1), val_y).temperature_ == pytest.approx(2.853, abs=5e-4)
+    assert TemperatureScaling().fit(softmax(val, axis=1), val_y).temperature_ == pytest.approx(
+        2.853, abs=5e-4
+    )
 
 
 def test_vector_scaling_of_densenet(parts):
@@ -60,7 +68,9 @@ def test_vector_scaling_of_densenet(parts):
 
 def test_the_temperature_of_focal_resnet(parts):
     val, val_y, _, _ = parts(FOCAL)
-    assert TemperatureScaling(inputs="logits").fit(val, val_y).temperature_ == pytest.approx(1.0625841, abs=5e-8)
+    assert TemperatureScaling(inputs="logits").fit(val, val_y).temperature_ == pytest.approx(
+        1.0625841, abs=5e-8
+    )
 
 
 FITS = {
@@ -80,7 +90,11 @@ FITS = {
 
 def test_every_fit_without_a_reference_row_is_compared(reference):
     fits = reference[FOCAL]["fits_dirichletcal (val->test)"]
-    with_matrix = {name for name, fit in fits.items() if "independent_tight_optimum" in fit or name == "vector_logits"}
+    with_matrix = {
+        name
+        for name, fit in fits.items()
+        if "independent_tight_optimum" in fit or name == "vector_logits"
+    }
     assert with_matrix <= set(FITS)
 
 
@@ -89,21 +103,28 @@ def test_fits_are_the_certified_optimum(name, parts, reference):
     val, val_y, test, test_y = parts(FOCAL)
     printed = reference[FOCAL]["fits_dirichletcal (val->test)"][name]
     fitted = FITS[name].fit(val, val_y)
-    # The file's logits are centred by row only to 1e-5; ours are centred exactly, which costs 2e-9 of the objective.
+    # The file's logits are centred by row only to 1e-5; ours are centred exactly, which costs 2e-9
+    # of the objective.
     assert fitted.objective_ == pytest.approx(printed["val_objective"], abs=1e-8)
     diagonal = fitted.coef_ if fitted.coef_.ndim == 1 else np.diag(fitted.coef_)
     np.testing.assert_allclose(diagonal, printed["W_diag"], atol=1e-5)
     # Without a penalty only differences of intercepts are determined.
     is_free = name == "vector_logits"
-    centred = [b - np.mean(b) if is_free else np.asarray(b) for b in (fitted.intercept_, printed["b"])]
+    centred = [
+        b - np.mean(b) if is_free else np.asarray(b) for b in (fitted.intercept_, printed["b"])
+    ]
     np.testing.assert_allclose(*centred, atol=1e-5)
     assert np.linalg.norm(fitted.coef_) == pytest.approx(printed["W_fro"], abs=1e-5)
-    assert log_loss(test_y, fitted.predict_proba(test)) == pytest.approx(printed["test"]["nll"], abs=1e-6)
+    assert log_loss(test_y, fitted.predict_proba(test)) == pytest.approx(
+        printed["test"]["nll"], abs=1e-6
+    )
 
 
 def test_structured_scaling_beats_temperature_scaling_on_a_hundred_classes(parts):
     val, val_y, test, test_y = parts("cifar100_resnet50_gupta")
-    temperature = log_loss(test_y, TemperatureScaling(inputs="logits").fit(val, val_y).predict_proba(test))
+    temperature = log_loss(
+        test_y, TemperatureScaling(inputs="logits").fit(val, val_y).predict_proba(test)
+    )
     for structure in ("matrix", "vector"):
         fitted = StructuredScaling(structure, inputs="logits").fit(val, val_y)
         assert log_loss(test_y, fitted.predict_proba(test)) < temperature
@@ -114,5 +135,8 @@ def test_structured_scaling_does_no_harm(name, parts):
     val, val_y, test, test_y = parts(name)
     before = evaluate(test_y, test, inputs="logits").log_loss
     for structure in ("matrix", "vector"):
-        after = log_loss(test_y, StructuredScaling(structure, inputs="logits").fit(val, val_y).predict_proba(test))
+        after = log_loss(
+            test_y,
+            StructuredScaling(structure, inputs="logits").fit(val, val_y).predict_proba(test),
+        )
         assert after <= before + 0.002

@@ -12,7 +12,9 @@ from calibrant.metrics import log_loss
 @pytest.fixture
 def data(rng):
     logits = 2 * rng.normal(size=(500, 4))
-    y = (logits * [0.5, 1.0, 1.0, 2.0] + [0.0, 1.0, -1.0, 0.5] + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    y = (
+        logits * [0.5, 1.0, 1.0, 2.0] + [0.0, 1.0, -1.0, 0.5] + rng.gumbel(size=logits.shape)
+    ).argmax(axis=1)
     return logits, y
 
 
@@ -26,7 +28,9 @@ def test_vector_scaling_finds_scales_and_offsets(rng):
     np.testing.assert_allclose(fitted.intercept_ - fitted.intercept_.mean(), b, atol=0.03)
 
 
-@pytest.mark.parametrize("calibrator", [VectorScaling(), MatrixScaling(), MatrixScaling(lam=0.01)], ids=repr)
+@pytest.mark.parametrize(
+    "calibrator", [VectorScaling(), MatrixScaling(), MatrixScaling(lam=0.01)], ids=repr
+)
 def test_the_training_loss_is_never_above_that_of_the_identity_or_of_temperature(calibrator, data):
     logits, y = data
     proba = softmax(logits)
@@ -36,7 +40,9 @@ def test_the_training_loss_is_never_above_that_of_the_identity_or_of_temperature
         assert loss <= log_loss(y, TemperatureScaling().fit(proba, y).predict_proba(proba)) + 1e-9
 
 
-@pytest.mark.parametrize("calibrator", [VectorScaling(inputs="logits"), MatrixScaling(0.01, inputs="logits")], ids=repr)
+@pytest.mark.parametrize(
+    "calibrator", [VectorScaling(inputs="logits"), MatrixScaling(0.01, inputs="logits")], ids=repr
+)
 def test_a_constant_added_to_every_logit_of_a_row_changes_nothing(calibrator, data, rng):
     logits, y = data
     moved = logits + 5 * rng.normal(size=(len(y), 1))
@@ -54,12 +60,18 @@ def test_matrix_scaling_with_a_strong_penalty_is_diagonal_without_intercept(data
 
 def test_mu_is_lam_unless_given(data):
     logits, y = data
-    same, other = (MatrixScaling(0.1, mu, inputs="logits").fit(logits, y).intercept_ for mu in (0.1, 10.0))
-    np.testing.assert_array_equal(MatrixScaling(0.1, inputs="logits").fit(logits, y).intercept_, same)
+    same, other = (
+        MatrixScaling(0.1, mu, inputs="logits").fit(logits, y).intercept_ for mu in (0.1, 10.0)
+    )
+    np.testing.assert_array_equal(
+        MatrixScaling(0.1, inputs="logits").fit(logits, y).intercept_, same
+    )
     assert np.abs(other).max() < np.abs(same).max()
 
 
-@pytest.mark.parametrize(("options", "message"), [({"lam": -1}, "lam must be"), ({"lam": 1, "mu": np.nan}, "mu must be")])
+@pytest.mark.parametrize(
+    ("options", "message"), [({"lam": -1}, "lam must be"), ({"lam": 1, "mu": np.nan}, "mu must be")]
+)
 def test_penalties_are_not_negative(options, message):
     with pytest.raises(ValueError, match=message):
         MatrixScaling(**options).fit([[0.5, 0.5]], [0])
@@ -78,4 +90,6 @@ def test_the_identity_returns_probabilities_bit_for_bit(data):
     logits, y = data
     proba = softmax(logits)
     np.testing.assert_array_equal(Identity().fit(proba, y).predict_proba(proba), proba)
-    np.testing.assert_allclose(Identity(inputs="logits").fit(logits, y).predict_proba(logits), proba)
+    np.testing.assert_allclose(
+        Identity(inputs="logits").fit(logits, y).predict_proba(logits), proba
+    )

@@ -14,12 +14,16 @@ STRUCTURES = ["matrix", "vector"]
 @pytest.fixture
 def data(rng):
     logits = 2 * rng.normal(size=(3000, 4))
-    y = (logits * [0.5, 1.0, 1.0, 1.5] + [0.0, 1.0, -1.0, 0.5] + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    y = (
+        logits * [0.5, 1.0, 1.0, 1.5] + [0.0, 1.0, -1.0, 0.5] + rng.gumbel(size=logits.shape)
+    ).argmax(axis=1)
     return softmax(logits), y
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_with_few_rows_it_is_close_to_temperature_scaling_and_with_many_far_from_it(structure, data):
+def test_with_few_rows_it_is_close_to_temperature_scaling_and_with_many_far_from_it(
+    structure, data
+):
     proba, y = data
     distance = []
     for n in (5, 3000):
@@ -36,7 +40,9 @@ def test_it_improves_on_temperature_scaling_on_new_rows(structure, data):
     proba, y = data
     fitted = StructuredScaling(structure).fit(proba[:1500], y[:1500])
     temperature = TemperatureScaling().fit(proba[:1500], y[:1500])
-    loss, reference = (log_loss(y[1500:], c.predict_proba(proba[1500:])) for c in (fitted, temperature))
+    loss, reference = (
+        log_loss(y[1500:], c.predict_proba(proba[1500:])) for c in (fitted, temperature)
+    )
     assert loss < reference - 0.02
 
 
@@ -46,8 +52,13 @@ def test_the_objective_is_the_formula_of_the_docstring(data):
     fitted = StructuredScaling().fit(proba, y)
     delta = fitted.coef_ - np.eye(k)
     off = delta[~np.eye(k, dtype=bool)]
-    penalty = k / n * (fitted.intercept_ @ fitted.intercept_ + (np.diag(delta) ** 2).sum()) + k * (k - 1) / n * off @ off
-    assert fitted.objective_ == pytest.approx(log_loss(y, fitted.predict_proba(proba)) + penalty, abs=1e-10)
+    penalty = (
+        k / n * (fitted.intercept_ @ fitted.intercept_ + (np.diag(delta) ** 2).sum())
+        + k * (k - 1) / n * off @ off
+    )
+    assert fitted.objective_ == pytest.approx(
+        log_loss(y, fitted.predict_proba(proba)) + penalty, abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)

@@ -31,7 +31,9 @@ def test_probabilities_and_their_logits_give_the_same_temperature(rng):
     logits = rng.normal(size=(300, 4))
     y = rng.integers(4, size=300)
     from_logits = TemperatureScaling(inputs="logits").fit(logits, y).temperature_
-    assert TemperatureScaling().fit(softmax(logits), y).temperature_ == pytest.approx(from_logits, rel=1e-9)
+    assert TemperatureScaling().fit(softmax(logits), y).temperature_ == pytest.approx(
+        from_logits, rel=1e-9
+    )
 
 
 @settings(max_examples=30)
@@ -55,7 +57,13 @@ def quietly(calibrator, proba, y):
 def test_a_prior_pulls_the_temperature_towards_one(digits):
     few = slice(0, 30)
     plain, held = (
-        abs(np.log(TemperatureScaling(prior_scale=s).fit(digits.val_proba[few], digits.val_labels[few]).temperature_))
+        abs(
+            np.log(
+                TemperatureScaling(prior_scale=s)
+                .fit(digits.val_proba[few], digits.val_labels[few])
+                .temperature_
+            )
+        )
         for s in (None, 0.1)
     )
     assert held < plain
@@ -80,7 +88,9 @@ def test_the_ensemble_is_never_worse_than_its_members_on_its_own_data(digits):
 def test_anti_informative_scores_become_uniform_with_one_warning(rng):
     proba = softmax(3 * rng.normal(size=(200, 3)))
     worst = proba.argmin(axis=1)
-    with pytest.warns(ConvergenceWarning, match="TemperatureScaling: higher scores do not go with the truth") as record:
+    with pytest.warns(
+        ConvergenceWarning, match="TemperatureScaling: higher scores do not go with the truth"
+    ) as record:
         out = TemperatureScaling().fit(proba, worst).predict_proba(proba)
     assert len(record) == 1
     np.testing.assert_allclose(out, 1 / 3, atol=1e-5)

@@ -17,7 +17,16 @@ P = np.array(
 )
 Y = np.array([0, 1, 2, 2])
 ONES = np.ones(4)
-ALL = ["confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2", "top-2-confidence", "top-3-label"]
+ALL = [
+    "confidence",
+    "top-label",
+    "class-wise",
+    "class-1",
+    "rank-2",
+    "within-top-2",
+    "top-2-confidence",
+    "top-3-label",
+]
 
 
 def claims_of(name):
@@ -25,7 +34,11 @@ def claims_of(name):
     found = {}
     for claim in as_notion(name).claims(P, Y, ONES):
         rows = np.arange(4)[claim.rows].tolist()
-        found[claim.index] = (rows, claim.score.round(12).tolist(), claim.outcome.astype(int).tolist())
+        found[claim.index] = (
+            rows,
+            claim.score.round(12).tolist(),
+            claim.outcome.astype(int).tolist(),
+        )
     return found
 
 
@@ -62,7 +75,10 @@ def test_within_top_two_is_the_sum_of_the_two_highest():
 
 
 def test_top_two_confidence_is_ranks_one_and_two():
-    assert claims_of("top-2-confidence") == {0: claims_of("confidence")[0], 1: claims_of("rank-2")[0]}
+    assert claims_of("top-2-confidence") == {
+        0: claims_of("confidence")[0],
+        1: claims_of("rank-2")[0],
+    }
 
 
 def test_top_two_label_splits_each_rank_by_class():
@@ -89,7 +105,9 @@ def test_blocks_and_whole_claims_hold_the_same_rows(name, rng):
     outcome[block.hit] = 1
     index = np.broadcast_to(claims.index(block), block.score.shape).ravel()
     for claim in claims:
-        np.testing.assert_array_equal(np.sort(claim.score), np.sort(block.score.ravel()[index == claim.index]))
+        np.testing.assert_array_equal(
+            np.sort(claim.score), np.sort(block.score.ravel()[index == claim.index])
+        )
         assert claim.outcome.sum() == outcome[index == claim.index].sum()
         np.testing.assert_array_equal(claim.weight, claims.weight[claim.rows])
 
@@ -98,7 +116,9 @@ def test_many_ranks_give_what_repeated_maxima_give(rng):
     proba = rng.integers(1, 4, size=(200, 8)).astype(float)  # full of ties
     by_sort = RankNotion(tuple(range(1, 9))).select(proba).label
     for rank in (2, 3, 4):
-        np.testing.assert_array_equal(RankNotion((rank,)).select(proba).label[:, 0], by_sort[:, rank - 1])
+        np.testing.assert_array_equal(
+            RankNotion((rank,)).select(proba).label[:, 0], by_sort[:, rank - 1]
+        )
 
 
 def test_claims_of_many_columns_are_gathered_in_parts(monkeypatch, rng):
@@ -112,7 +132,10 @@ def test_claims_of_many_columns_are_gathered_in_parts(monkeypatch, rng):
 
 @pytest.mark.parametrize("name", ["conf", "top-label-2", "rank-", "class-x", None, 3, "top-2"])
 def test_an_unknown_notion_lists_the_valid_ones(name):
-    with pytest.raises(ValueError, match=r"unknown notion .*'confidence', 'top-label', 'class-wise', .*'top-<k>-label'"):
+    with pytest.raises(
+        ValueError,
+        match=r"unknown notion .*'confidence', 'top-label', 'class-wise', .*'top-<k>-label'",
+    ):
         as_notion(name)
 
 

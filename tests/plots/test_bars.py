@@ -19,7 +19,9 @@ def test_shares_and_exact_intervals_of_accepted_tests():
 
 
 def test_bars_fall_from_left_to_right():
-    display = AcceptanceDisplay.from_p_values({"a": [0.01, 0.2], "b": [0.5, 0.6], "c": [0.0]}).plot()
+    display = AcceptanceDisplay.from_p_values(
+        {"a": [0.01, 0.2], "b": [0.5, 0.6], "c": [0.0]}
+    ).plot()
     assert [p.get_height() for p in display.ax_.patches] == [1.0, 0.5, 0.0]
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["b", "a", "c"]
 
@@ -30,7 +32,9 @@ def test_a_method_without_p_values_is_refused():
 
 
 def test_choices_are_counted_over_the_grid():
-    display = ChoiceDisplay.from_values([0.1, 0.01, 0.1], grid=[0.001, 0.01, 0.1], name="lam").plot()
+    display = ChoiceDisplay.from_values(
+        [0.1, 0.01, 0.1], grid=[0.001, 0.01, 0.1], name="lam"
+    ).plot()
     assert [p.get_height() for p in display.ax_.patches] == [0, 1, 2]
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0.001", "0.01", "0.1"]
 
@@ -44,7 +48,9 @@ def test_errors_by_class_and_class_ratios():
     data = noisy_simplex(400, 3, 0.4, rng=3)
     models = {"scores": data.proba, "uniform": np.full_like(data.proba, 1 / 3)}
     display = ClassErrorDisplay.from_predictions(data.labels, models, notion="class-wise").plot()
-    single = [expected_calibration_error(data.labels, data.proba, notion=f"class-{k}") for k in range(3)]
+    single = [
+        expected_calibration_error(data.labels, data.proba, notion=f"class-{k}") for k in range(3)
+    ]
     np.testing.assert_allclose(display.errors["scores"], single)
     np.testing.assert_allclose(display.share, np.bincount(data.labels) / 400)
     heights = [[p.get_height() for p in c] for c in display.axes_[0].containers]

@@ -34,7 +34,13 @@ def test_boxes_are_drawn_from_the_quantiles(data):
     display = ScoreBoxDisplay.from_predictions(data.labels, data.proba).plot()
     box = display.boxes(0, [3])[0]
     low, q1, median, q3, high = display.quantiles[0, 3]
-    assert (box["whislo"], box["q1"], box["med"], box["q3"], box["whishi"]) == (low, q1, median, q3, high)
+    assert (box["whislo"], box["q1"], box["med"], box["q3"], box["whishi"]) == (
+        low,
+        q1,
+        median,
+        q3,
+        high,
+    )
     half = 1.57 * (q3 - q1) / np.sqrt((data.labels == 0).sum())
     assert box["cihi"] == pytest.approx(min(q3, median + half))
     patch = display.axes_[0].patches[3]
@@ -52,7 +58,10 @@ def test_error_bars_are_the_mean_and_one_deviation(data):
 
 def test_a_class_without_rows_has_no_axes():
     display = ScoreBoxDisplay.from_predictions([0, 0, 2], np.full((3, 3), 1 / 3)).plot()
-    assert [ax.get_title(loc="left") for ax in display.axes_] == ["truth 0 (2 rows)", "truth 2 (1 rows)"]
+    assert [ax.get_title(loc="left") for ax in display.axes_] == [
+        "truth 0 (2 rows)",
+        "truth 2 (1 rows)",
+    ]
 
 
 def test_of_many_classes_the_worst_are_drawn_with_their_rivals(rng):

@@ -28,12 +28,22 @@ print(message(lambda: plots.ReliabilityDisplay(calibration_curve(data.labels, da
 
 def test_importing_the_displays_does_not_import_matplotlib():
     code = "import sys, calibrant.plots; print('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_without_matplotlib_a_display_names_the_line_that_installs_it():
-    out = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True).stdout
-    expected = 'displays are drawn with matplotlib, which is not installed; run: pip install "calibrant[plot]"'
+    out = subprocess.run(
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True
+    ).stdout
+    expected = (
+        "displays are drawn with matplotlib, which is not installed; run: pip install "
+        '"calibrant[plot]"'
+    )
     assert out.splitlines() == [expected, expected]
 
 

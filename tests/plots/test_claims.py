@@ -17,7 +17,10 @@ from calibrant.plots._claims import axis_labels, claim_names, class_names
         ("top-label", ("predicted a", "predicted b")),
         ("within-top-2", ("within-top-2",)),
         ("top-2-confidence", ("top score", "rank 2")),
-        ("top-2-label", ("predicted a", "predicted b", "rank 2, predicted a", "rank 2, predicted b")),
+        (
+            "top-2-label",
+            ("predicted a", "predicted b", "rank 2, predicted a", "rank 2, predicted b"),
+        ),
     ],
 )
 def test_every_claim_has_a_name(notion, names):

@@ -24,8 +24,12 @@ def test_the_error_in_the_title_is_the_ks_error(notion, data):
 
 
 def test_any_claim_of_several_can_be_drawn(data):
-    display = CumulativeDisplay.from_predictions(data.labels, data.proba, notion="class-wise", claim=2)
-    assert display.ks == pytest.approx(ks_error(data.labels, data.proba, notion="class-2"), abs=1e-12)
+    display = CumulativeDisplay.from_predictions(
+        data.labels, data.proba, notion="class-wise", claim=2
+    )
+    assert display.ks == pytest.approx(
+        ks_error(data.labels, data.proba, notion="class-2"), abs=1e-12
+    )
     assert display.name == "class 2"
 
 
@@ -56,7 +60,11 @@ def test_of_many_scores_a_selection_keeps_the_largest_distance():
     display = CumulativeDisplay.from_predictions(data.labels, data.proba, notion="class-1")
     assert display.score.size <= 2001
     drawn = np.abs(display.cumulative_score - display.cumulative_outcome).max()
-    assert drawn == display.ks == pytest.approx(ks_error(data.labels, data.proba, notion="class-1"), abs=1e-12)
+    assert (
+        drawn
+        == display.ks
+        == pytest.approx(ks_error(data.labels, data.proba, notion="class-1"), abs=1e-12)
+    )
 
 
 def test_the_slope_finds_the_true_probability():
@@ -68,7 +76,9 @@ def test_the_slope_finds_the_true_probability():
 
 
 def test_ties_are_one_step():
-    display = CumulativeDisplay.from_predictions([1, 0, 1], [0.5, 0.5, 0.5], notion="class-1").plot()
+    display = CumulativeDisplay.from_predictions(
+        [1, 0, 1], [0.5, 0.5, 0.5], notion="class-1"
+    ).plot()
     assert display.score.tolist() == [0.5]
     assert display.ks == pytest.approx(abs(0.5 - 2 / 3))
 
@@ -84,13 +94,18 @@ def test_densenet40_has_the_published_errors_before_and_after(real_data):
     claim = spline.predict_claims(data["test_logits"])[:, 0]
     hit = (proba.argmax(axis=1) == y).astype(int)
     after = CumulativeDisplay.from_predictions(hit, claim, notion="class-1", name="top score")
-    # 0.716 % in the paper's Figure 2, 0.773 % in its table, 0.76 % by the authors' code on this file
+    # 0.716 % in the paper's Figure 2, 0.773 % in its table, 0.76 % by the authors' code on this
+    # file
     assert 100 * after.ks == pytest.approx(0.76, abs=0.01)
 
 
 def test_a_claim_that_no_row_makes_is_refused():
-    with pytest.raises(ValueError, match="no row makes the claim 'predicted 1': choose another claim"):
-        CumulativeDisplay.from_predictions([0, 1], [[0.9, 0.1], [0.8, 0.2]], notion="top-label", claim=1)
+    with pytest.raises(
+        ValueError, match="no row makes the claim 'predicted 1': choose another claim"
+    ):
+        CumulativeDisplay.from_predictions(
+            [0, 1], [[0.9, 0.1], [0.8, 0.2]], notion="top-label", claim=1
+        )
 
 
 def test_a_claim_outside_the_notion_is_refused(data):

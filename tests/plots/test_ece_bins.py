@@ -16,7 +16,10 @@ def test_lines_are_the_errors_with_each_number_of_bins():
     lines = iter(display.ax_.lines)
     for name, proba in models.items():
         for notion in ("top-label", "confidence"):
-            expected = [expected_calibration_error(data.labels, proba, notion=notion, n_bins=b) for b in (3, 7)]
+            expected = [
+                expected_calibration_error(data.labels, proba, notion=notion, n_bins=b)
+                for b in (3, 7)
+            ]
             line = next(lines)
             assert line.get_label() == f"{name}, {notion}"
             np.testing.assert_allclose(line.get_ydata(), expected)
@@ -25,15 +28,21 @@ def test_lines_are_the_errors_with_each_number_of_bins():
 def test_norm_and_strategy_are_passed_on():
     data = noisy_simplex(300, 3, 0.4, rng=3)
     options = {"strategy": "quantile", "norm": 2}
-    display = EceVersusBinsDisplay.from_predictions(data.labels, data.proba, n_bins=[6], notions=["class-wise"], **options)
-    expected = expected_calibration_error(data.labels, data.proba, notion="class-wise", n_bins=6, **options)
+    display = EceVersusBinsDisplay.from_predictions(
+        data.labels, data.proba, n_bins=[6], notions=["class-wise"], **options
+    )
+    expected = expected_calibration_error(
+        data.labels, data.proba, notion="class-wise", n_bins=6, **options
+    )
     assert display.errors["model", "class-wise"].tolist() == [expected]
 
 
 def test_the_top_label_error_of_resnet50_exceeds_the_confidence_error(real_data):
     data = real_data("cifar10_resnet50_gupta")
     proba = softmax(data["test_logits"].astype(np.float64), axis=1)
-    display = EceVersusBinsDisplay.from_predictions(data["test_labels"].ravel(), proba, n_bins=range(5, 26, 5))
+    display = EceVersusBinsDisplay.from_predictions(
+        data["test_labels"].ravel(), proba, n_bins=range(5, 26, 5)
+    )
     # Gupta & Ramdas, Figure 2; and it must, with the same bins
     assert (display.errors["model", "top-label"] > display.errors["model", "confidence"]).all()
     assert display.errors["model", "top-label"][2] == pytest.approx(0.02498403, abs=5e-9)

@@ -1,4 +1,5 @@
-"""Every display on two classes, a hundred, empty bins, a class that never occurs, and a single row."""
+"""Every display on two classes, a hundred, empty bins, a class that never occurs, and a single
+row."""
 
 from __future__ import annotations
 
@@ -40,13 +41,21 @@ DATA = {
 }
 MAKERS = {
     "confidence": lambda y, p: ReliabilityDisplay.from_predictions(y, p),
-    "confidence, quantile": lambda y, p: ReliabilityDisplay.from_predictions(y, p, strategy="quantile"),
+    "confidence, quantile": lambda y, p: ReliabilityDisplay.from_predictions(
+        y, p, strategy="quantile"
+    ),
     "confidence, before": lambda y, p: ReliabilityDisplay.from_predictions(y, p, before=p),
-    "confidence, resampled": lambda y, p: ReliabilityDisplay.from_predictions(y, p, band="resampling", n_resamples=20, rng=0),
+    "confidence, resampled": lambda y, p: ReliabilityDisplay.from_predictions(
+        y, p, band="resampling", n_resamples=20, rng=0
+    ),
     "class-wise": lambda y, p: ReliabilityDisplay.from_predictions(y, p, notion="class-wise"),
     "top-label": lambda y, p: ReliabilityDisplay.from_predictions(y, p, notion="top-label"),
-    "top-label, unique": lambda y, p: ReliabilityDisplay.from_predictions(y, p, notion="top-label", strategy="unique"),
-    "top-label, before": lambda y, p: ReliabilityDisplay.from_predictions(y, p, before=p, notion="top-label"),
+    "top-label, unique": lambda y, p: ReliabilityDisplay.from_predictions(
+        y, p, notion="top-label", strategy="unique"
+    ),
+    "top-label, before": lambda y, p: ReliabilityDisplay.from_predictions(
+        y, p, before=p, notion="top-label"
+    ),
     "cumulative": lambda y, p: CumulativeDisplay.from_predictions(y, p),
     "validity": lambda y, p: ValidityDisplay.from_predictions(y, p),
     "validity of classes": lambda y, p: ValidityDisplay.from_predictions(y, p, claims=[0, 1]),
@@ -54,7 +63,9 @@ MAKERS = {
     "bins": lambda y, p: EceVersusBinsDisplay.from_predictions(y, p, n_bins=[2, 5]),
     "errors by class": lambda y, p: ClassErrorDisplay.from_predictions(y, p),
     "confusion": lambda y, p: ConfusionChangeDisplay.from_predictions(y, p, np.roll(p, 1, axis=1)),
-    "parameters": lambda y, p: ParameterDisplay(np.eye(p.shape[1]), np.full(p.shape[1], 1 / p.shape[1])),
+    "parameters": lambda y, p: ParameterDisplay(
+        np.eye(p.shape[1]), np.full(p.shape[1], 1 / p.shape[1])
+    ),
 }
 
 
@@ -63,7 +74,9 @@ MAKERS = {
 def test_every_display_is_drawn(maker, data):
     proba, y = DATA[data]
     display = MAKERS[maker](y, proba).plot()
-    if proba.shape[1] < 100:  # the layout of many axes takes its time, and nothing of it depends on the number of classes
+    if (
+        proba.shape[1] < 100
+    ):  # the layout of many axes takes its time, and nothing of it depends on the number of classes
         display.figure_.draw_without_rendering()
     assert display.figure_.axes
 
@@ -72,7 +85,12 @@ def test_every_display_is_drawn(maker, data):
 def test_axes_with_data_are_labelled(maker):
     proba, y = DATA["two classes"]
     display = MAKERS[maker](y, proba).plot()
-    labels = {label for ax in display.figure_.axes for label in (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) if label}
+    labels = {
+        label
+        for ax in display.figure_.axes
+        for label in (ax.get_xlabel(), ax.get_ylabel(), ax.get_title())
+        if label
+    }
     assert len(labels) >= 2
 
 

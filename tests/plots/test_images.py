@@ -33,8 +33,9 @@ from calibrant.plots import (
 
 BASELINE = Path(__file__).parent / "baseline"
 
-# Root mean square of the difference of pixel values, of 255. The same matplotlib draws the same picture; the room is for
-# scores that differ in their last digits and so move an edge by a pixel. The last test shows what is beyond it.
+# Root mean square of the difference of pixel values, of 255. The same matplotlib draws the same
+# picture; the room is for scores that differ in their last digits and so move an edge by a pixel.
+# The last test shows what is beyond it.
 TOLERANCE = 5.0
 
 
@@ -69,23 +70,43 @@ def ranking():
 
 DISPLAYS = {
     "reliability_confidence": lambda: ReliabilityDisplay.from_predictions(Y, BEFORE, n_bins=10),
-    "reliability_before_after": lambda: ReliabilityDisplay.from_predictions(Y, AFTER, before=BEFORE, n_bins=10),
-    "reliability_quantile": lambda: ReliabilityDisplay.from_predictions(Y, BEFORE, strategy="quantile", n_bins=12),
-    "reliability_class_wise": lambda: ReliabilityDisplay.from_predictions(Y, BEFORE, notion="class-wise", n_bins=10),
-    "reliability_top_label": lambda: ReliabilityDisplay.from_predictions(Y, BEFORE, notion="top-label", n_bins=10),
+    "reliability_before_after": lambda: ReliabilityDisplay.from_predictions(
+        Y, AFTER, before=BEFORE, n_bins=10
+    ),
+    "reliability_quantile": lambda: ReliabilityDisplay.from_predictions(
+        Y, BEFORE, strategy="quantile", n_bins=12
+    ),
+    "reliability_class_wise": lambda: ReliabilityDisplay.from_predictions(
+        Y, BEFORE, notion="class-wise", n_bins=10
+    ),
+    "reliability_top_label": lambda: ReliabilityDisplay.from_predictions(
+        Y, BEFORE, notion="top-label", n_bins=10
+    ),
     "cumulative": lambda: CumulativeDisplay.from_predictions(Y, BEFORE),
     "validity": lambda: ValidityDisplay.from_predictions(Y, MODELS),
     "latent": latent,
-    "simplex_map": lambda: SimplexDisplay.from_estimator(DirichletCalibration(lam=1e-2).fit(*three_classes())),
-    "simplex_bins": lambda: SimplexDisplay.from_estimator(CanonicalBinning("sierpinski", depth=2).fit(*three_classes())),
+    "simplex_map": lambda: SimplexDisplay.from_estimator(
+        DirichletCalibration(lam=1e-2).fit(*three_classes())
+    ),
+    "simplex_bins": lambda: SimplexDisplay.from_estimator(
+        CanonicalBinning("sierpinski", depth=2).fit(*three_classes())
+    ),
     "simplex_predictions": lambda: SimplexDisplay.from_predictions(*three_classes()[::-1]),
-    "parameters": lambda: ParameterDisplay(np.linspace(0, 1, 16).reshape(4, 4) ** 2, np.array([0.1, 0.2, 0.3, 0.4])),
-    "confusion_change": lambda: ConfusionChangeDisplay.from_predictions(Y, BEFORE, np.roll(AFTER, 1, axis=0)),
+    "parameters": lambda: ParameterDisplay(
+        np.linspace(0, 1, 16).reshape(4, 4) ** 2, np.array([0.1, 0.2, 0.3, 0.4])
+    ),
+    "confusion_change": lambda: ConfusionChangeDisplay.from_predictions(
+        Y, BEFORE, np.roll(AFTER, 1, axis=0)
+    ),
     "critical_difference": ranking,
     "score_boxes": lambda: ScoreBoxDisplay.from_predictions(Y, BEFORE),
     "ece_versus_bins": lambda: EceVersusBinsDisplay.from_predictions(Y, MODELS),
-    "acceptance": lambda: AcceptanceDisplay.from_p_values({"none": [0.01] * 20, "Dirichlet": [0.3] * 15 + [0.02] * 5}),
-    "choices": lambda: ChoiceDisplay.from_values([1e-3] * 9 + [1e-2] * 4, grid=[1e-4, 1e-3, 1e-2], name="lam"),
+    "acceptance": lambda: AcceptanceDisplay.from_p_values(
+        {"none": [0.01] * 20, "Dirichlet": [0.3] * 15 + [0.02] * 5}
+    ),
+    "choices": lambda: ChoiceDisplay.from_values(
+        [1e-3] * 9 + [1e-2] * 4, grid=[1e-4, 1e-3, 1e-2], name="lam"
+    ),
     "class_errors": lambda: ClassErrorDisplay.from_predictions(Y, MODELS),
 }
 
@@ -107,5 +128,10 @@ def test_the_comparison_sees_another_temperature(tmp_path):
     warmer /= warmer.sum(axis=1, keepdims=True)
     with mpl.rc_context():
         mpl.rcdefaults()
-        ReliabilityDisplay.from_predictions(Y, warmer, n_bins=10).plot().figure_.savefig(path, dpi=60)
-    assert compare_images(str(BASELINE / "reliability_confidence.png"), str(path), tol=TOLERANCE) is not None
+        ReliabilityDisplay.from_predictions(Y, warmer, n_bins=10).plot().figure_.savefig(
+            path, dpi=60
+        )
+    assert (
+        compare_images(str(BASELINE / "reliability_confidence.png"), str(path), tol=TOLERANCE)
+        is not None
+    )

@@ -24,13 +24,17 @@ def proba(rng):
 
 
 def test_the_latent_function_and_its_band_are_drawn(proba):
-    display = LatentDisplay.from_estimator(Latent("proba"), proba, np.zeros(40, dtype=int), n_points=50).plot()
+    display = LatentDisplay.from_estimator(
+        Latent("proba"), proba, np.zeros(40, dtype=int), n_points=50
+    ).plot()
     mean, prior = display.axes_[0].lines
     np.testing.assert_allclose(mean.get_ydata(), 2 * mean.get_xdata())
     np.testing.assert_allclose(prior.get_ydata(), np.log(prior.get_xdata()))
     low, high = display.band
     np.testing.assert_allclose(high - low, 0.4)
-    np.testing.assert_allclose(display.axes_[0].collections[0].get_paths()[0].vertices[:, 1].max(), high.max())
+    np.testing.assert_allclose(
+        display.axes_[0].collections[0].get_paths()[0].vertices[:, 1].max(), high.max()
+    )
 
 
 def test_the_prior_of_logits_is_the_identity(rng):

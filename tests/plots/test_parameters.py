@@ -60,10 +60,14 @@ def test_changes_of_the_confusion_matrix_are_counted(data, rng):
 
 def test_the_title_counts_rows_that_became_right():
     before, after = [[0.4, 0.6], [0.4, 0.6]], [[0.6, 0.4], [0.4, 0.6]]
-    display = ConfusionChangeDisplay.from_predictions([0, 1], before, after, sample_weight=[3, 1]).plot()
+    display = ConfusionChangeDisplay.from_predictions(
+        [0, 1], before, after, sample_weight=[3, 1]
+    ).plot()
     assert display.ax_.get_title(loc="left") == "Confusions after minus before (+3 right)"
 
 
 def test_shapes_that_differ_are_refused():
-    with pytest.raises(ValueError, match=r"before and after must have the same shape, got \(1, 2\) and \(1, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"before and after must have the same shape, got \(1, 2\) and \(1, 3\)"
+    ):
         ConfusionChangeDisplay.from_predictions([0], [[0.5, 0.5]], [[0.5, 0.25, 0.25]])

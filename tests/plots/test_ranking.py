@@ -32,7 +32,8 @@ def test_methods_that_all_differ_make_no_group():
 
 
 def test_published_ranks_of_naive_bayes_leave_dirichlet_alone():
-    # Kull 2019, supplement: average ranks of Table 4; Dirichlet L2 is significantly better than all others (Figure 5a)
+    # Kull 2019, supplement: average ranks of Table 4; Dirichlet L2 is significantly better than all
+    # others (Figure 5a)
     ranks = [1.05, 3.40, 3.40, 3.95, 4.40, 5.53, 6.28]
     display = CriticalDifferenceDisplay(ranks, list("abcdefg"), critical_difference(7, 20))
     assert min(first for first, _ in display.groups) == 3.40

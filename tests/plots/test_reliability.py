@@ -30,7 +30,9 @@ def data():
 
 def bars(ax, color=None):
     """(left, bottom, width, height) of the bars of each container."""
-    return [[(p.get_x(), p.get_y(), p.get_width(), p.get_height()) for p in c] for c in ax.containers]
+    return [
+        [(p.get_x(), p.get_y(), p.get_width(), p.get_height()) for p in c] for c in ax.containers
+    ]
 
 
 def test_bars_are_frequencies_and_gaps_end_at_the_mean_score(data):
@@ -57,7 +59,9 @@ def test_lines_in_the_histogram_are_mean_score_and_accuracy(data):
     display = ReliabilityDisplay.from_predictions(data.labels, data.proba).plot()
     top = data.proba.max(axis=1)
     drawn = [line.get_xdata()[0] for line in display.axes_[1].lines]
-    np.testing.assert_allclose(drawn, [top.mean(), (data.proba.argmax(axis=1) == data.labels).mean()])
+    np.testing.assert_allclose(
+        drawn, [top.mean(), (data.proba.argmax(axis=1) == data.labels).mean()]
+    )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -70,10 +74,14 @@ def test_every_notion_is_drawn_with_its_error_in_the_title(notion, data):
 
 
 def test_points_stand_for_bins_made_from_the_data(data):
-    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, strategy="quantile", n_bins=8).plot()
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, strategy="quantile", n_bins=8
+    ).plot()
     table = calibration_curve(data.labels, data.proba, strategy="quantile", n_bins=8)
     offsets = display.axes_[0].collections[1].get_offsets()
-    np.testing.assert_allclose(offsets, np.column_stack([table.mean_score[0], table.mean_outcome[0]]))
+    np.testing.assert_allclose(
+        offsets, np.column_stack([table.mean_score[0], table.mean_outcome[0]])
+    )
 
 
 def test_before_and_after_are_two_curves_of_their_own_tables(data):
@@ -84,12 +92,16 @@ def test_before_and_after_are_two_curves_of_their_own_tables(data):
         used = table.weight[0] > 0
         np.testing.assert_allclose(line.get_xdata(), table.mean_score[0, used])
         np.testing.assert_allclose(line.get_ydata(), table.mean_outcome[0, used])
-    assert display.before_error == pytest.approx(expected_calibration_error(data.labels, data.proba))
+    assert display.before_error == pytest.approx(
+        expected_calibration_error(data.labels, data.proba)
+    )
 
 
 def test_outlines_of_the_histogram_show_the_shares_before_and_after(data):
     calibrated = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
-    display = ReliabilityDisplay.from_predictions(data.labels, calibrated, before=data.proba, n_bins=7).plot()
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, calibrated, before=data.proba, n_bins=7
+    ).plot()
     outlines = [p.get_data().values for p in display.axes_[1].patches]
     for outline, proba in zip(outlines, (data.proba, calibrated), strict=True):
         table = calibration_curve(data.labels, proba, n_bins=7)
@@ -97,8 +109,12 @@ def test_outlines_of_the_histogram_show_the_shares_before_and_after(data):
 
 
 def test_the_class_wise_grid_has_an_axes_per_class_in_order(data):
-    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="class-wise").plot()
-    assert [ax.get_title(loc="left").split(":")[0] for ax in display.axes_] == [f"class {k}" for k in range(4)]
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, notion="class-wise"
+    ).plot()
+    assert [ax.get_title(loc="left").split(":")[0] for ax in display.axes_] == [
+        f"class {k}" for k in range(4)
+    ]
 
 
 def test_of_many_classes_the_worst_are_drawn_first(rng):
@@ -108,19 +124,26 @@ def test_of_many_classes_the_worst_are_drawn_first(rng):
     wrong[:, [17, 42]] = wrong[:, [42, 17]]
     display = ReliabilityDisplay.from_predictions(y, wrong, notion="class-wise").plot(max_claims=6)
     assert len(display.axes_) == 6
-    assert {ax.get_title(loc="left").split(":")[0] for ax in display.axes_[:2]} == {"class 17", "class 42"}
+    assert {ax.get_title(loc="left").split(":")[0] for ax in display.axes_[:2]} == {
+        "class 17",
+        "class 42",
+    }
     assert "the 6 worst of 100" in display.figure_.get_suptitle()
 
 
 def test_claim_errors_are_those_of_single_classes(data):
     display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="class-wise")
-    single = [expected_calibration_error(data.labels, data.proba, notion=f"class-{k}") for k in range(4)]
+    single = [
+        expected_calibration_error(data.labels, data.proba, notion=f"class-{k}") for k in range(4)
+    ]
     np.testing.assert_allclose(display.claim_errors, single)
 
 
 def test_stars_and_pluses_of_the_two_label_example():
     example = two_label_example()
-    display = ReliabilityDisplay.from_predictions(example.labels, example.proba, notion="top-label", n_bins=10)
+    display = ReliabilityDisplay.from_predictions(
+        example.labels, example.proba, notion="top-label", n_bins=10
+    )
     np.testing.assert_allclose(display.stars[6], [0.6, 0.6])
     np.testing.assert_allclose(display.pluses[6], [0.6, 0.2])
     assert np.isnan(display.stars[[0, 9]]).all()
@@ -129,16 +152,24 @@ def test_stars_and_pluses_of_the_two_label_example():
 def test_stars_are_the_confidence_diagram_and_pluses_the_mean_gap_on_its_side(data):
     display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label")
     table = calibration_curve(data.labels, data.proba)
-    np.testing.assert_allclose(display.stars, np.column_stack([table.mean_score[0], table.mean_outcome[0]]))
+    np.testing.assert_allclose(
+        display.stars, np.column_stack([table.mean_score[0], table.mean_outcome[0]])
+    )
     used = table.weight[0] > 0
-    offset = (display.pluses - display.stars)[used, 1] * np.sign(display.stars[used, 1] - display.stars[used, 0])
+    offset = (display.pluses - display.stars)[used, 1] * np.sign(
+        display.stars[used, 1] - display.stars[used, 0]
+    )
     assert (offset >= -1e-12).all()
     share = table.weight[0, used] / 500
-    assert share @ np.abs(display.pluses[used, 1] - display.pluses[used, 0]) == pytest.approx(display.error)
+    assert share @ np.abs(display.pluses[used, 1] - display.pluses[used, 0]) == pytest.approx(
+        display.error
+    )
 
 
 def test_the_top_label_figure_draws_stars_pluses_and_class_points(data):
-    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label", n_bins=10)
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, notion="top-label", n_bins=10
+    )
     display.plot(details=(5, 7))
     overview, points, counts = display.axes_[:3]
     stars, pluses = overview.collections[1], overview.collections[2]
@@ -152,7 +183,9 @@ def test_the_top_label_figure_draws_stars_pluses_and_class_points(data):
 
 
 def test_details_outside_the_bins_are_refused(data):
-    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label", n_bins=5)
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, notion="top-label", n_bins=5
+    )
     with pytest.raises(ValueError, match="a bin of details must be one of 0, 1, 2, 3, 4; got 5"):
         display.plot(details=(5,))
 
@@ -162,8 +195,9 @@ def test_top_label_of_resnet50_with_ten_bins_is_the_published_figure(real_data):
     proba = softmax(data["test_logits"].astype(np.float64), axis=1)
     y = data["test_labels"].ravel()
     display = ReliabilityDisplay.from_predictions(y, proba, notion="top-label", n_bins=10)
-    # Gupta & Ramdas, section 2.1: bin 6 has confidence 0.545 and lies nearly on the diagonal, yet the accuracy is about
-    # 0.2 where their class 1 (column 0) is predicted and about 0.9 for class 8 (column 7)
+    # Gupta & Ramdas, section 2.1: bin 6 has confidence 0.545 and lies nearly on the diagonal, yet
+    # the accuracy is about 0.2 where their class 1 (column 0) is predicted and about 0.9 for class
+    # 8 (column 7)
     np.testing.assert_allclose(display.stars[5], [0.5453, 0.5564], atol=1e-4)
     assert display.table.mean_outcome[0, 5] == pytest.approx(2 / 9)
     assert display.table.mean_outcome[7, 5] == pytest.approx(7 / 8)
@@ -188,13 +222,17 @@ def test_a_fitted_binning_calibrator_gives_the_bins():
     reduction = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="confidence").fit(
         data.val_proba, data.val_labels
     )
-    display = ReliabilityDisplay.from_predictions(data.test_labels, data.test_proba, bins=reduction).plot()
+    display = ReliabilityDisplay.from_predictions(
+        data.test_labels, data.test_proba, bins=reduction
+    ).plot()
     assert display.table.n_bins == reduction.bins_.n_bins
 
 
 def test_reported_labels_are_judged():
     data = digits_predictions()
-    reduction = MulticlassToBinary(PlattScaling(), notion="top-label").fit(data.val_proba, data.val_labels)
+    reduction = MulticlassToBinary(PlattScaling(), notion="top-label").fit(
+        data.val_proba, data.val_labels
+    )
     label, score = reduction.predict_top(data.test_proba)
     options = {"notion": "top-label", "y_pred": label, "classes": data.class_names}
     display = ReliabilityDisplay.from_predictions(data.test_labels, score, **options)
@@ -223,7 +261,10 @@ def test_weight_two_is_the_row_twice(data):
     [
         ({"band": "normal"}, "band must be one of 'binomial', 'resampling', None; got 'normal'"),
         ({"level": 1.0}, "level must lie between 0 and 1, got 1.0"),
-        ({"band": "resampling", "n_resamples": 0}, "n_resamples must be a whole number of at least 1, got 0"),
+        (
+            {"band": "resampling", "n_resamples": 0},
+            "n_resamples must be a whole number of at least 1, got 0",
+        ),
     ],
 )
 def test_bad_options_are_refused(options, message, data):
@@ -233,7 +274,9 @@ def test_bad_options_are_refused(options, message, data):
 
 def test_resampling_of_reported_labels_is_refused():
     with pytest.raises(ValueError, match="with y_pred use band='binomial'"):
-        ReliabilityDisplay.from_predictions([0, 1], [0.9, 0.8], y_pred=[0, 1], notion="confidence", band="resampling")
+        ReliabilityDisplay.from_predictions(
+            [0, 1], [0.9, 0.8], y_pred=[0, 1], notion="confidence", band="resampling"
+        )
 
 
 def test_a_table_alone_makes_a_display(data):

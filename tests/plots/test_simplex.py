@@ -27,7 +27,9 @@ def test_predictions_stand_at_their_place_by_true_class(data):
 
 def test_arrows_lead_from_before_to_after(data):
     after = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
-    display = SimplexDisplay.from_predictions(data.labels[:50], data.proba[:50], after=after[:50]).plot()
+    display = SimplexDisplay.from_predictions(
+        data.labels[:50], data.proba[:50], after=after[:50]
+    ).plot()
     quiver = display.ax_.collections[-1]
     start, end = to_plane(data.proba[:50]), to_plane(after[:50])
     long = np.hypot(*(end - start).T) > 0.004
@@ -60,13 +62,17 @@ def test_a_calibrator_of_logits_is_asked_in_logits(data):
 
 @pytest.mark.parametrize("partition", ["sierpinski", "grid", "projection"])
 def test_bins_colour_the_dots_and_arrows_lead_to_their_values(partition, data):
-    binning = CanonicalBinning(partition=partition, depth=1, resolution=3, n_bins=6).fit(data.proba, data.labels)
+    binning = CanonicalBinning(partition=partition, depth=1, resolution=3, n_bins=6).fit(
+        data.proba, data.labels
+    )
     display = SimplexDisplay.from_estimator(binning, data.proba, min_rows=20).plot()
     place = binning.bins(data.proba)
     counts = np.bincount(place, minlength=binning.n_bins_)
     full = np.flatnonzero(counts >= 20)
     np.testing.assert_allclose(display.tails, [data.proba[place == b].mean(axis=0) for b in full])
-    np.testing.assert_allclose(display.heads, [binning.values_[binning.occupied_ == b][0] for b in full])
+    np.testing.assert_allclose(
+        display.heads, [binning.values_[binning.occupied_ == b][0] for b in full]
+    )
     assert len(np.unique(display.groups)) == (counts > 0).sum()
 
 

@@ -17,7 +17,9 @@ def data():
 
 def test_a_curve_is_drawn_per_model(data):
     uniform = np.full_like(data.proba, 1 / 3)
-    display = ValidityDisplay.from_predictions(data.labels, {"scores": data.proba, "uniform": uniform}).plot()
+    display = ValidityDisplay.from_predictions(
+        data.labels, {"scores": data.proba, "uniform": uniform}
+    ).plot()
     for line, proba in zip(display.axes_[0].lines, (data.proba, uniform), strict=True):
         curve = validity_curve(data.labels, proba)
         np.testing.assert_allclose(line.get_ydata(), curve(line.get_xdata()))
@@ -64,7 +66,9 @@ def test_top_label_binning_of_a_forest_on_cover_types_is_valid_for_more_rows(rea
     X, y = data["X"], data["y"].astype(int)
     forest = RandomForestClassifier(30, random_state=0).fit(X[train], y[train])
     names = forest.classes_
-    binning = MulticlassToBinary(HistogramBinning(points_per_bin=100), notion="top-label", classes=names)
+    binning = MulticlassToBinary(
+        HistogramBinning(points_per_bin=100), notion="top-label", classes=names
+    )
     binning.fit(forest.predict_proba(X[held_out]), y[held_out])
     scores = forest.predict_proba(X[test])
     label, claim = binning.predict_top(scores)

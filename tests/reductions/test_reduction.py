@@ -1,4 +1,5 @@
-"""Multiclass-to-binary reductions: the data of each claim, what is reported, and the published tables."""
+"""Multiclass-to-binary reductions: the data of each claim, what is reported, and the published
+tables."""
 
 from __future__ import annotations
 
@@ -132,7 +133,11 @@ def test_claims_are_calibrated_scores():
 
 
 def test_a_claimed_entry_stands_and_the_rest_of_the_row_shares_what_is_left():
-    row = MulticlassToBinary(Power(), "top-label").fit(SIX, TRUTH).predict_proba([[0.5, 0.3, 0.2, 0.0]])
+    row = (
+        MulticlassToBinary(Power(), "top-label")
+        .fit(SIX, TRUTH)
+        .predict_proba([[0.5, 0.3, 0.2, 0.0]])
+    )
     np.testing.assert_allclose(row, [[0.25, 0.45, 0.3, 0.0]], rtol=1e-12)
 
 
@@ -144,17 +149,27 @@ def test_claims_beyond_one_are_scaled_down_together():
 
 
 def test_within_top_scales_the_top_classes_to_the_claim():
-    row = MulticlassToBinary(Power(), "within-top-2").fit(SIX, TRUTH).predict_proba([[0.5, 0.3, 0.15, 0.05]])
+    row = (
+        MulticlassToBinary(Power(), "within-top-2")
+        .fit(SIX, TRUTH)
+        .predict_proba([[0.5, 0.3, 0.15, 0.05]])
+    )
     np.testing.assert_allclose(row, [[0.4, 0.24, 0.27, 0.09]], rtol=1e-12)
 
 
 def test_class_k_sets_its_column():
-    row = MulticlassToBinary(Power(), "class-2").fit(SIX, TRUTH).predict_proba([[0.5, 0.3, 0.2, 0.0]])
+    row = (
+        MulticlassToBinary(Power(), "class-2").fit(SIX, TRUTH).predict_proba([[0.5, 0.3, 0.2, 0.0]])
+    )
     np.testing.assert_allclose(row, [[0.6, 0.36, 0.04, 0.0]], rtol=1e-12)
 
 
 def test_where_no_probability_is_left_to_rescale_it_is_spread_evenly():
-    row = MulticlassToBinary(HistogramBinning(n_bins=1), "confidence").fit(SIX, TRUTH).predict_proba([[0.0, 1.0, 0.0, 0.0]])
+    row = (
+        MulticlassToBinary(HistogramBinning(n_bins=1), "confidence")
+        .fit(SIX, TRUTH)
+        .predict_proba([[0.0, 1.0, 0.0, 0.0]])
+    )
     np.testing.assert_allclose(row, [[1 / 6, 0.5, 1 / 6, 1 / 6]], rtol=1e-12)
 
 
@@ -186,7 +201,9 @@ def _sample(rng, n=600, n_classes=5):
     return proba, y
 
 
-@pytest.mark.parametrize("base", [HistogramBinning(), HistogramBinning(n_bins=7, boundary="include"), Power()], ids=repr)
+@pytest.mark.parametrize(
+    "base", [HistogramBinning(), HistogramBinning(n_bins=7, boundary="include"), Power()], ids=repr
+)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_rows_are_on_the_simplex_and_shapes_are_as_promised(rng, notion, base):
     P, y = _sample(rng, n_classes=3)
@@ -208,7 +225,9 @@ def test_the_predicted_class_is_that_of_the_scores(rng, notion):
     np.testing.assert_array_equal(fitted.predict(P), P.argmax(axis=1))
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "within-top-2", "class-wise", "class-1"])
+@pytest.mark.parametrize(
+    "notion", ["confidence", "top-label", "within-top-2", "class-wise", "class-1"]
+)
 def test_the_top_label_is_that_of_the_scores(rng, notion):
     P, y = _sample(rng)
     labels, _ = MulticlassToBinary(HistogramBinning(n_bins=4), notion).fit(P, y).predict_top(P)
@@ -249,7 +268,10 @@ def test_classes_never_predicted_and_never_true_give_finite_rows(rng, notion):
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_very_few_rows_are_enough(notion, n):
-    P, y = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [1.0, 0.0, 0.0]])[:n], np.array([0, 1, 0])[:n]
+    P, y = (
+        np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [1.0, 0.0, 0.0]])[:n],
+        np.array([0, 1, 0])[:n],
+    )
     for base in (HistogramBinning(), HistogramBinning(n_bins=15), Power()):
         proba = MulticlassToBinary(base, notion, normalize=True).fit(P, y).predict_proba(np.eye(3))
         assert np.isfinite(proba).all()
@@ -261,7 +283,11 @@ def test_rows_stay_on_the_simplex_with_ties_zeros_and_ones(seed, notion, n_steps
     rng = np.random.default_rng(seed)
     counts = rng.multinomial(n_steps, [0.5, 0.3, 0.2], size=40)
     P, y = counts / n_steps, rng.integers(0, 3, size=40)
-    proba = MulticlassToBinary(HistogramBinning(n_bins=5), notion, normalize=True).fit(P, y).predict_proba(P)
+    proba = (
+        MulticlassToBinary(HistogramBinning(n_bins=5), notion, normalize=True)
+        .fit(P, y)
+        .predict_proba(P)
+    )
     assert (proba >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
@@ -271,7 +297,9 @@ def test_rows_stay_on_the_simplex_with_ties_zeros_and_ones(seed, notion, n_steps
 
 def test_points_per_bin_may_differ_between_classes(rng):
     P, y = _sample(rng, n_classes=3)
-    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[30, 60, 120]), "class-wise").fit(P, y)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[30, 60, 120]), "class-wise").fit(
+        P, y
+    )
     assert [c.edges_.size for c in fitted.calibrators_] == [20, 10, 5]
     one = MulticlassToBinary(HistogramBinning(points_per_bin=[30, 60, 120]), "class-2").fit(P, y)
     assert one.calibrators_[0].edges_.size == 5
@@ -303,13 +331,19 @@ def test_too_few_rows_are_fewer_than_the_bins_or_two(base, expected):
 
 def test_bins_are_those_of_the_claims_in_their_order(rng):
     P, y = _sample(rng)
-    fitted = MulticlassToBinary(HistogramBinning(n_bins=8, boundary="include"), "class-wise").fit(P, y)
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=8, boundary="include"), "class-wise").fit(
+        P, y
+    )
     assert len(fitted.bins_.edges) == 5
     per_class = [
-        expected_calibration_error((y == k).astype(int), P[:, k], notion="class-1", bins=fitted.calibrators_[k])
+        expected_calibration_error(
+            (y == k).astype(int), P[:, k], notion="class-1", bins=fitted.calibrators_[k]
+        )
         for k in range(5)
     ]
-    assert expected_calibration_error(y, P, notion="class-wise", bins=fitted) == pytest.approx(np.mean(per_class))
+    assert expected_calibration_error(y, P, notion="class-wise", bins=fitted) == pytest.approx(
+        np.mean(per_class)
+    )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -327,7 +361,9 @@ def test_bins_of_another_calibrator_are_refused():
 
 def test_each_claim_orders_its_equal_bins_by_a_draw_of_its_own():
     P = np.repeat(np.linspace(0.4, 0.6, 40), 2).reshape(-1, 2) * [1, -1] + [0, 1]
-    fitted = MulticlassToBinary(HistogramBinning(n_bins=5, random_state=7), "class-wise").fit(P, np.zeros(40, dtype=int))
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=5, random_state=7), "class-wise").fit(
+        P, np.zeros(40, dtype=int)
+    )
     one, zero = (np.argsort(c.values_) for c in fitted.calibrators_)
     assert fitted.calibrators_[0].random_state != fitted.calibrators_[1].random_state
     assert one.tolist() != zero.tolist()
@@ -336,7 +372,12 @@ def test_each_claim_orders_its_equal_bins_by_a_draw_of_its_own():
 
 
 def test_a_seed_is_handed_to_any_calibrator_that_has_one():
-    seeds = [c.random_state for c in MulticlassToBinary(Power(random_state=1), "class-wise").fit(SIX, TRUTH).calibrators_]
+    seeds = [
+        c.random_state
+        for c in MulticlassToBinary(Power(random_state=1), "class-wise")
+        .fit(SIX, TRUTH)
+        .calibrators_
+    ]
     assert len(set(seeds)) == 4
 
 
@@ -370,7 +411,12 @@ def test_top_label_histogram_binning_meets_the_published_tables(real_data, name,
     X, y, Z, truth = _split(real_data, name)
     fitted = _fitted(clone(FIFTEEN).set_params(random_state=seed), "top-label", X, y)
     labels, top = fitted.predict_top(Z)
-    judged = {"y_pred": labels, "notion": "top-label", "strategy": "unique", "classes": fitted.classes_}
+    judged = {
+        "y_pred": labels,
+        "notion": "top-label",
+        "strategy": "unique",
+        "classes": fitted.classes_,
+    }
     is_large = name.startswith("cifar100")
     assert expected_calibration_error(truth, top, **judged) == pytest.approx(
         PUBLISHED[name][1], abs=0.002 if is_large else 0.001
@@ -392,33 +438,49 @@ def test_class_wise_histogram_binning_meets_the_published_tables(real_data, name
 def test_normalised_histogram_binning_meets_the_published_tables(real_data, name):
     X, y, Z, truth = _split(real_data, name)
     proba = _fitted(FIFTEEN, "class-wise", X, y, normalize=True).predict_proba(Z)
-    assert expected_calibration_error(truth, proba, notion="top-label") == pytest.approx(PUBLISHED[name][0], abs=0.002)
+    assert expected_calibration_error(truth, proba, notion="top-label") == pytest.approx(
+        PUBLISHED[name][0], abs=0.002
+    )
 
 
 def test_claims_of_float32_logits_are_as_exact_as_those_of_float64(real_data):
     X, y, Z, _ = _split(real_data, "cifar10_resnet50_gupta")
     fitted = _fitted(FIFTEEN, "top-label", X.astype(np.float32), y)
-    np.testing.assert_array_equal(fitted.predict_top(Z.astype(np.float32))[1], fitted.predict_top(Z)[1])
+    np.testing.assert_array_equal(
+        fitted.predict_top(Z.astype(np.float32))[1], fitted.predict_top(Z)[1]
+    )
 
 
 def test_boundary_points_matter_with_a_handful_of_points_a_bin(real_data):
     X, y, Z, truth = _split(real_data, "cifar100_resnet50_gupta")
     fitted = _fitted(HistogramBinning(n_bins=15, boundary="exclude"), "top-label", X, y)
     labels, top = fitted.predict_top(Z)
-    judged = {"y_pred": labels, "notion": "top-label", "strategy": "unique", "classes": fitted.classes_}
+    judged = {
+        "y_pred": labels,
+        "notion": "top-label",
+        "strategy": "unique",
+        "classes": fitted.classes_,
+    }
     assert expected_calibration_error(truth, top, **judged) == pytest.approx(0.161, abs=0.002)
 
 
 def _golden(reference, name):
-    return reference["focal_cifar10_resnet50_gupta"]["histogram_binning (df-posthoc calibration.py)"][name]
+    return reference["focal_cifar10_resnet50_gupta"][
+        "histogram_binning (df-posthoc calibration.py)"
+    ][name]
 
 
 def test_errors_after_top_label_binning_equal_those_of_the_authors(real_data, reference):
     X, y, Z, truth = _split(real_data, "focal_cifar10_resnet50_gupta")
-    labels, top = _fitted(HistogramBinning(boundary="include", delta=0.0), "top-label", X, y).predict_top(Z)
-    error = expected_calibration_error(truth, top, y_pred=labels, notion="top-label", strategy="unique")
+    labels, top = _fitted(
+        HistogramBinning(boundary="include", delta=0.0), "top-label", X, y
+    ).predict_top(Z)
+    error = expected_calibration_error(
+        truth, top, y_pred=labels, notion="top-label", strategy="unique"
+    )
     assert error == pytest.approx(
-        _golden(reference, "HB_toplabel points_per_bin=50 delta0")["test"]["toplabel_ece_15"], abs=1e-9
+        _golden(reference, "HB_toplabel points_per_bin=50 delta0")["test"]["toplabel_ece_15"],
+        abs=1e-9,
     )
 
 
@@ -427,39 +489,60 @@ def test_errors_after_binning_equal_those_of_the_authors(real_data, reference, n
     X, y, Z, truth = _split(real_data, "focal_cifar10_resnet50_gupta")
     Z = Z
     base = HistogramBinning(n_bins=n_bins, boundary="include", delta=0.0)
-    golden = _golden(reference, f"HB_binary on top-1 confidence (conf-HB) n_bins={n_bins} delta0")["test"]
+    golden = _golden(reference, f"HB_binary on top-1 confidence (conf-HB) n_bins={n_bins} delta0")[
+        "test"
+    ]
     labels, top = _fitted(base, "confidence", X, y).predict_top(Z)
     judged = {"y_pred": labels, "strategy": "unique"}
     assert expected_calibration_error(truth, top, notion="top-label", **judged) == pytest.approx(
         golden["toplabel_ece_15"], abs=1e-9
     )
-    assert expected_calibration_error(truth, top, **judged) == pytest.approx(golden["conf_ece assessment.ece"], abs=1e-9)
+    assert expected_calibration_error(truth, top, **judged) == pytest.approx(
+        golden["conf_ece assessment.ece"], abs=1e-9
+    )
     fitted = _fitted(base, "class-wise", X, y, normalize=True)
-    class_wise = _golden(reference, f"class-wise HB (composed: HB_binary per class; NOT in repo) n_bins={n_bins} delta0")
-    error = expected_calibration_error(truth, fitted.predict_claims(Z), notion="class-wise", strategy="unique")
+    class_wise = _golden(
+        reference,
+        f"class-wise HB (composed: HB_binary per class; NOT in repo) n_bins={n_bins} delta0",
+    )
+    error = expected_calibration_error(
+        truth, fitted.predict_claims(Z), notion="class-wise", strategy="unique"
+    )
     assert error == pytest.approx(class_wise["CW-ECE_15 corrected"], abs=1e-9)
-    normalised = _golden(reference, f"normalised HB (composed, rows divided by sum; zero rows->uniform) n_bins={n_bins} delta0")
+    normalised = _golden(
+        reference,
+        f"normalised HB (composed, rows divided by sum; zero rows->uniform) n_bins={n_bins} delta0",
+    )
     assert accuracy(truth, fitted.predict_proba(Z)) == normalised["test"]["accuracy"]
-    assert brier_score(truth, fitted.predict_proba(Z)) == pytest.approx(normalised["test"]["brier_sum"], abs=1e-9)
+    assert brier_score(truth, fitted.predict_proba(Z)) == pytest.approx(
+        normalised["test"]["brier_sum"], abs=1e-9
+    )
 
 
 def test_equal_width_one_against_the_rest_equals_probcal(probcal_golden):
-    # probcal fills an empty bin from its neighbour, ours reports 0.5; no row of these data falls in one.
+    # probcal fills an empty bin from its neighbour, ours reports 0.5; no row of these data falls in
+    # one.
     P, y = probcal_golden("noisy_self_p"), probcal_golden("noisy_self_y").astype(int) - 1
     base = HistogramBinning(n_bins=10, strategy="uniform", delta=0.0)
     fitted = MulticlassToBinary(base, "class-wise", normalize=True).fit(P, y)
-    np.testing.assert_allclose(fitted.predict_proba(P), probcal_golden("noisy_self_ovr_histogram_pred"), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        fitted.predict_proba(P), probcal_golden("noisy_self_ovr_histogram_pred"), rtol=0, atol=1e-14
+    )
 
 
 def test_equal_width_one_against_the_rest_equals_probcal_on_real_data(real_data, reference):
     X, y, Z, truth = _split(real_data, "focal_cifar10_resnet50_gupta")
-    golden = reference["focal_cifar10_resnet50_gupta"]["probcal_R_on_cifar10 (val->test)"]["cal_ovr_histogram"]
+    golden = reference["focal_cifar10_resnet50_gupta"]["probcal_R_on_cifar10 (val->test)"][
+        "cal_ovr_histogram"
+    ]
     base = HistogramBinning(n_bins=10, strategy="uniform", delta=0.0)
     proba = _fitted(base, "class-wise", X, y, normalize=True).predict_proba(Z)
     assert accuracy(truth, proba) == golden["acc"]
     assert log_loss(truth, proba) == pytest.approx(golden["nll_floor1e12"], abs=1e-9)
     assert expected_calibration_error(truth, proba) == pytest.approx(golden["conf_ece15"], abs=1e-9)
-    assert expected_calibration_error(truth, proba, notion="class-wise") == pytest.approx(golden["cw_ece15"], abs=1e-9)
+    assert expected_calibration_error(truth, proba, notion="class-wise") == pytest.approx(
+        golden["cw_ece15"], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "top-2-label"])
@@ -488,25 +571,35 @@ def test_the_top_label_guarantee_is_that_of_theorem_1(rng):
     assert made.expected_ece == pytest.approx(math.sqrt(1 / 80) + 1e-10, rel=1e-12)
     assert made.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
     assert made.not_covered == ()
-    assert str(made).startswith(f"With 90 % confidence, for all {made.n_bins} bins at once: when the model says class ")
+    assert str(made).startswith(
+        f"With 90 % confidence, for all {made.n_bins} bins at once: when the model says class "
+    )
 
 
 def test_the_class_wise_guarantee_is_that_of_theorem_2(rng):
     P, y = _sample(rng, n=2000, n_classes=3)
-    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 80, 100]), "class-wise").fit(P, y)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 80, 100]), "class-wise").fit(
+        P, y
+    )
     made = fitted.guarantee(alpha=0.06)
     assert [q.points_per_bin for q in made.quantities] == [50, 80, 100]
-    assert [q.marginal for q in made.quantities] == pytest.approx([_bound(1, k, 0.02) for k in (50, 80, 100)], rel=1e-12)
+    assert [q.marginal for q in made.quantities] == pytest.approx(
+        [_bound(1, k, 0.02) for k in (50, 80, 100)], rel=1e-12
+    )
     assert made.conditional == pytest.approx(_bound(2000 / 50, 50, 0.02), rel=1e-12)
     own = fitted.guarantee(alpha=[0.01, 0.02, 0.03])
-    expected = [_bound(2000 / k, k, a) for k, a in zip((50, 80, 100), (0.01, 0.02, 0.03), strict=True)]
+    expected = [
+        _bound(2000 / k, k, a) for k, a in zip((50, 80, 100), (0.01, 0.02, 0.03), strict=True)
+    ]
     assert [q.conditional for q in own.quantities] == pytest.approx(expected, rel=1e-12)
     assert own.alpha == pytest.approx(0.06)
 
 
 def test_bins_of_equal_width_are_guaranteed_by_the_points_that_they_hold(rng):
     P, y = _sample(rng, n_classes=3)
-    fitted = MulticlassToBinary(HistogramBinning(n_bins=6, strategy="uniform"), "confidence").fit(P, y)
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=6, strategy="uniform"), "confidence").fit(
+        P, y
+    )
     made = fitted.guarantee()
     counts = fitted.calibrators_[0].counts_
     assert (counts == 0).sum() == 2  # no top score of three classes is below a third
@@ -537,28 +630,40 @@ def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
 def test_the_sentence_names_what_the_model_says(rng, notion, words):
     P, y = _sample(rng, n_classes=3)
     names = np.array(["a", "b", "c"])
-    made = MulticlassToBinary(HistogramBinning(), notion, classes=names).fit(P, names[y]).guarantee()
+    made = (
+        MulticlassToBinary(HistogramBinning(), notion, classes=names).fit(P, names[y]).guarantee()
+    )
     assert re.search(words, str(made))
 
 
 def test_a_class_in_fallback_is_named_as_not_covered(rng):
     P, y = _sample(rng, n_classes=3)
     P = np.column_stack([P, np.zeros(len(P))])
-    made = MulticlassToBinary(HistogramBinning(), classes=["a", "b", "c", "rare"]).fit(P, np.array(list("abc"))[y]).guarantee()
+    made = (
+        MulticlassToBinary(HistogramBinning(), classes=["a", "b", "c", "rare"])
+        .fit(P, np.array(list("abc"))[y])
+        .guarantee()
+    )
     assert made.not_covered == ("'rare', with too few rows for bins of their own",)
     assert all(interval.claim != "'rare'" for interval in made.intervals)
 
 
 def test_normalised_rows_are_named_as_not_covered(rng):
     P, y = _sample(rng)
-    made = MulticlassToBinary(HistogramBinning(), "class-wise", normalize=True).fit(P, y).guarantee()
+    made = (
+        MulticlassToBinary(HistogramBinning(), "class-wise", normalize=True).fit(P, y).guarantee()
+    )
     assert made.not_covered == ("the normalised rows of predict_proba",)
-    assert MulticlassToBinary(HistogramBinning(), "class-wise").fit(P, y).guarantee().not_covered == ()
+    assert (
+        MulticlassToBinary(HistogramBinning(), "class-wise").fit(P, y).guarantee().not_covered == ()
+    )
 
 
 def test_a_class_with_single_points_a_bin_is_named_as_not_covered():
     rng = np.random.default_rng(0)
-    P = np.repeat(np.eye(2) * 0.2 + 0.4, [100, 15], axis=0) + rng.uniform(-0.05, 0.05, size=115)[:, None] * [1, -1]
+    P = np.repeat(np.eye(2) * 0.2 + 0.4, [100, 15], axis=0) + rng.uniform(-0.05, 0.05, size=115)[
+        :, None
+    ] * [1, -1]
     made = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
     assert made.not_covered == ("class 1, with fewer than two rows a bin",)
     assert made.n_bins == 10
@@ -576,7 +681,9 @@ def test_boundary_points_that_count_leave_no_guarantee(rng):
 
 def test_weights_other_than_one_leave_no_guarantee(rng):
     P, y = _sample(rng)
-    fitted = MulticlassToBinary(HistogramBinning()).fit(P, y, sample_weight=np.linspace(0.5, 2, 600))
+    fitted = MulticlassToBinary(HistogramBinning()).fit(
+        P, y, sample_weight=np.linspace(0.5, 2, 600)
+    )
     with pytest.raises(ValueError, match="weighted rows"):
         fitted.guarantee()
     ones = MulticlassToBinary(HistogramBinning()).fit(P, y, sample_weight=np.ones(600)).guarantee()
@@ -604,7 +711,10 @@ def test_logits_and_their_probabilities_give_the_same(rng):
     from_logits = MulticlassToBinary(HistogramBinning(n_bins=5), inputs="logits").fit(logits, y)
     from_proba = MulticlassToBinary(HistogramBinning(n_bins=5)).fit(softmax(logits, axis=1), y)
     np.testing.assert_allclose(
-        from_logits.predict_proba(logits), from_proba.predict_proba(softmax(logits, axis=1)), rtol=0, atol=1e-12
+        from_logits.predict_proba(logits),
+        from_proba.predict_proba(softmax(logits, axis=1)),
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -635,7 +745,9 @@ def test_a_score_above_one_by_rounding_is_no_error():
 def test_a_subset_gives_the_same_rows(rng, notion):
     P, y = _sample(rng)
     fitted = MulticlassToBinary(HistogramBinning(), notion).fit(P, y)
-    np.testing.assert_array_equal(fitted.predict_proba(P)[100:105], fitted.predict_proba(P[100:105]))
+    np.testing.assert_array_equal(
+        fitted.predict_proba(P)[100:105], fitted.predict_proba(P[100:105])
+    )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -644,7 +756,9 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(rng, notion):
     weight = rng.integers(0, 3, size=600)
     base = HistogramBinning(points_per_bin=20, boundary="include")
     weighted = MulticlassToBinary(base, notion).fit(P, y, sample_weight=weight)
-    repeated = MulticlassToBinary(base, notion).fit(np.repeat(P, weight, axis=0), np.repeat(y, weight))
+    repeated = MulticlassToBinary(base, notion).fit(
+        np.repeat(P, weight, axis=0), np.repeat(y, weight)
+    )
     np.testing.assert_allclose(weighted.predict_claims(P), repeated.predict_claims(P), rtol=1e-12)
     np.testing.assert_array_equal(weighted.fallback_classes_, repeated.fallback_classes_)
     assert weighted.is_weighted_
@@ -655,7 +769,9 @@ def test_binary_problems_work_as_they_are(rng):
     score = rng.uniform(size=300)
     y = (rng.uniform(size=300) < score).astype(int)
     fitted = MulticlassToBinary(HistogramBinning(), "class-1").fit(score, y)
-    np.testing.assert_array_equal(fitted.predict_proba(score), HistogramBinning().fit(score, y).predict_proba(score))
+    np.testing.assert_array_equal(
+        fitted.predict_proba(score), HistogramBinning().fit(score, y).predict_proba(score)
+    )
 
 
 def test_it_is_an_estimator_like_others(rng):
@@ -666,9 +782,16 @@ def test_it_is_an_estimator_like_others(rng):
     fitted = reduction.fit(P, y)
     assert repr(reduction.get_params()) == before
     assert fitted.calibrators_[0].edges_.size == 4
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(P), fitted.predict_proba(P))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(P), fitted.predict_proba(P)
+    )
     pandas = pytest.importorskip("pandas")
-    frame = clone(fitted).set_output(transform="pandas").fit(P, y).predict_proba(pandas.DataFrame(P, index=range(10, 610)))
+    frame = (
+        clone(fitted)
+        .set_output(transform="pandas")
+        .fit(P, y)
+        .predict_proba(pandas.DataFrame(P, index=range(10, 610)))
+    )
     assert frame.index[0] == 10
 
 

@@ -12,11 +12,14 @@ import pytest
 import calibrant
 from calibrant.report import render, summarise
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 DRIVER = shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):
     pytest.skip(
-        "chromium and chromedriver are not installed; apt-get install chromium chromium-driver", allow_module_level=True
+        "chromium and chromedriver are not installed; apt-get install chromium chromium-driver",
+        allow_module_level=True,
     )
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
@@ -82,11 +85,17 @@ def opened(browser, path, width=1400, scheme="light"):
 
 def requests_of(browser):
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [
+        m["params"]["request"]["url"]
+        for m in messages
+        if m["method"] == "Network.requestWillBeSent"
+    ]
 
 
 def image(browser, canvas):
-    return browser.execute_script("return document.getElementById(arguments[0]).toDataURL()", canvas)
+    return browser.execute_script(
+        "return document.getElementById(arguments[0]).toDataURL()", canvas
+    )
 
 
 CANVASES = ["chart-reliability", "chart-counts", "chart-ks", "chart-decomposition"]
@@ -101,7 +110,9 @@ def test_the_page_opens_without_errors_and_without_requests(name, width, scheme,
     assert [url for url in requests_of(browser) if not url.startswith(("file:", "data:"))] == []
     for canvas in CANVASES:
         box = browser.execute_script(
-            "const b = document.getElementById(arguments[0]).getBoundingClientRect(); return [b.width, b.height]", canvas
+            "const b = document.getElementById(arguments[0]).getBoundingClientRect(); return "
+            "[b.width, b.height]",
+            canvas,
         )
         assert min(box) > 100, canvas
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
@@ -118,7 +129,8 @@ def test_charts_are_drawn_and_not_blank(browser, pages):
     for canvas in CANVASES:
         drawn = browser.execute_script(
             "const c = document.getElementById(arguments[0]);"
-            "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0)",
+            "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > "
+            "0)",
             canvas,
         )
         assert drawn, canvas
@@ -142,10 +154,17 @@ def test_the_choice_of_class_changes_the_chart_and_the_table(browser, pages):
     options = browser.find_elements("css selector", "#class-choice option")
     assert len(options) == 4
     before = image(browser, "chart-reliability")
-    rows = browser.execute_script("return document.querySelector('#table-reliability tbody').textContent")
+    rows = browser.execute_script(
+        "return document.querySelector('#table-reliability tbody').textContent"
+    )
     options[1].click()
     assert image(browser, "chart-reliability") != before
-    assert browser.execute_script("return document.querySelector('#table-reliability tbody').textContent") != rows
+    assert (
+        browser.execute_script(
+            "return document.querySelector('#table-reliability tbody').textContent"
+        )
+        != rows
+    )
 
 
 def test_the_keyboard_reaches_the_switch(browser, pages):
@@ -175,7 +194,9 @@ def test_tables_sort_both_ways(section, browser, pages):
 
     def column():
         rows = f"[...document.querySelectorAll('#{section} tbody tr')]"
-        return browser.execute_script(f"return {rows}.map((row) => Number(row.cells[1].dataset.value))")
+        return browser.execute_script(
+            f"return {rows}.map((row) => Number(row.cells[1].dataset.value))"
+        )
 
     heading.click()
     assert column() == sorted(column())
@@ -189,7 +210,9 @@ def test_hostile_names_are_text(browser, pages):
     names = [cell.text for cell in browser.find_elements("css selector", "#classes tbody th")]
     assert sorted(names) == sorted([HOSTILE, 'quote"', "a&b", "plain"])
     browser.find_element("css selector", "input[value=top-label]").click()
-    options = [option.text for option in browser.find_elements("css selector", "#class-choice option")]
+    options = [
+        option.text for option in browser.find_elements("css selector", "#class-choice option")
+    ]
     assert HOSTILE in options
     assert browser.title == "Calibration report: predictions"
 

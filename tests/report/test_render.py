@@ -11,7 +11,14 @@ import pytest
 import calibrant
 from calibrant.report import render, summarise, to_html, to_markdown
 
-HOSTILE = ["<script>alert(1)</script>", "a\"b'c", "</script><img src=x onerror=alert(2)>", "x|y`z`", "{{data}}", "&amp;"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a\"b'c",
+    "</script><img src=x onerror=alert(2)>",
+    "x|y`z`",
+    "{{data}}",
+    "&amp;",
+]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +27,9 @@ def report():
     proba = rng.dirichlet(np.ones(len(HOSTILE)), 400)
     labels = np.array(HOSTILE)[calibrant.datasets.draw_labels(proba, rng=rng)]
     made = calibrant.VectorScaling()
-    return summarise(labels, proba, calibrator=made, classes=HOSTILE, name="<b>file</b>.csv", n_resamples=99)
+    return summarise(
+        labels, proba, calibrator=made, classes=HOSTILE, name="<b>file</b>.csv", n_resamples=99
+    )
 
 
 class Elements(HTMLParser):
@@ -30,7 +39,9 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "action", "srcset")]
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "action", "srcset")
+        ]
         if tag not in ("meta", "link", "input", "br"):
             self.open.append(tag)
 
@@ -60,7 +71,9 @@ def test_a_policy_forbids_everything_from_elsewhere(report):
 
 def test_styles_and_scripts_of_ours_name_no_address(report):
     text = to_html(report)
-    ours = re.sub(r"/\*!.*?\*/", "", text, flags=re.DOTALL)  # the licence note of the chart library names its home
+    ours = re.sub(
+        r"/\*!.*?\*/", "", text, flags=re.DOTALL
+    )  # the licence note of the chart library names its home
     assert not re.findall(r"url\(|@import|sourceMappingURL", ours)
 
 
@@ -121,7 +134,11 @@ def test_a_hundred_classes_stay_small(rng):
 
 
 def test_the_ending_says_the_form(report, tmp_path):
-    for ending, start in ((".html", "<!DOCTYPE html>"), (".md", "# Calibration report"), (".json", "{")):
+    for ending, start in (
+        (".html", "<!DOCTYPE html>"),
+        (".md", "# Calibration report"),
+        (".json", "{"),
+    ):
         render(report, tmp_path / f"report{ending}")
         assert (tmp_path / f"report{ending}").read_text().startswith(start)
     with pytest.raises(ValueError, match=r"written as \.html"):

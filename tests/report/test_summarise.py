@@ -36,13 +36,17 @@ def test_the_numbers_before_are_those_of_evaluate(report, data):
     proba, labels = data
     expected = calibrant.evaluate(labels, proba)
     for name in ("accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece", "tl_ece", "ks"):
-        assert metric(report, name).before.value == pytest.approx(getattr(expected, name), rel=1e-9), name
+        assert metric(report, name).before.value == pytest.approx(
+            getattr(expected, name), rel=1e-9
+        ), name
 
 
 def test_rows_are_judged_by_maps_that_have_not_seen_them(data):
     proba, labels = data
     binning = calibrant.HistogramBinning(n_bins=200, boundary="include")
-    memory = calibrant.MulticlassToBinary(binning, notion="class-wise", normalize=True)  # three rows a bin
+    memory = calibrant.MulticlassToBinary(
+        binning, notion="class-wise", normalize=True
+    )  # three rows a bin
     made = summarise(labels, proba, calibrator=memory, n_resamples=99)
     own = calibrant.evaluate(labels, memory.fit(proba, labels).predict_proba(proba))
     assert metric(made, "brier_score").after.value > 1.3 * own.brier_score
@@ -85,7 +89,9 @@ def test_the_verdict_follows_from_the_gain(report, data):
 def test_reliability_curves_are_those_of_the_metric(report, data):
     proba, labels = data
     table = calibrant.metrics.calibration_curve(labels, proba, notion="class-wise")
-    chosen = next(one for one in report.reliability if (one.notion, one.column) == ("class-wise", 2))
+    chosen = next(
+        one for one in report.reliability if (one.notion, one.column) == ("class-wise", 2)
+    )
     some = table.weight[2] > 0
     np.testing.assert_allclose(chosen.before.frequency, table.mean_outcome[2][some], atol=1e-5)
     np.testing.assert_allclose(chosen.before.count, table.weight[2][some])
@@ -101,8 +107,12 @@ def test_the_ks_graph_ends_at_the_mean_gap_and_reaches_the_error(report, data):
 
 
 def test_a_decomposition_adds_up(report):
-    assert sum(report.decomposition.before) == pytest.approx(metric(report, "log_loss").before.value, rel=1e-9)
-    assert sum(report.decomposition.after) == pytest.approx(metric(report, "log_loss").after.value, rel=1e-9)
+    assert sum(report.decomposition.before) == pytest.approx(
+        metric(report, "log_loss").before.value, rel=1e-9
+    )
+    assert sum(report.decomposition.after) == pytest.approx(
+        metric(report, "log_loss").after.value, rel=1e-9
+    )
 
 
 def test_warnings_name_what_is_wrong(data):
@@ -121,13 +131,20 @@ def test_warnings_name_what_is_wrong(data):
         n_resamples=99,
     )
     said = " ".join(made.warnings)
-    for part in ("Never seen in the calibration rows: 3", "Label shift", "Ties", "probability of exactly 0"):
+    for part in (
+        "Never seen in the calibration rows: 3",
+        "Label shift",
+        "Ties",
+        "probability of exactly 0",
+    ):
         assert part in said
 
 
 def test_few_rows_have_no_guarantee_and_a_warning(data):
     proba, labels = data
-    made = summarise(labels[:40], proba[:40], calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    made = summarise(
+        labels[:40], proba[:40], calibrator=calibrant.TemperatureScaling(), n_resamples=99
+    )
     assert made.guarantee is None
     assert any("Few calibration rows" in line for line in made.warnings)
     for form in (to_html, to_markdown):
@@ -135,7 +152,17 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
 
 
 @pytest.mark.parametrize(
-    "method", ["auto", "gp", "vector", "dirichlet", "structured-matrix", "histogram", "canonical", "identity"]
+    "method",
+    [
+        "auto",
+        "gp",
+        "vector",
+        "dirichlet",
+        "structured-matrix",
+        "histogram",
+        "canonical",
+        "identity",
+    ],
 )
 def test_every_kind_of_map_is_described(method, data):
     from calibrant.selection._methods import method_named
@@ -148,7 +175,13 @@ def test_every_kind_of_map_is_described(method, data):
 
 def test_the_same_seed_gives_the_same_report(report, data):
     proba, labels = data
-    again = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), method="temperature", n_resamples=199)
+    again = summarise(
+        labels,
+        proba,
+        calibrator=calibrant.TemperatureScaling(),
+        method="temperature",
+        n_resamples=199,
+    )
     assert to_json(again) == to_json(report)
 
 

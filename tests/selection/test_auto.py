@@ -44,7 +44,9 @@ def test_cross_fitting_averages_maps_that_each_left_a_fold_out(data):
     model = CrossFitted(TemperatureScaling(), cv=4).fit(data.val_proba, data.val_labels)
     maps = [fitted.predict_proba(data.test_proba) for fitted in model.calibrators_]
     assert len({fitted.temperature_ for fitted in model.calibrators_}) == 4
-    np.testing.assert_allclose(model.predict_proba(data.test_proba), np.mean(maps, axis=0), atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(data.test_proba), np.mean(maps, axis=0), atol=1e-12
+    )
 
 
 def test_cross_fitting_lifts_binary_calibrators(data):
@@ -55,7 +57,9 @@ def test_cross_fitting_lifts_binary_calibrators(data):
 def test_cross_fitted_temperature_is_that_of_kull(real_data):
     """Five maps averaged: 0.22509 is published for temperature scaling of DenseNet-40."""
     file = real_data("cifar10_densenet40_kull_sample")
-    model = CrossFitted(TemperatureScaling(), inputs="logits").fit(file["val_logits"], file["val_labels"])
+    model = CrossFitted(TemperatureScaling(), inputs="logits").fit(
+        file["val_logits"], file["val_labels"]
+    )
     loss = metrics.log_loss(file["test_labels"], model.predict_proba(file["test_logits"]))
     assert loss == pytest.approx(0.22509, abs=5e-5)  # folds are drawn at random, here and there
 
@@ -66,14 +70,17 @@ def test_weights_are_on_the_simplex_and_the_result_is_the_pool(auto, data):
     assert auto.weights_.min() >= 0
     assert auto.weights_.sum() == pytest.approx(1.0, abs=1e-12)
     pool = auto.weights_[-1] / 10 + sum(
-        auto.weights_[auto.names_.index(name)] * fitted.predict_proba(data.test_proba) for name, fitted in auto.members_.items()
+        auto.weights_[auto.names_.index(name)] * fitted.predict_proba(data.test_proba)
+        for name, fitted in auto.members_.items()
     )
     np.testing.assert_allclose(auto.predict_proba(data.test_proba), pool, atol=1e-12)
 
 
 def test_it_is_as_good_as_its_best_member(auto, data):
     own = metrics.log_loss(data.test_labels, auto.predict_proba(data.test_proba))
-    fitted = [StructuredScaling(s).fit(data.val_proba, data.val_labels) for s in ("vector", "matrix")]
+    fitted = [
+        StructuredScaling(s).fit(data.val_proba, data.val_labels) for s in ("vector", "matrix")
+    ]
     best = min(metrics.log_loss(data.test_labels, f.predict_proba(data.test_proba)) for f in fitted)
     assert own < best + 0.01
 
@@ -125,7 +132,9 @@ def test_terrible_scores_are_put_right_by_thirty_rows(rng):
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     model = AutoCalibration(inputs="logits").fit(20 * logits[:30], labels[:30])
     new, truth = 20 * logits[30:], labels[30:]
-    before = metrics.log_loss(truth, calibrant.Identity(inputs="logits").fit(new, truth).predict_proba(new))
+    before = metrics.log_loss(
+        truth, calibrant.Identity(inputs="logits").fit(new, truth).predict_proba(new)
+    )
     assert metrics.log_loss(truth, model.predict_proba(new)) < 0.5 * before
 
 
@@ -166,17 +175,26 @@ def test_the_identity_cannot_be_given_twice(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kitti_xgboost_pycalib", "hpc_cv_yardstick", "cifar10_resnet50_gupta"])
+@pytest.mark.parametrize(
+    "name", ["kitti_xgboost_pycalib", "hpc_cv_yardstick", "cifar10_resnet50_gupta"]
+)
 @pytest.mark.parametrize("n_rows", [50, 300, 1000])
 def test_it_does_no_harm_to_real_predictions(real_data, name, n_rows):
-    """Three files of benchmarks/do_no_harm.py, which runs them all; the limits are those of the whole run."""
+    """Three files of benchmarks/do_no_harm.py, which runs them all; the limits are those of the
+    whole run."""
     file = real_data(name)
     kind = "proba" if "probs" in file else "logits"
-    pool, labels = (file["probs"], file["labels"]) if kind == "proba" else (file["val_logits"], file["val_labels"])
+    pool, labels = (
+        (file["probs"], file["labels"])
+        if kind == "proba"
+        else (file["val_logits"], file["val_labels"])
+    )
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(labels))
         fit, rest = order[:n_rows], order[n_rows:]
         model = AutoCalibration(inputs=kind).fit(pool[fit], labels[fit])
         plain = calibrant.Identity(inputs=kind).fit(pool[fit], labels[fit])
-        before, after = (metrics.log_loss(labels[rest], m.predict_proba(pool[rest])) for m in (plain, model))
+        before, after = (
+            metrics.log_loss(labels[rest], m.predict_proba(pool[rest])) for m in (plain, model)
+        )
         assert after - before < (0.02 if n_rows == 50 else 0.01)

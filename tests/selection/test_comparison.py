@@ -20,7 +20,12 @@ def data():
 
 @pytest.fixture(scope="module")
 def result(data):
-    return compare(data.val_labels, data.val_proba, methods=["temperature", "platt"], metrics=["log_loss", "accuracy"])
+    return compare(
+        data.val_labels,
+        data.val_proba,
+        methods=["temperature", "platt"],
+        metrics=["log_loss", "accuracy"],
+    )
 
 
 def _calibrated(rng, n_rows, n_classes=3):
@@ -40,7 +45,11 @@ def test_means_and_spreads_are_those_of_the_folds(result, data):
     losses = []
     for fold in folds:
         fitted = TemperatureScaling().fit(data.val_proba[fold.fit], data.val_labels[fold.fit])
-        losses.append(metrics.log_loss(data.val_labels[fold.judge], fitted.predict_proba(data.val_proba[fold.judge])))
+        losses.append(
+            metrics.log_loss(
+                data.val_labels[fold.judge], fitted.predict_proba(data.val_proba[fold.judge])
+            )
+        )
     assert result.mean[0, 1, 0] == pytest.approx(np.mean(losses), rel=1e-9)
     assert result.spread[0, 1, 0] == pytest.approx(np.std(losses, ddof=1), rel=1e-9)
 
@@ -66,7 +75,9 @@ def test_a_row_of_weight_two_counts_twice(data):
     repeated = compare(y[copies], p[copies], **options)
     np.testing.assert_allclose(weighted.mean, repeated.mean, rtol=1e-6)
     np.testing.assert_allclose(
-        weighted.gains["data", "t", "log_loss"].low, repeated.gains["data", "t", "log_loss"].low, rtol=1e-6
+        weighted.gains["data", "t", "log_loss"].low,
+        repeated.gains["data", "t", "log_loss"].low,
+        rtol=1e-6,
     )
 
 
@@ -74,7 +85,11 @@ def test_every_form_holds_the_same_numbers(result):
     pytest.importorskip("pandas")
     frame = result.to_frame()
     plain = json.loads(json.dumps(result.to_dict()))
-    assert frame.loc[("data", "temperature"), "log_loss"] == plain["results"][1]["log_loss"] == result.mean[0, 1, 0]
+    assert (
+        frame.loc[("data", "temperature"), "log_loss"]
+        == plain["results"][1]["log_loss"]
+        == result.mean[0, 1, 0]
+    )
     assert f"{result.mean[0, 1, 0]:.4f}" in result.to_markdown()
     assert str(result) == result.to_markdown()
 
@@ -82,23 +97,36 @@ def test_every_form_holds_the_same_numbers(result):
 def test_several_sets_are_ranked_together(rng):
     sets = {name: _calibrated(rng, 200) for name in ("a", "b", "c")}
     labels, scores = ({name: pair[i] for name, pair in sets.items()} for i in (0, 1))
-    result = compare(labels, {k: v**3 / (v**3).sum(axis=1, keepdims=True) for k, v in scores.items()}, methods=["temperature"])
+    result = compare(
+        labels,
+        {k: v**3 / (v**3).sum(axis=1, keepdims=True) for k, v in scores.items()},
+        methods=["temperature"],
+    )
     assert result.mean.shape == (3, 2, 5)
     assert result.friedman["log_loss"].average_ranks == (2.0, 1.0)
-    assert result.critical_difference == pytest.approx(1.1316, abs=1e-3)  # 1.960 sqrt(2 * 3 / (6 * 3))
+    assert result.critical_difference == pytest.approx(
+        1.1316, abs=1e-3
+    )  # 1.960 sqrt(2 * 3 / (6 * 3))
     assert "Critical difference" in result.to_markdown()
 
 
 def test_logits_and_labels_by_name(rng):
     labels, proba = _calibrated(rng, 200)
     names = np.array(["x", "y", "z"])
-    result = compare(names[labels], np.log(proba) * 2, inputs="logits", classes=names, methods=["temperature"])
+    result = compare(
+        names[labels], np.log(proba) * 2, inputs="logits", classes=names, methods=["temperature"]
+    )
     assert result.gains["data", "temperature", "log_loss"].gain > 0
 
 
 def test_your_own_metric_and_calibrator_take_part(data):
     own = {"top": lambda y, p: float(p.max(axis=1).mean())}
-    result = compare(data.val_labels, data.val_proba, methods={"mine": calibrant.StructuredScaling("vector")}, metrics=own)
+    result = compare(
+        data.val_labels,
+        data.val_proba,
+        methods={"mine": calibrant.StructuredScaling("vector")},
+        metrics=own,
+    )
     assert result.metrics == ("top",)
     assert result.mean[0, 1, 0] < result.mean[0, 0, 0]
 
@@ -106,7 +134,11 @@ def test_your_own_metric_and_calibrator_take_part(data):
 def test_parallel_and_with_a_bar_it_is_the_same(result, data):
     pytest.importorskip("rich")
     again = compare(
-        data.val_labels, data.val_proba, methods=["temperature", "platt"], metrics=["log_loss", "accuracy"], progress=True
+        data.val_labels,
+        data.val_proba,
+        methods=["temperature", "platt"],
+        metrics=["log_loss", "accuracy"],
+        progress=True,
     )
     np.testing.assert_array_equal(again.mean, result.mean)
 
@@ -127,14 +159,18 @@ def test_one_row_cannot_be_compared():
 
 @pytest.mark.slow
 def test_nested_cross_validation_is_honest():
-    """Where nothing helps, the interval covers the true gain, which is a little below zero, and hardly ever claims more.
+    """Where nothing helps, the interval covers the true gain, which is a little below zero, and
+    hardly ever claims more.
 
-    1,000 simulations of calibrated scores. The true gain of a simulation is the mean over its fitted maps of their gain on
-    the distribution itself, whose probabilities are known. With 1,000 simulations the standard error of a coverage of 93 %
-    is 0.8 %.
+    1,000 simulations of calibrated scores. The true gain of a simulation is the mean over its
+    fitted maps of their gain on the distribution itself, whose probabilities are known. With 1,000
+    simulations the standard error of a coverage of 93 % is 0.8 %.
     """
     n_simulations, n_rows = 1000, 200
-    methods = {"temperature": TemperatureScaling(), "structured-vector": calibrant.StructuredScaling("vector")}
+    methods = {
+        "temperature": TemperatureScaling(),
+        "structured-vector": calibrant.StructuredScaling("vector"),
+    }
     _, reference = _calibrated(np.random.default_rng(0), 1000)
     covered, claimed = np.zeros(2), np.zeros(2)
     expected = np.zeros((n_simulations, 2))

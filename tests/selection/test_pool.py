@@ -22,7 +22,9 @@ def test_caution_is_one_row_for_the_identity_and_one_from_the_uniform_forecast(p
     prior = np.array([[1.0, 1e-6, 1e-6, 1e-6]])
     plain = mixture_weights(np.vstack([pool.likelihood, prior]), np.ones(81)).parameters
     given = min(plain[-1], 1 / 80)
-    np.testing.assert_allclose(cautious_weights(pool), plain + np.array([given, 0, 0, -given]), atol=1e-9)
+    np.testing.assert_allclose(
+        cautious_weights(pool), plain + np.array([given, 0, 0, -given]), atol=1e-9
+    )
 
 
 def test_an_identity_that_is_never_better_keeps_one_row_in_n(rng):
@@ -41,7 +43,9 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     made = out_of_fold(members, proba, labels, folds, "proba")
     fold = folds[1]
     fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
-    expected = fitted.predict_proba(proba[fold.judge])[np.arange(len(fold.judge)), labels[fold.judge]]
+    expected = fitted.predict_proba(proba[fold.judge])[
+        np.arange(len(fold.judge)), labels[fold.judge]
+    ]
     np.testing.assert_allclose(made.likelihood[made.fold == 1, 1], expected)
     np.testing.assert_allclose(made.likelihood[:, -1], 1 / 3)
 
@@ -51,7 +55,9 @@ def test_the_weights_of_the_gain_have_not_seen_the_fold_either(pool, rng):
     losses = []
     for number in range(5):
         held = pool.fold == number
-        weights = cautious_weights(Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held]))
+        weights = cautious_weights(
+            Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held])
+        )
         losses.append(-np.log(pool.likelihood[held] @ weights))
     gain = pool_gain(pool, folds)
     assert gain.after == pytest.approx(np.mean(losses))

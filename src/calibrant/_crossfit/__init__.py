@@ -1,1 +1,3 @@
-"""Fits on some rows judged on others: members that are fitted, and the scores of what they predict."""
+"""Fits on some rows judged on others: members that are fitted, and the scores of what they
+predict.
+"""

@@ -1,7 +1,9 @@
-"""Calibrators inside others: told what the scores are, fitted on some rows, asked for probabilities.
+"""Calibrators inside others: told what the scores are, fitted on some rows, asked for
+probabilities.
 
-Ours have the parameters ``inputs`` and ``classes``. Any other classifier with ``fit`` and ``predict_proba`` is taken too: it
-is given probabilities and column codes, and a class that it has not seen gets probability zero.
+Ours have the parameters ``inputs`` and ``classes``. Any other classifier with ``fit`` and
+``predict_proba`` is taken too: it is given probabilities and column codes, and a class that it has
+not seen gets probability zero.
 """
 
 from __future__ import annotations
@@ -24,17 +26,22 @@ _MAX_COPIES = 100
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
-    """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more than two classes.
+    """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more
+    than two classes.
 
     The lifting is class-wise and normalised: each class on its own, rows divided by their sum.
     """
     made = clone(calibrator)
     if isinstance(made, BaseBinaryCalibrator) and n_classes > 2:
-        made = MulticlassToBinary(made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True)
+        made = MulticlassToBinary(
+            made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True
+        )
     return made.set_params(inputs=inputs, classes=classes) if isinstance(made, _Boundary) else made
 
 
-def fit_on(calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray | None, inputs: str) -> Any:
+def fit_on(
+    calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray | None, inputs: str
+) -> Any:
     """Fit a calibrator that is set up on checked scores and column codes."""
     if weight is not None and _counts_rows(calibrator, weight):
         copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
@@ -49,7 +56,9 @@ def fit_on(calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray 
 def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
     """Whether the method counts rows, so that it must be given whole weights as copies."""
     excused = getattr(calibrator, "_calibrator_exceptions", {})
-    is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(weight)
+    is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(
+        weight
+    )
     return "check_weights_are_copies" in excused and is_whole and bool((weight != 1).any())
 
 
@@ -63,17 +72,25 @@ def proba_of(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
     if isinstance(fitted, _Boundary):
         return np.asarray(fitted._proba_of(scores), dtype=np.float64)
     out = np.zeros(scores.shape)
-    out[:, np.asarray(fitted.classes_, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
+    out[:, np.asarray(fitted.classes_, dtype=np.intp)] = fitted.predict_proba(
+        as_proba(scores, inputs)
+    )
     return out
 
 
 def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
     """Probabilities of checked scores, as they are."""
-    return softmax(finite_logits(scores)) if inputs == "logits" else np.asarray(scores, dtype=np.float64)
+    return (
+        softmax(finite_logits(scores))
+        if inputs == "logits"
+        else np.asarray(scores, dtype=np.float64)
+    )
 
 
 class quiet_fits(warnings.catch_warnings):  # noqa: N801  # a context manager, as its base
-    """Fits that do not converge keep quiet: where candidates are judged on other rows, that is said by their loss."""
+    """Fits that do not converge keep quiet: where candidates are judged on other rows, that is said
+    by their loss.
+    """
 
     def __enter__(self) -> Any:
         entered = super().__enter__()

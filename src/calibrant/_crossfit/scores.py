@@ -20,7 +20,9 @@ _PREDICT_ELEMENTS = 2**20
 
 
 class Calibrator(Protocol):
-    """What is needed of a calibrator: any of this package, or a scikit-learn classifier of scores."""
+    """What is needed of a calibrator: any of this package, or a scikit-learn classifier of
+    scores.
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
 
@@ -34,7 +36,9 @@ def default_calibrator(inputs: str) -> Calibrator:
 
 @dataclass(frozen=True)
 class ProperScore:
-    """A proper score of each row, and its divergence: what forecasting q costs where p is true, (m,) each."""
+    """A proper score of each row, and its divergence: what forecasting q costs where p is true,
+    (m,) each.
+    """
 
     losses: Callable[[FloatArray, IntArray], FloatArray]
     divergence: Callable[[FloatArray, FloatArray], FloatArray]
@@ -68,8 +72,9 @@ SCORES = {
 class PairedScores:
     """Scores of every row as it is and as recalibrated, with the rows' weights.
 
-    ``excess`` estimates how much better the best map of the family would be than a map fitted on all rows: by the grouped
-    jackknife ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean.
+    ``excess`` estimates how much better the best map of the family would be than a map fitted on
+    all rows: by the grouped jackknife ``(J - 1) / J`` times the sum of the divergences of the J
+    maps from their mean.
     """
 
     before: FloatArray
@@ -95,13 +100,19 @@ def paired_scores(
     classes: LabelsLike | None,
     rng: Rng,
 ) -> PairedScores:
-    """Scores of the predictions as they are, and as recalibrated by maps that were fitted on other rows."""
+    """Scores of the predictions as they are, and as recalibrated by maps that were fitted on other
+    rows.
+    """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
-    data, y, weight, _ = check_predictions(y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT)
+    data, y, weight, _ = check_predictions(
+        y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
+    )
     check_count(cv, "cv", minimum=2)
     present = np.flatnonzero(weight)
     if present.size < 2:
-        raise ValueError(f"cross-fitting needs at least 2 rows of positive weight, got {present.size}")
+        raise ValueError(
+            f"cross-fitting needs at least 2 rows of positive weight, got {present.size}"
+        )
     if present.size < len(y):
         data, y, weight = data[present], y[present], weight[present]
     fold = random_folds(len(y), cv, rng)
@@ -112,26 +123,35 @@ def paired_scores(
         each = np.array([predicted(fitted, data[rows]) for fitted in maps])
         after = each[fold[rows], np.arange(len(block))]
         centre = each.mean(axis=0)
-        excess = (1 - 1 / len(maps)) * np.sum([rule.divergence(centre, one) for one in each], axis=0)
+        excess = (1 - 1 / len(maps)) * np.sum(
+            [rule.divergence(centre, one) for one in each], axis=0
+        )
         return np.array([rule.losses(block, y[rows]), rule.losses(after, y[rows]), excess])
 
-    before, after, excess = np.concatenate(list(map_blocks(of_rows, *data.shape, elements=_PREDICT_ELEMENTS)), axis=1)
+    before, after, excess = np.concatenate(
+        list(map_blocks(of_rows, *data.shape, elements=_PREDICT_ELEMENTS)), axis=1
+    )
     return PairedScores(before, after, excess, weight, len(maps))
 
 
 def random_folds(n_rows: int, cv: int, rng: Rng) -> IntArray:
     """Fold of each row, at random.
 
-    Not stratified by label: that would tell the map the label frequencies of the rows that it is judged on.
+    Not stratified by label: that would tell the map the label frequencies of the rows that it is
+    judged on.
     """
     generator = np.random.default_rng(rng)
     return generator.permutation(n_rows) % min(cv, n_rows)
 
 
-def fold_maps(calibrator: Calibrator, scores: FloatArray, y: IntArray, weight: FloatArray, fold: IntArray) -> list[Any]:
+def fold_maps(
+    calibrator: Calibrator, scores: FloatArray, y: IntArray, weight: FloatArray, fold: IntArray
+) -> list[Any]:
     """Clones of the calibrator, each fitted on all folds but one."""
     kept = [fold != held for held in range(int(fold.max()) + 1)]
-    return [clone(calibrator).fit(scores[rows], y[rows], sample_weight=weight[rows]) for rows in kept]
+    return [
+        clone(calibrator).fit(scores[rows], y[rows], sample_weight=weight[rows]) for rows in kept
+    ]
 
 
 def predicted(fitted: Any, scores: FloatArray) -> FloatArray:

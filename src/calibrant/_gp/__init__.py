@@ -1,1 +1,3 @@
-"""What `GaussianProcessCalibration` alone needs: kernel, bound, and the search for its parameters."""
+"""What `GaussianProcessCalibration` alone needs: kernel, bound, and the search for its
+parameters.
+"""

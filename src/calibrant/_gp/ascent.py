@@ -10,7 +10,9 @@ from calibrant._typing import FloatArray
 
 
 class Point(Protocol):
-    """A mean with its value, and an estimate of the inverse Hessian there: positive definite, for a maximum."""
+    """A mean with its value, and an estimate of the inverse Hessian there: positive definite, for a
+    maximum.
+    """
 
     @property
     def value(self) -> float: ...
@@ -34,12 +36,19 @@ class Ascendable(Protocol[AnyPoint]):
 
 
 def ascend(
-    function: Ascendable[AnyPoint], start: FloatArray, *, tolerance: float, n_secants: int = 10, max_iter: int = 60
+    function: Ascendable[AnyPoint],
+    start: FloatArray,
+    *,
+    tolerance: float,
+    n_secants: int = 10,
+    max_iter: int = 60,
 ) -> AnyPoint:
-    """A maximum near ``start``: Newton steps with ``covariance`` for the inverse Hessian, corrected by what gradients show.
+    """A maximum near ``start``: Newton steps with ``covariance`` for the inverse Hessian, corrected
+    by what gradients show.
 
-    The corrections are those of L-BFGS by up to ``n_secants`` steps. Stops when the Newton decrement, twice the gain to be
-    expected in units of the value, is at most ``tolerance``, or where no step increases the value.
+    The corrections are those of L-BFGS by up to ``n_secants`` steps. Stops when the Newton
+    decrement, twice the gain to be expected in units of the value, is at most ``tolerance``, or
+    where no step increases the value.
     """
     here = function.at(start)
     slope = function.gradient(here)
@@ -64,12 +73,18 @@ class _Secant(NamedTuple):
     curvature: float
 
 
-def _remembered(secants: list[_Secant], step: FloatArray, fall: FloatArray, limit: int) -> list[_Secant]:
+def _remembered(
+    secants: list[_Secant], step: FloatArray, fall: FloatArray, limit: int
+) -> list[_Secant]:
     """The last secants, with a new one where it shows a positive curvature."""
     curvature = float(step @ fall)
     if curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
         return secants
-    return [*secants[max(0, len(secants) + 1 - limit) :], _Secant(step, fall, curvature)] if limit else []
+    return (
+        [*secants[max(0, len(secants) + 1 - limit) :], _Secant(step, fall, curvature)]
+        if limit
+        else []
+    )
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
@@ -85,8 +100,12 @@ def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) ->
     return np.asarray(out)
 
 
-def _step(function: Ascendable[AnyPoint], here: AnyPoint, direction: FloatArray, slope: FloatArray) -> AnyPoint | None:
-    """The first of the steps 1, 1/2, 1/4, ... along ``direction`` that increases the value enough."""
+def _step(
+    function: Ascendable[AnyPoint], here: AnyPoint, direction: FloatArray, slope: FloatArray
+) -> AnyPoint | None:
+    """The first of the steps 1, 1/2, 1/4, ... along ``direction`` that increases the value
+    enough.
+    """
     gain = 1e-4 * float(direction @ slope)
     length = 1.0
     while length > 1e-8:

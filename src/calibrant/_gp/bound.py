@@ -1,10 +1,12 @@
-"""The variational bound of a latent function shared by all classes, for given kernel parameters and inducing inputs.
+"""The variational bound of a latent function shared by all classes, for given kernel parameters and
+inducing inputs.
 
 Row n has scores ``x_nk`` and prior means ``u_nk``; its latent values ``f_n`` are Gaussian with mean
-``phi_n = u_n + A_n m`` and covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores
-(`InducingInputs`), ``q(e) = N(m, S)`` is the posterior of the whitened inducing variables, and ``R_n`` is the part of the
-row's prior covariance that they leave unexplained. With ``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'`` the
-objective (Wenger 2020, eq. 6 with the second-order term of eq. 7) is
+``phi_n = u_n + A_n m`` and covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the
+features of the scores (`InducingInputs`), ``q(e) = N(m, S)`` is the posterior of the whitened
+inducing variables, and ``R_n`` is the part of the row's prior covariance that they leave
+unexplained. With ``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'`` the objective (Wenger
+2020, eq. 6 with the second-order term of eq. 7) is
 
     F = sum_n weight_n (log s_n,y_n - tr(H_n C_n) / 2) - (|m|^2 + tr S - log det S - M) / 2.
 
@@ -14,8 +16,9 @@ For fixed m it is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``, whe
 
 References
 ----------
-Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS, arXiv:1906.04933.
-Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process classification, AISTATS, arXiv:1411.2005.
+Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS,
+arXiv:1906.04933. Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process
+classification, AISTATS, arXiv:1411.2005.
 """
 
 from __future__ import annotations
@@ -32,13 +35,16 @@ from calibrant._gp.kernel import InducingInputs, rbf
 from calibrant._simplex import log_softmax
 from calibrant._typing import FloatArray, IntArray
 
-# Elements of the features of a row block, and of all features that are kept between passes (128 MB).
+# Elements of the features of a row block, and of all features that are kept between passes (128
+# MB).
 _BLOCK_ELEMENTS = 2**17
 _KEEP_ELEMENTS = 2**24
 
 
 class Rows(NamedTuple):
-    """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u - centre) / scale``."""
+    """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u
+    - centre) / scale``.
+    """
 
     u: FloatArray | LiftedRows
     y: IntArray
@@ -60,14 +66,20 @@ class Residual(Protocol):
         """``R_n s_n``."""
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        """Derivative of ``-tr(H_n R_n) / 2`` with respect to ``A_n``; ``average`` is ``A_n' s_n``."""
+        """Derivative of ``-tr(H_n R_n) / 2`` with respect to ``A_n``; ``average`` is ``A_n'
+        s_n``.
+        """
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
-        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by log variance, log lengthscale, log noise at fixed features."""
+        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by log variance, log lengthscale, log
+        noise at fixed features.
+        """
 
 
 class DiagonalResidual:
-    """``R_n`` without its off-diagonal entries: the latent values of a row depend on each other through e alone."""
+    """``R_n`` without its off-diagonal entries: the latent values of a row depend on each other
+    through e alone.
+    """
 
     def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
         self.features = features
@@ -108,7 +120,16 @@ class FullResidual:
         within = weight @ (s * _rows_times(self.smooth, s)).sum(axis=1)
         stretched = weight @ (s * _rows_times(self.smooth * distance**2, s)).sum(axis=1)
         spread = weight @ (s * (1 - s)).sum(axis=1)
-        return np.array([within - self.kernel.variance * weight.sum(), stretched, -self.kernel.noise * spread]) / 2
+        return (
+            np.array(
+                [
+                    within - self.kernel.variance * weight.sum(),
+                    stretched,
+                    -self.kernel.noise * spread,
+                ]
+            )
+            / 2
+        )
 
 
 ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
@@ -123,19 +144,26 @@ class Posterior(NamedTuple):
 
 
 class SparseBound:
-    """``F(m)`` with its gradients, as sums over row blocks; a pass over the data costs O(n K M^2), O(n K^2) more for "full".
+    """``F(m)`` with its gradients, as sums over row blocks; a pass over the data costs O(n K M^2),
+    O(n K^2) more for "full".
 
-    ``at(mean)`` gives the value and the closed form of S, ``gradient`` the derivative with respect to m, and
-    ``outer_gradient`` that with respect to kernel parameters and inducing inputs for fixed m and S, which is the whole
-    derivative wherever m is the maximum (envelope theorem).
+    ``at(mean)`` gives the value and the closed form of S, ``gradient`` the derivative with respect
+    to m, and ``outer_gradient`` that with respect to kernel parameters and inducing inputs for
+    fixed m and S, which is the whole derivative wherever m is the maximum (envelope theorem).
     """
 
-    def __init__(self, rows: Rows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual) -> None:
+    def __init__(
+        self, rows: Rows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual
+    ) -> None:
         self.rows = rows
         self.inducing = inducing
         self._residual = residual
-        self._n_elements = rows.u.shape[1] * max(len(inducing.inputs), rows.u.shape[1] if residual is FullResidual else 0)
-        self._kept: dict[int, _Block] | None = {} if rows.u.shape[0] * self._n_elements <= _KEEP_ELEMENTS else None
+        self._n_elements = rows.u.shape[1] * max(
+            len(inducing.inputs), rows.u.shape[1] if residual is FullResidual else 0
+        )
+        self._kept: dict[int, _Block] | None = (
+            {} if rows.u.shape[0] * self._n_elements <= _KEEP_ELEMENTS else None
+        )
 
     def at(self, mean: FloatArray) -> Posterior:
         """Value of the bound at a whitened mean, with the best covariance."""
@@ -152,12 +180,15 @@ class SparseBound:
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
         """The best posterior near a mean: Newton's method with S for the inverse Hessian.
 
-        S is that but for the derivatives of H, which matter where the residual covariance is large; `ascend` corrects it.
+        S is that but for the derivatives of H, which matter where the residual covariance is large;
+        `ascend` corrects it.
         """
         return ascend(self, start, tolerance=tolerance)
 
     def outer_gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the inducing inputs."""
+        """Derivative with respect to log variance, log lengthscale, log noise and the inducing
+        inputs.
+        """
         moments, cross, direct = self._sum(lambda block: block.kernel_slope(posterior))
         out = self.inducing.gradient(moments, cross)
         out[:3] += direct
@@ -165,7 +196,12 @@ class SparseBound:
 
     def _sum(self, function: Callable[[_Block], Any]) -> Any:
         n_rows = self.rows.u.shape[0]
-        return sum_blocks(lambda rows: function(self._block(rows)), n_rows, self._n_elements, elements=_BLOCK_ELEMENTS)
+        return sum_blocks(
+            lambda rows: function(self._block(rows)),
+            n_rows,
+            self._n_elements,
+            elements=_BLOCK_ELEMENTS,
+        )
 
     def _block(self, rows: slice) -> _Block:
         if self._kept is None:
@@ -178,7 +214,9 @@ class SparseBound:
 class _Block:
     """Features and residual covariance of a block of rows, and their part of the sums."""
 
-    def __init__(self, data: Rows, rows: slice, inducing: InducingInputs, residual: ResidualOf) -> None:
+    def __init__(
+        self, data: Rows, rows: slice, inducing: InducingInputs, residual: ResidualOf
+    ) -> None:
         self.u = data.u[rows]
         self.y = data.y[rows]
         self.weight = data.weight[rows]
@@ -212,7 +250,9 @@ class _Block:
         return np.asarray(r.ravel() @ self.flat)
 
     def kernel_slope(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sums from which `InducingInputs.gradient` goes on, and the derivative at fixed features."""
+        """Sums from which `InducingInputs.gradient` goes on, and the derivative at fixed
+        features.
+        """
         r, s, average, spread = self._slopes(posterior)
         slope = self.residual.feature_slope(s, average)
         spread -= (average @ posterior.covariance)[:, None, :]
@@ -220,10 +260,14 @@ class _Block:
         slope -= spread
         slope *= self.weight[:, None, None]
         slope += r[..., None] * posterior.mean
-        moments, cross = self.inducing.pulled(self.x.ravel(), self.flat, slope.reshape(self.flat.shape))
+        moments, cross = self.inducing.pulled(
+            self.x.ravel(), self.flat, slope.reshape(self.flat.shape)
+        )
         return moments, cross, self.residual.kernel_slope(s, self.weight)
 
-    def _slopes(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _slopes(
+        self, posterior: Posterior
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """``r``, the weighted derivative by phi at fixed C; ``s``; ``A' s``; ``A S``.
 
         The derivative of ``tr(H C)`` is ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.

@@ -1,9 +1,11 @@
-"""A Gaussian process on the line seen through a few inducing inputs: features, and gradients by the chain rule.
+"""A Gaussian process on the line seen through a few inducing inputs: features, and gradients by the
+chain rule.
 
-With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky factor ``L L' = K_w`` of
-their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) = L^-1 k(w, x)``. A latent function with whitened
-inducing variables ``e ~ N(0, I)`` has mean ``a(x) . e`` at ``x``; what the inducing inputs leave unexplained there has
-variance ``v + noise - |a(x)|^2``.
+With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky
+factor ``L L' = K_w`` of their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) =
+L^-1 k(w, x)``. A latent function with whitened inducing variables ``e ~ N(0, I)`` has mean ``a(x) .
+e`` at ``x``; what the inducing inputs leave unexplained there has variance ``v + noise -
+|a(x)|^2``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Kernel(NamedTuple):
 
 
 def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
-    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the smooth part of the kernel, without the noise."""
+    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the smooth part of the kernel,
+    without the noise.
+    """
     out = x[..., None] - centre[..., None, :]
     out *= out
     out *= -0.5 / kernel.lengthscale**2
@@ -40,8 +44,8 @@ def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
 class InducingInputs:
     """Kernel and inducing inputs with their Cholesky factor.
 
-    The white noise is independent from one evaluation of the latent function to the next, those at the inducing inputs
-    included: it stands on the diagonal of ``K_w`` and not in ``k(w, x)``.
+    The white noise is independent from one evaluation of the latent function to the next, those at
+    the inducing inputs included: it stands on the diagonal of ``K_w`` and not in ``k(w, x)``.
     """
 
     def __init__(self, kernel: Kernel, inputs: FloatArray) -> None:
@@ -74,14 +78,20 @@ class InducingInputs:
         explained = np.einsum("...m,...m->...", features, features)
         return np.asarray(np.maximum(self.kernel.variance - explained, 0.0) + self.kernel.noise)
 
-    def pulled(self, x: FloatArray, features: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sums over scores from which `gradient` makes the derivative of ``sum(slope * features)``; ``x`` is (n,)."""
+    def pulled(
+        self, x: FloatArray, features: FloatArray, slope: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sums over scores from which `gradient` makes the derivative of ``sum(slope * features)``;
+        ``x`` is (n,).
+        """
         weighted = (slope @ self._inverse) * (features @ self.root.T)
         powers = np.stack([np.ones_like(x), x, x * x])
         return powers @ weighted, features.T @ slope
 
     def gradient(self, moments: FloatArray, cross: FloatArray) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the M inducing inputs."""
+        """Derivative with respect to log variance, log lengthscale, log noise and the M inducing
+        inputs.
+        """
         shift, square = self._centred(moments)
         scale = self.kernel.lengthscale**2
         own = self._prior_gradient(self._root_pulled(cross))

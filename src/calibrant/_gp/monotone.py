@@ -1,10 +1,12 @@
-"""A latent mean that increases on an interval: the bound maximised under linear constraints on m, and a certificate.
+"""A latent mean that increases on an interval: the bound maximised under linear constraints on m,
+and a certificate.
 
-The latent mean ``u + g(x)`` with ``x = (u - centre) / scale`` and ``g(x) = a(x) . m`` has slope ``1 + g'(x) / scale``.
-A logarithmic barrier keeps it above a floor at the points of a grid. Between them ``g'`` differs from its linear
-interpolation by at most ``h^2 / 8 max |g'''|`` for a step h, and ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds
-the norm of g in the space of the kernel. What that takes away from the floor is given back by shrinking m a little, so
-that the slope is at least the floor everywhere on the interval.
+The latent mean ``u + g(x)`` with ``x = (u - centre) / scale`` and ``g(x) = a(x) . m`` has slope ``1
++ g'(x) / scale``. A logarithmic barrier keeps it above a floor at the points of a grid. Between
+them ``g'`` differs from its linear interpolation by at most ``h^2 / 8 max |g'''|`` for a step h,
+and ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds the norm of g in the space of the
+kernel. What that takes away from the floor is given back by shrinking m a little, so that the slope
+is at least the floor everywhere on the interval.
 """
 
 from __future__ import annotations
@@ -31,15 +33,26 @@ _LAST_BARRIERS = (1e-2, 1e-4)
 def min_slope(scale: float) -> float:
     """Floor of the slope of a monotone latent mean, for scores with standard deviation ``scale``.
 
-    The prior mean has slope 1. Scores that are spread widely may need a temperature of the size of their spread.
+    The prior mean has slope 1. Scores that are spread widely may need a temperature of the size of
+    their spread.
     """
     return 1e-3 / max(1.0, scale)
 
 
-def fit_increasing(outline: Outline, residual: ResidualOf, *, n_inducing: int) -> Evidence[Posterior]:
-    """The evidence under the constraint that the latent mean increases from ``outline.low`` to ``outline.high``."""
-    free = fit_evidence(outline, lambda inducing: SparseBound(outline.rows, inducing, residual), n_inducing=n_inducing)
-    if _certified(outline, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(outline.rows.scale):
+def fit_increasing(
+    outline: Outline, residual: ResidualOf, *, n_inducing: int
+) -> Evidence[Posterior]:
+    """The evidence under the constraint that the latent mean increases from ``outline.low`` to
+    ``outline.high``.
+    """
+    free = fit_evidence(
+        outline,
+        lambda inducing: SparseBound(outline.rows, inducing, residual),
+        n_inducing=n_inducing,
+    )
+    if _certified(outline, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
+        outline.rows.scale
+    ):
         return free
     grid = np.linspace(outline.low, outline.high, _SEARCH_POINTS)
 
@@ -47,7 +60,9 @@ def fit_increasing(outline: Outline, residual: ResidualOf, *, n_inducing: int) -
         return _BarrierBound(SparseBound(outline.rows, inducing, residual), grid, _SEARCH_BARRIER)
 
     found = fit_evidence(outline, bound_of, n_inducing=n_inducing, starts=[free.inducing])
-    point = _tightened(SparseBound(outline.rows, found.inducing, residual), outline, found.point.mean)
+    point = _tightened(
+        SparseBound(outline.rows, found.inducing, residual), outline, found.point.mean
+    )
     n_iter = free.n_iter + found.n_iter
     objective = found.objective + (found.point.value - point.value) / outline.total
     return Evidence(found.inducing, point, objective, found.converged, n_iter, found.message)
@@ -63,7 +78,9 @@ def _tightened(bound: SparseBound, outline: Outline, mean: FloatArray) -> Poster
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Slopes of the latent mean on a grid, ``1 + matrix @ m``, and how far they may fall between its points."""
+    """Slopes of the latent mean on a grid, ``1 + matrix @ m``, and how far they may fall between
+    its points.
+    """
 
     grid: FloatArray
     matrix: FloatArray
@@ -77,27 +94,39 @@ class Slopes:
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Factor of m that lifts the floor to the lowest slope allowed: slopes are 1 plus something linear in m."""
+        """Factor of m that lifts the floor to the lowest slope allowed: slopes are 1 plus something
+        linear in m.
+        """
         drop = 1.0 - self.floor(mean)
         return min(1.0, (1.0 - self.lowest) / drop) if drop > 0 else 1.0
 
 
-def certified_slopes(inducing: InducingInputs, low: float, high: float, scale: float, size: float) -> Slopes:
-    """Slopes on a grid from ``low`` to ``high``, so fine that for a mean of norm ``size`` little happens between its points."""
+def certified_slopes(
+    inducing: InducingInputs, low: float, high: float, scale: float, size: float
+) -> Slopes:
+    """Slopes on a grid from ``low`` to ``high``, so fine that for a mean of norm ``size`` little
+    happens between its points.
+    """
     variance, lengthscale, _ = inducing.kernel
     lowest = min_slope(scale)
     third = (15 * variance) ** 0.5 / lengthscale**3 / (8 * scale)
     n_steps = int(np.clip(np.ceil((high - low) * (third * size / lowest) ** 0.5), *_GRID_POINTS))
     grid = np.linspace(low, high, n_steps + 1)
-    return Slopes(grid, inducing.slopes(grid) / scale, third * ((high - low) / n_steps) ** 2, lowest)
+    return Slopes(
+        grid, inducing.slopes(grid) / scale, third * ((high - low) / n_steps) ** 2, lowest
+    )
 
 
 def _certified(outline: Outline, inducing: InducingInputs, mean: FloatArray) -> Slopes:
-    return certified_slopes(inducing, outline.low, outline.high, outline.rows.scale, float(np.linalg.norm(mean)))
+    return certified_slopes(
+        inducing, outline.low, outline.high, outline.rows.scale, float(np.linalg.norm(mean))
+    )
 
 
 class _Interior(NamedTuple):
-    """A mean whose slopes are above the floor by ``slack``; ``covariance`` is the inverse Hessian, barrier included."""
+    """A mean whose slopes are above the floor by ``slack``; ``covariance`` is the inverse Hessian,
+    barrier included.
+    """
 
     value: float
     mean: FloatArray
@@ -107,7 +136,9 @@ class _Interior(NamedTuple):
 
 
 class _BarrierBound:
-    """``F(m) + strength * mean_g log(slope_g - floor)``; minus infinity where a slope is below the floor."""
+    """``F(m) + strength * mean_g log(slope_g - floor)``; minus infinity where a slope is below the
+    floor.
+    """
 
     def __init__(self, bound: SparseBound, grid: FloatArray, strength: float) -> None:
         self.bound = bound
@@ -126,7 +157,10 @@ class _BarrierBound:
         return _Interior(value, mean, self._metric(inside.covariance, slack), inside, slack)
 
     def gradient(self, point: _Interior) -> FloatArray:
-        return np.asarray(self.bound.gradient(point.posterior) + self.strength * (self.slopes.T @ (1 / point.slack)))
+        return np.asarray(
+            self.bound.gradient(point.posterior)
+            + self.strength * (self.slopes.T @ (1 / point.slack))
+        )
 
     def outer_gradient(self, point: _Interior) -> FloatArray:
         weight = self.strength / self.bound.rows.scale / point.slack
@@ -134,7 +168,8 @@ class _BarrierBound:
         return self.bound.outer_gradient(point.posterior) + own
 
     def maximum(self, start: FloatArray, tolerance: float) -> _Interior:
-        # The curvature of the barrier is known and changes fast: what earlier steps showed of it would mislead.
+        # The curvature of the barrier is known and changes fast: what earlier steps showed of it
+        # would mislead.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)
 
     def _feasible(self, mean: FloatArray) -> FloatArray:
@@ -142,7 +177,9 @@ class _BarrierBound:
         return mean if drop < self.room else mean * (0.5 * self.room / drop)
 
     def _metric(self, covariance: FloatArray, slack: FloatArray) -> FloatArray:
-        """``(S^-1 + D' D)^-1``, written as ``Q Q'`` with ``Q = C T^-1``, ``C C' = S`` and ``T'T = I + C' D' D C``."""
+        """``(S^-1 + D' D)^-1``, written as ``Q Q'`` with ``Q = C T^-1``, ``C C' = S`` and ``T'T = I
+        + C' D' D C``.
+        """
         root = cholesky(covariance, lower=True)
         scaled = (self.slopes @ root) * (self.strength**0.5 / slack)[:, None]
         triangle = np.linalg.qr(np.vstack([scaled, np.eye(len(root))]), mode="r")

@@ -1,4 +1,6 @@
-"""What calibration scores look like, in a few sums over row blocks: their spread, their range, and where they matter."""
+"""What calibration scores look like, in a few sums over row blocks: their spread, their range, and
+where they matter.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from calibrant._gp.bound import Rows
 from calibrant._simplex import softmax
 from calibrant._typing import FloatArray, IntArray
 
-_STEEPEST = 30.0  # log-odds per standard deviation of the scores, or what the scores have themselves if that is more
+# log-odds per standard deviation of the scores, or what the scores have themselves if that is more
+_STEEPEST = 30.0
 _CELLS = 4096
 _UNIFORM_SHARE = 0.3
 
@@ -25,9 +28,11 @@ class Outline:
     low: float
     high: float
     line: float
-    """Slope gamma of the latent function ``gamma x`` of largest likelihood: the inverse temperature in units of x."""
+    """Slope gamma of the latent function ``gamma x`` of largest likelihood: the inverse temperature
+    in units of x."""
     histogram: FloatArray
-    """Weight of the scores in cells of equal width: that of its class in the row, and once more if that is the label."""
+    """Weight of the scores in cells of equal width: that of its class in the row, and once more if
+    that is the label."""
 
     @property
     def total(self) -> float:
@@ -40,7 +45,9 @@ class Outline:
         return max(3.0, self.rows.scale / 3)
 
     def spread_inputs(self, n_inputs: int) -> FloatArray:
-        """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart where scores are tied."""
+        """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart
+        where scores are tied.
+        """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
         wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]

@@ -1,13 +1,17 @@
-"""Kernel parameters and inducing inputs of largest variational bound, for a latent function shared by all classes.
+"""Kernel parameters and inducing inputs of largest variational bound, for a latent function shared
+by all classes.
 
-For given ones the posterior follows (`calibrant._gp.bound`). What is left is a smooth problem in M + 3 unknowns,
-the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of a few starts.
+For given ones the posterior follows (`calibrant._gp.bound`). What is left is a smooth problem in M
++ 3 unknowns, the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B
+from the best of a few starts.
 
-Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2 l)``, a the amplitude that
-is expected of a latent function and l in standard deviations of the scores: without it v may grow without end, as the
-second-order term of the bound charges nothing for uncertainty where probabilities are 0 or 1 already. And a latent function
-that leaves the scores alone is preferred to the best one unless that is better by 3 units: strong evidence, on the scale of
-Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). Of 300 calibrated samples of 1,000 rows none reached it.
+Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
+l)``, a the amplitude that is expected of a latent function and l in standard deviations of the
+scores: without it v may grow without end, as the second-order term of the bound charges nothing for
+uncertainty where probabilities are 0 or 1 already. And a latent function that leaves the scores
+alone is preferred to the best one unless that is better by 3 units: strong evidence, on the scale
+of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). Of 300 calibrated samples of 1,000
+rows none reached it.
 """
 
 from __future__ import annotations
@@ -34,8 +38,9 @@ TOLERANCE = 1e-7
 _ROUGHNESS = 0.5
 _STRONG_EVIDENCE = 3.0
 
-# The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent function: those of
-# the starts are multiples of what temperature scaling would change, those allowed multiples of what is expected.
+# The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent
+# function: those of the starts are multiples of what temperature scaling would change, those
+# allowed multiples of what is expected.
 _MIN_VARIANCE = 1e-4
 _MAX_AMPLITUDE = 100.0
 _LENGTHSCALES = (0.05, 30.0)
@@ -55,7 +60,9 @@ class OuterBound(Protocol[AnyPoint]):
         """The best point near a mean."""
 
     def outer_gradient(self, point: AnyPoint) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the inducing inputs."""
+        """Derivative with respect to log variance, log lengthscale, log noise and the inducing
+        inputs.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +85,9 @@ def fit_evidence(
     n_inducing: int,
     starts: Sequence[InducingInputs] = (),
 ) -> Evidence[AnyPoint]:
-    """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the usual ones."""
+    """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the
+    usual ones.
+    """
     profile = _Profile(outline, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(outline, n_inducing))]
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
@@ -87,7 +96,9 @@ def fit_evidence(
     still = profile.fresh(_packed(_still(outline, n_inducing)))
     if still.value - best.value < _STRONG_EVIDENCE / outline.total:
         best = still
-    return Evidence(best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message))
+    return Evidence(
+        best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message)
+    )
 
 
 def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
@@ -95,16 +106,27 @@ def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
     amplitude = float(np.clip(needed, _SMALLEST_START, 3 * outline.amplitude))
     inputs = outline.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
-    return [InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs) for a, length in shapes]
+    return [
+        InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs)
+        for a, length in shapes
+    ]
 
 
 def _still(outline: Outline, n_inducing: int) -> InducingInputs:
     """A prior under which the latent function hardly moves."""
-    return InducingInputs(Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), outline.spread_inputs(n_inducing))
+    return InducingInputs(
+        Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), outline.spread_inputs(n_inducing)
+    )
 
 
 def _limits(outline: Outline, n_inducing: int) -> Bounds:
-    kernel = np.log([[_MIN_VARIANCE, (_MAX_AMPLITUDE * outline.amplitude) ** 2], _LENGTHSCALES, [NOISE_FLOOR, np.inf]])
+    kernel = np.log(
+        [
+            [_MIN_VARIANCE, (_MAX_AMPLITUDE * outline.amplitude) ** 2],
+            _LENGTHSCALES,
+            [NOISE_FLOOR, np.inf],
+        ]
+    )
     inputs = np.tile([outline.low, outline.high], (n_inducing, 1))
     return Bounds(*np.concatenate([kernel, inputs]).T)
 
@@ -113,8 +135,12 @@ def _packed(inducing: InducingInputs) -> FloatArray:
     return np.concatenate([np.log(inducing.kernel), inducing.inputs])
 
 
-def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> tuple[OptimizeResult, int]:
-    """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to another mode."""
+def _search(
+    profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds
+) -> tuple[OptimizeResult, int]:
+    """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to
+    another mode.
+    """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
         found = _minimized(profile, start, limits, _MAX_ITER - n_iter)
@@ -125,8 +151,12 @@ def _search(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds) -> t
     return found, n_iter
 
 
-def _minimized(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int) -> OptimizeResult:
-    """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a sensible one."""
+def _minimized(
+    profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int
+) -> OptimizeResult:
+    """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
+    sensible one.
+    """
     profile.fresh(start)
     value, gradient = profile(start)
     scale = _FIRST_STEP / max(float(np.abs(gradient).max()), TOLERANCE)
@@ -135,12 +165,19 @@ def _minimized(profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, m
         value, gradient = profile(packed)
         return scale * value, scale * gradient
 
-    options: Any = {"maxiter": max_iter, "ftol": TOLERANCE * scale / max(1.0, abs(scale * value)), "gtol": 0.0, "maxcor": 20}
+    options: Any = {
+        "maxiter": max_iter,
+        "ftol": TOLERANCE * scale / max(1.0, abs(scale * value)),
+        "gtol": 0.0,
+        "maxcor": 20,
+    }
     return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
 
 
 class _Solved(NamedTuple, Generic[AnyPoint]):
-    """The best point for given kernel parameters and inducing inputs; ``value`` is what the search minimises."""
+    """The best point for given kernel parameters and inducing inputs; ``value`` is what the search
+    minimises.
+    """
 
     value: float
     inducing: InducingInputs
@@ -148,15 +185,19 @@ class _Solved(NamedTuple, Generic[AnyPoint]):
 
 
 class _Profile(Generic[AnyPoint]):
-    """The negative bound and log prior per unit of weight, m and S maximised out, with its gradient.
+    """The negative bound and log prior per unit of weight, m and S maximised out, with its
+    gradient.
 
-    Each search for m starts from the latent function that the last one found (the first from the line that temperature
-    scaling finds), not from its whitened mean, which is another function under other kernel parameters.
+    Each search for m starts from the latent function that the last one found (the first from the
+    line that temperature scaling finds), not from its whitened mean, which is another function
+    under other kernel parameters.
     """
 
     best: _Solved[AnyPoint]
 
-    def __init__(self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]) -> None:
+    def __init__(
+        self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]
+    ) -> None:
         self.bound_of = bound_of
         self.total = outline.total
         self.amplitude = outline.amplitude
@@ -179,7 +220,10 @@ class _Profile(Generic[AnyPoint]):
         inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
         bound = self.bound_of(inducing)
         point = bound.maximum(self._start(inducing), TOLERANCE * self.total)
-        penalty = inducing.kernel.variance**0.5 / self.amplitude + _ROUGHNESS / inducing.kernel.lengthscale
+        penalty = (
+            inducing.kernel.variance**0.5 / self.amplitude
+            + _ROUGHNESS / inducing.kernel.lengthscale
+        )
         value = (penalty - point.value) / self.total
         self._last = _Solved(value, inducing, point)
         if not hasattr(self, "best") or value < self.best.value:
@@ -190,4 +234,6 @@ class _Profile(Generic[AnyPoint]):
         if self._last is None:
             return inducing.whitened(self.slope * inducing.inputs)
         old = self._last.inducing
-        return inducing.whitened(rbf(inducing.inputs, old.inputs, old.kernel) @ old.weights(self._last.point.mean))
+        return inducing.whitened(
+            rbf(inducing.inputs, old.inputs, old.kernel) @ old.weights(self._last.point.mean)
+        )

@@ -1,5 +1,14 @@
-"""The few hot loops. ``_numpy`` is the definition of each; a compiled twin must give the same numbers."""
+"""The few hot loops. ``_numpy`` is the definition of each; a compiled twin must give the same
+numbers.
+"""
 
-from calibrant._kernels._numpy import alias_counts, alias_draws, alias_tables, cell_sums, entries, top_labels
+from calibrant._kernels._numpy import (
+    alias_counts,
+    alias_draws,
+    alias_tables,
+    cell_sums,
+    entries,
+    top_labels,
+)
 
 __all__ = ["alias_counts", "alias_draws", "alias_tables", "cell_sums", "entries", "top_labels"]

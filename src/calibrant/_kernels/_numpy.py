@@ -20,7 +20,9 @@ _FEW_RANKS = 4
 
 
 def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
-    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the lowest column."""
+    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the
+    lowest column.
+    """
     if n_ranks == 1:
         return _top_label(block)[:, None]
     if n_ranks > _FEW_RANKS:
@@ -43,7 +45,9 @@ def _top_label(block: FloatArray) -> IntArray:
     label = np.zeros(n_rows, dtype=np.int8)
     for k in range(1, n_columns):
         is_larger = (columns[k] > largest).view(np.int8)
-        np.maximum(label, is_larger * np.int8(k), out=label)  # k grows: without a branch, the last column that was larger
+        np.maximum(
+            label, is_larger * np.int8(k), out=label
+        )  # k grows: without a branch, the last column that was larger
         np.maximum(largest, columns[k], out=largest)
     return label.astype(np.intp)
 
@@ -59,8 +63,8 @@ def cell_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums per cell of the weight, of weight times score and of weight times outcome.
 
-    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome is 1; ``weight`` has
-    shape (m,). Unit weights, a stride-0 array, take a shorter way.
+    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome
+    is 1; ``weight`` has shape (m,). Unit weights, a stride-0 array, take a shorter way.
     """
     flat = cell.ravel()
     is_unit = weight.strides == (0,) and weight[0] == 1.0
@@ -79,11 +83,13 @@ def cell_sums(
 
 
 def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
-    """Walker's alias tables of the rows of ``proba``, for drawing a column of each row in constant time.
+    """Walker's alias tables of the rows of ``proba``, for drawing a column of each row in constant
+    time.
 
-    A table has ``T`` slots, the least power of two that is not below the number of columns. Slot ``t`` of a row is hit by
-    the 32-bit numbers that begin with ``t``; those below its threshold mean column ``columns[i, t, 0]``, the others
-    ``columns[i, t, 1]``. So rows are met up to ``T / 2**32``. They need not sum to one; a sum of zero is not allowed.
+    A table has ``T`` slots, the least power of two that is not below the number of columns. Slot
+    ``t`` of a row is hit by the 32-bit numbers that begin with ``t``; those below its threshold
+    mean column ``columns[i, t, 0]``, the others ``columns[i, t, 1]``. So rows are met up to ``T /
+    2**32``. They need not sum to one; a sum of zero is not allowed.
 
     Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorised steps.
     """
@@ -101,10 +107,12 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
 
 
 def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Fill slots of size one: each with its own column and, beside it, a part of one heavier column.
+    """Fill slots of size one: each with its own column and, beside it, a part of one heavier
+    column.
 
-    A sweep over light columns (mass at most one) and heavy ones at once in every row: while the current heavy column has
-    more than one left it fills the next light slot, then its own slot is filled by the next heavy column.
+    A sweep over light columns (mass at most one) and heavy ones at once in every row: while the
+    current heavy column has more than one left it fills the next light slot, then its own slot is
+    filled by the next heavy column.
     """
     n_rows, n_slots = mass.shape
     order = np.argsort(mass > 1, axis=1, kind="stable")
@@ -134,7 +142,8 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
 def alias_draws(threshold: UIntArray, values: AnyArray, bits: UIntArray) -> AnyArray:
     """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
 
-    ``values`` (n, T, 2) is ``columns`` of `alias_tables`, or anything that is known of a column, in its place.
+    ``values`` (n, T, 2) is ``columns`` of `alias_tables`, or anything that is known of a column, in
+    its place.
     """
     n_rows, n_slots = threshold.shape
     slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
@@ -145,7 +154,9 @@ def alias_draws(threshold: UIntArray, values: AnyArray, bits: UIntArray) -> AnyA
 
 
 def alias_counts(threshold: UIntArray, cells: AnyArray, bits: UIntArray, n_cells: int) -> IntArray:
-    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the cell of each column."""
+    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
+    cell of each column.
+    """
     drawn = alias_draws(threshold, cells, bits)
     if len(bits) == 1:
         return np.bincount(drawn[0], minlength=n_cells)[None]

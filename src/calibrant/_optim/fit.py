@@ -67,7 +67,9 @@ def _fit(
 
 
 def _best_start(objective: Objective, u: Rows, y: IntArray, weight: FloatArray) -> FloatArray:
-    """The identity, or the identity at the best temperature, where logits of any size have a curvature."""
+    """The identity, or the identity at the best temperature, where logits of any size have a
+    curvature.
+    """
     identity = objective.map.identity()
     beta = np.exp(log_inverse_temperature(u, y, weight).parameters[0])
     return min(identity, beta * identity, key=lambda theta: objective.value_and_gradient(theta)[0])

@@ -1,4 +1,6 @@
-"""Logistic regression of one claim by Newton's method: what Platt scaling and beta calibration share."""
+"""Logistic regression of one claim by Newton's method: what Platt scaling and beta calibration
+share.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,11 @@ from calibrant._typing import FloatArray
 from calibrant.exceptions import ConvergenceWarning
 
 _MAX_ITER = 100
-# Newton's decrement is about twice the excess of the mean loss; at the square root of round-off the next step is exact.
+# Newton's decrement is about twice the excess of the mean loss; at the square root of round-off the
+# next step is exact.
 _CONVERGED = 1e-18
-# Near a finite optimum the decrement collapses (quadratic convergence). Without one it falls by a factor e a step.
+# Near a finite optimum the decrement collapses (quadratic convergence). Without one it falls by a
+# factor e a step.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
 # Directions of less relative curvature than this are not determined by the data.
 _RANK = 1e-12
@@ -27,7 +31,8 @@ class Status(Enum):
 
     CONVERGED = "the fit converged"
     SEPARABLE = (
-        "the outcomes are all equal or separated by the scores, so that the likelihood has no maximum; "
+        "the outcomes are all equal or separated by the scores, so that the likelihood has no "
+        "maximum; "
         "the fit stopped at finite values that come within about 1e-8 of its limit"
     )
     LIMIT = f"the fit did not converge in {_MAX_ITER} Newton iterations"
@@ -35,7 +40,9 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Coefficients of ``eta = columns @ coef + intercept``, and how they were found; ``objective`` is the mean loss."""
+    """Coefficients of ``eta = columns @ coef + intercept``, and how they were found; ``objective``
+    is the mean loss.
+    """
 
     coef: FloatArray
     intercept: float
@@ -44,16 +51,24 @@ class LogisticFit:
     status: Status
 
     def warn(self, name: str, remedy: str) -> None:
-        """One warning where the fit did not converge. To be called by ``_fit``, so that it points at the user's line."""
+        """One warning where the fit did not converge. To be called by ``_fit``, so that it points
+        at the user's line.
+        """
         if self.status is not Status.CONVERGED:
-            warnings.warn(f"{name}: {self.status.value}; {remedy}", ConvergenceWarning, stacklevel=5)
+            warnings.warn(
+                f"{name}: {self.status.value}; {remedy}", ConvergenceWarning, stacklevel=5
+            )
 
 
-def fit_logistic(columns: FloatArray, target: FloatArray, weight: FloatArray, *, intercept: bool = True) -> LogisticFit:
-    r"""Minimise the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the coefficients of ``eta``.
+def fit_logistic(
+    columns: FloatArray, target: FloatArray, weight: FloatArray, *, intercept: bool = True
+) -> LogisticFit:
+    r"""Minimise the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the coefficients of
+    ``eta``.
 
-    ``columns`` has shape (m, d), d may be 0; the ``target`` t lies in [0, 1]. Columns are centred and scaled first, and
-    the start is 0: a direction that the data do not determine (a constant column) keeps the coefficient 0.
+    ``columns`` has shape (m, d), d may be 0; the ``target`` t lies in [0, 1]. Columns are centred
+    and scaled first, and the start is 0: a direction that the data do not determine (a constant
+    column) keeps the coefficient 0.
     """
     share = weight / weight.sum()
     centre = share @ columns if intercept else np.zeros(columns.shape[1])
@@ -66,10 +81,14 @@ def fit_logistic(columns: FloatArray, target: FloatArray, weight: FloatArray, *,
         design = np.column_stack([design, np.ones(len(design))])
     beta, objective, n_iter, status = _newton(design, target, share)
     coef = beta[: columns.shape[1]] / scale
-    return LogisticFit(coef, float(beta[-1] - coef @ centre) if intercept else 0.0, objective, n_iter, status)
+    return LogisticFit(
+        coef, float(beta[-1] - coef @ centre) if intercept else 0.0, objective, n_iter, status
+    )
 
 
-def _newton(design: FloatArray, target: FloatArray, share: FloatArray) -> tuple[FloatArray, float, int, Status]:
+def _newton(
+    design: FloatArray, target: FloatArray, share: FloatArray
+) -> tuple[FloatArray, float, int, Status]:
     """Newton's method with step halving, from 0."""
 
     def mean_loss(beta: FloatArray) -> float:
@@ -89,7 +108,9 @@ def _newton(design: FloatArray, target: FloatArray, share: FloatArray) -> tuple[
     return beta, loss, _MAX_ITER, Status.LIMIT
 
 
-def _direction(design: FloatArray, eta: FloatArray, target: FloatArray, share: FloatArray) -> tuple[FloatArray, float]:
+def _direction(
+    design: FloatArray, eta: FloatArray, target: FloatArray, share: FloatArray
+) -> tuple[FloatArray, float]:
     """Newton's step of least norm, and its decrement."""
     proba = expit(eta)
     gradient = design.T @ (share * (target - proba))
@@ -101,7 +122,11 @@ def _direction(design: FloatArray, eta: FloatArray, target: FloatArray, share: F
 
 
 def _halved(
-    mean_loss: Callable[[FloatArray], float], beta: FloatArray, step: FloatArray, loss: float, decrement: float
+    mean_loss: Callable[[FloatArray], float],
+    beta: FloatArray,
+    step: FloatArray,
+    loss: float,
+    decrement: float,
 ) -> tuple[FloatArray, float]:
     """The first of the step, its half, its quarter ... that lowers the loss enough."""
     size = 1.0

@@ -1,13 +1,15 @@
-r"""Score maps: from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K), linear in their parameters.
+r"""Score maps: from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K), linear in
+their parameters.
 
-With :math:`p = \mathrm{softmax}(s)` and the log-loss, everything that a second-order solver needs follows from two
-operations of a map: ``apply`` (parameters to logits; linear plus nothing) and its transpose ``pullback`` (a gradient with
-respect to logits to one with respect to parameters). ``curvature`` and ``blocks`` are sums over rows of
+With :math:`p = \mathrm{softmax}(s)` and the log-loss, everything that a second-order solver needs
+follows from two operations of a map: ``apply`` (parameters to logits; linear plus nothing) and its
+transpose ``pullback`` (a gradient with respect to logits to one with respect to parameters).
+``curvature`` and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
-written so that they are matrix products: the whole Hessian for few parameters, and its blocks on the diagonal, which
-precondition conjugate gradients for many.
+written so that they are matrix products: the whole Hessian for few parameters, and its blocks on
+the diagonal, which precondition conjugate gradients for many.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class ScoreMap(Protocol):
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
-        """The axis along which constants change no probability, and a mask of the lines where that is so."""
+        """The axis along which constants change no probability, and a mask of the lines where that
+        is so.
+        """
         ...
 
 
@@ -79,11 +83,15 @@ class DiagonalMap:
         return total
 
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
-        """Sums over rows of the 2 x 2 blocks of each class, (K,) each: of d with d, d with b, b with b."""
+        """Sums over rows of the 2 x 2 blocks of each class, (K,) each: of d with d, d with b, b
+        with b.
+        """
         return self._moments(p * (1.0 - p), u, weight)
 
     @staticmethod
-    def _moments(a: FloatArray, u: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _moments(
+        a: FloatArray, u: FloatArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         aw = a * weight[:, None]
         awu = aw * u
         return np.einsum("ij,ij->j", awu, u), awu.sum(axis=0), aw.sum(axis=0)
@@ -107,7 +115,9 @@ class DiagonalMap:
 
 @dataclass(frozen=True)
 class AffineMap:
-    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k gives the logit of class k."""
+    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k gives the logit of class
+    k.
+    """
 
     n_classes: int
 
@@ -143,10 +153,11 @@ class AffineMap:
         return total
 
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
-        """Sum over rows of the block of each class, (K, K + 1, K + 1); for many classes of what they share.
+        """Sum over rows of the block of each class, (K, K + 1, K + 1); for many classes of what
+        they share.
 
-        K blocks would need K^3 numbers. Beyond ``BLOCK_CLASSES`` the block of class k is taken as its share a_k / sum(a) of
-        their sum, which needs K^2: (K + 1, K + 1), and a of shape (K,).
+        K blocks would need K^3 numbers. Beyond ``BLOCK_CLASSES`` the block of class k is taken as
+        its share a_k / sum(a) of their sum, which needs K^2: (K + 1, K + 1), and a of shape (K,).
         """
         x = np.column_stack([u, np.ones(len(u), dtype=u.dtype)])
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
@@ -155,7 +166,11 @@ class AffineMap:
         return (np.stack([(x * a[:, [k]]).T @ x for k in range(self.n_classes)]),)
 
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
-        return _shared_solve(*blocks, diagonal) if len(blocks) == 2 else self._own_solve(blocks[0], diagonal)
+        return (
+            _shared_solve(*blocks, diagonal)
+            if len(blocks) == 2
+            else self._own_solve(blocks[0], diagonal)
+        )
 
     def _own_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
         width = self.n_classes + 1
@@ -176,9 +191,11 @@ class AffineMap:
 
 
 def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> Solve:
-    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``, by one eigendecomposition.
+    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``, by one
+    eigendecomposition.
 
-    The few parameters of a class with another penalty (its own weight, its intercept) are divided by their curvature.
+    The few parameters of a class with another penalty (its own weight, its intercept) are divided
+    by their curvature.
     """
     scale, basis = np.linalg.eigh(gram.astype(np.float64))
     part = (share / share.sum())[:, None]
@@ -196,13 +213,16 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
 
 
 def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:
-    """Product with the inverse of a dense Hessian plus a diagonal; what is flat is left (almost) alone."""
+    """Product with the inverse of a dense Hessian plus a diagonal; what is flat is left (almost)
+    alone.
+    """
     factor = _cholesky(hessian, diagonal.ravel(), 1e-11)
     return lambda v: np.asarray(cho_solve(factor, v.ravel(), check_finite=False)).reshape(v.shape)
 
 
 def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
-    """Factor of ``matrix + diag(diagonal)`` and a ridge relative to its mean curvature, raised until it is positive.
+    """Factor of ``matrix + diag(diagonal)`` and a ridge relative to its mean curvature, raised
+    until it is positive.
 
     Directions that no probability depends on have no curvature, and round-off may make it negative.
     """

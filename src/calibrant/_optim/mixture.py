@@ -1,9 +1,11 @@
 r"""Weights of a mixture of forecasts that minimise the log-loss.
 
-Over the simplex, :math:`\min_w -\sum_i c_i \log (P w)_i` has the solution of the same problem over :math:`w \ge 0` with
-:math:`\sum_j w_j` added, for :math:`\sum_i c_i = 1`. That is solved by Newton steps whose quadratic models are non-negative
-least-squares problems (Kim, Carbonetto, Stephens and Anitescu 2020, arXiv:1806.01412): a dozen steps where plain EM, whose
-convergence is sublinear at the boundary, needs thousands.
+Over the simplex, :math:`\min_w -\sum_i c_i \log (P w)_i` has the solution of the same problem over
+:math:`w \ge 0` with
+:math:`\sum_j w_j` added, for :math:`\sum_i c_i = 1`. That is solved by Newton steps whose quadratic
+models are non-negative least-squares problems (Kim, Carbonetto, Stephens and Anitescu 2020,
+arXiv:1806.01412): a dozen steps where plain EM, whose convergence is sublinear at the boundary,
+needs thousands.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ _TOLERANCE = 1e-10
 
 
 def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int = 100) -> Solution:
-    """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what happened.
+    """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what
+    happened.
 
-    Optimal to 1e-10 in the conditions of optimality: no member's mean of ``P_ij / (P w)_i`` exceeds one.
+    Optimal to 1e-10 in the conditions of optimality: no member's mean of ``P_ij / (P w)_i`` exceeds
+    one.
     """
     p = np.maximum(likelihood, 1e-300)
     c = np.asarray(weight) / weight.sum()

@@ -1,4 +1,6 @@
-"""Newton's method for the convex objectives of score maps: exact steps, or steps by conjugate gradients."""
+"""Newton's method for the convex objectives of score maps: exact steps, or steps by conjugate
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,31 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 TOLERANCE = 1e-13
-"""A fit ends when a Newton step promises to lower the objective by less than this (relative to 1 + |objective|)."""
+"""A fit ends when a Newton step promises to lower the objective by less than this (relative to 1 +
+|objective|)."""
 
 SEPARABLE_LOSS = 1e-6
-"""An objective below this means that the labels are separated perfectly and parameters grow without limit."""
+"""An objective below this means that the labels are separated perfectly and parameters grow without
+limit."""
 
-# Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing, penalised fits of many
-# need about a hundred.
+# Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing,
+# penalised fits of many need about a hundred.
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200
 _REFRESH_CG = 15
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a step too far overflows, and the line search takes it back
-def minimize(objective: Objective, start: FloatArray, *, max_work: int | None = None, tol: float = TOLERANCE) -> Solution:
+@np.errstate(
+    over="ignore", invalid="ignore"
+)  # a step too far overflows, and the line search takes it back
+def minimize(
+    objective: Objective, start: FloatArray, *, max_work: int | None = None, tol: float = TOLERANCE
+) -> Solution:
     """The minimum, by Newton steps with a line search that never raises the objective.
 
-    ``max_work`` limits the products with the Hessian, each of which costs about as much as a gradient.
+    ``max_work`` limits the products with the Hessian, each of which costs about as much as a
+    gradient.
     """
     theta = objective.gauged(start)
     value, gradient = objective.value_and_gradient(theta)
@@ -47,7 +56,8 @@ def minimize(objective: Objective, start: FloatArray, *, max_work: int | None = 
         accuracy = tol * (1 + abs(value))
         moved = line_search(objective, theta, value, gradient, step)
         if moved is None:
-            # Close to the optimum round-off hides any decrease: that is convergence, elsewhere it is not.
+            # Close to the optimum round-off hides any decrease: that is convergence, elsewhere it
+            # is not.
             outcome = Outcome.CONVERGED if promised <= 1e3 * accuracy else Outcome.STALLED
             return Solution(theta, value, n_iter, outcome)
         theta, value, gradient = moved
@@ -77,10 +87,11 @@ def line_search(
 def conjugate_gradient(
     objective: Objective, theta: FloatArray, gradient: FloatArray, solve: Solve, max_products: int
 ) -> tuple[FloatArray, int]:
-    """An inexact Newton step by preconditioned conjugate gradients, and the number of Hessian products it took.
+    """An inexact Newton step by preconditioned conjugate gradients, and the number of Hessian
+    products it took.
 
-    Directions that no probability depends on are projected out; the step is as exact as the gradient is small, so that
-    convergence is superlinear.
+    Directions that no probability depends on are projected out; the step is as exact as the
+    gradient is small, so that convergence is superlinear.
     """
     # The whole Hessian as preconditioner sees every direction; its blocks alone do not see these.
     gauge = objective.in_gauge if not objective.is_small else np.copy

@@ -1,6 +1,7 @@
 r"""The penalised log-loss of a score map, as sums over row blocks.
 
-.. math:: \frac1n \sum_i w_i \big( \log \sum_k e^{s_{ik}} - s_{i y_i} \big) + \text{penalty}, \qquad n = \sum_i w_i .
+.. math:: \frac1n \sum_i w_i \big( \log \sum_k e^{s_{ik}} - s_{i y_i} \big) + \text{penalty},
+    \qquad n = \sum_i w_i .
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ FEW_PARAMETERS = 500
 class Objective:
     """Value, gradient and curvature of the mean penalised log-loss at given parameters.
 
-    Memory beside the data: a block, arrays of the size of the parameters, and, for data of at most ``KEEP_ELEMENTS``
-    elements, the probabilities of the last point and a single-precision copy of the data, which the products of many-
-    parameter problems use: their errors of 1e-7 only slow conjugate gradients down, which correct themselves.
+    Memory beside the data: a block, arrays of the size of the parameters, and, for data of at most
+    ``KEEP_ELEMENTS`` elements, the probabilities of the last point and a single-precision copy of
+    the data, which the products of many- parameter problems use: their errors of 1e-7 only slow
+    conjugate gradients down, which correct themselves.
     """
 
     def __init__(
-        self, score_map: ScoreMap, penalty: QuadraticPenalty, u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray
+        self,
+        score_map: ScoreMap,
+        penalty: QuadraticPenalty,
+        u: FloatArray | LiftedRows,
+        y: IntArray,
+        weight: FloatArray,
     ) -> None:
         self.map = score_map
         self.penalty = penalty
@@ -44,7 +51,9 @@ class Objective:
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
         curvature = penalty.curvature
-        self._gauge_normal = np.where(curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0)
+        self._gauge_normal = np.where(
+            curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
+        )
         self._kept_at: FloatArray | None = None
         self._elements = max(BLOCK_ELEMENTS, 256 * self.n_classes)
 
@@ -86,7 +95,9 @@ class Objective:
         return u, p
 
     def hessian_product(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
-        """Hessian at ``theta`` times ``direction``; at the point of the last `value_and_gradient` it reuses its work."""
+        """Hessian at ``theta`` times ``direction``; at the point of the last `value_and_gradient`
+        it reuses its work.
+        """
         product = self._sum(partial(self._product_block, theta, direction))
         return np.asarray(product + self.penalty.hessian_diagonal * direction)
 
@@ -99,22 +110,30 @@ class Objective:
         return self.map.pullback(t, u).astype(np.float64)
 
     def in_gauge(self, direction: FloatArray) -> FloatArray:
-        """The part of a direction that keeps the penalty's choice among parameters of equal probabilities.
+        """The part of a direction that keeps the penalty's choice among parameters of equal
+        probabilities.
 
-        Adding a constant to a line of parameters changes no probability; among these the penalty prefers
-        ``sum curvature * (theta - centre) = 0`` on the line. Conjugate gradients that stay there need half the products.
+        Adding a constant to a line of parameters changes no probability; among these the penalty
+        prefers ``sum curvature * (theta - centre) = 0`` on the line. Conjugate gradients that stay
+        there need half the products.
         """
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
-        excess = (normal * direction).sum(axis=axis, keepdims=True) / (normal**2).sum(axis=axis, keepdims=True)
+        excess = (normal * direction).sum(axis=axis, keepdims=True) / (normal**2).sum(
+            axis=axis, keepdims=True
+        )
         return np.asarray(direction - mask * normal * excess)
 
     def gauged(self, theta: FloatArray) -> FloatArray:
         """Parameters of the same probabilities that the penalty prefers."""
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
-        centre = np.where(self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.centre, theta)
-        excess = (normal * (theta - centre)).sum(axis=axis, keepdims=True) / normal.sum(axis=axis, keepdims=True)
+        centre = np.where(
+            self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.centre, theta
+        )
+        excess = (normal * (theta - centre)).sum(axis=axis, keepdims=True) / normal.sum(
+            axis=axis, keepdims=True
+        )
         return np.asarray(theta - mask * excess)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
@@ -127,7 +146,9 @@ class Objective:
         return np.asarray(self._sum(of_rows))
 
     def solver(self, theta: FloatArray) -> Solve:
-        """Products with the inverse Hessian: exact for few parameters, of the blocks on its diagonal for many."""
+        """Products with the inverse Hessian: exact for few parameters, of the blocks on its
+        diagonal for many.
+        """
         diagonal = self.penalty.hessian_diagonal
         if self.is_small:
             return dense_solve(self.hessian(theta), diagonal)

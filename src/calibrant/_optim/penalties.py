@@ -11,7 +11,9 @@ from calibrant._typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """A ridge towards ``centre`` with one weight per parameter; both have the shape of the parameters."""
+    """A ridge towards ``centre`` with one weight per parameter; both have the shape of the
+    parameters.
+    """
 
     curvature: FloatArray
     centre: FloatArray
@@ -27,7 +29,9 @@ class QuadraticPenalty:
         return np.asarray(2.0 * self.curvature)
 
 
-def _affine(diagonal: float, off_diagonal: float, intercept: float, centre: FloatArray, n_classes: int) -> QuadraticPenalty:
+def _affine(
+    diagonal: float, off_diagonal: float, intercept: float, centre: FloatArray, n_classes: int
+) -> QuadraticPenalty:
     """Weights of the three groups of an affine map's parameters ``[W | b]``, shape (K, K + 1)."""
     curvature = np.full((n_classes, n_classes + 1), off_diagonal)
     np.fill_diagonal(curvature, diagonal)
@@ -36,7 +40,9 @@ def _affine(diagonal: float, off_diagonal: float, intercept: float, centre: Floa
 
 
 def off_diagonal_and_intercept(lam: float, mu: float, n_classes: int) -> QuadraticPenalty:
-    """ODIR: ``lam sum_{k != l} W_kl^2 + mu sum_k b_k^2``, raw sums; the diagonal is free (Kull 2019)."""
+    """ODIR: ``lam sum_{k != l} W_kl^2 + mu sum_k b_k^2``, raw sums; the diagonal is free (Kull
+    2019).
+    """
     return _affine(0.0, lam, mu, np.zeros((n_classes, n_classes + 1)), n_classes)
 
 
@@ -45,13 +51,21 @@ def ridge_to_zero(lam: float, n_classes: int) -> QuadraticPenalty:
     return _affine(lam, lam, lam, np.zeros((n_classes, n_classes + 1)), n_classes)
 
 
-def ridge_to_identity(diagonal: float, off_diagonal: float, intercept: float, n_classes: int) -> QuadraticPenalty:
-    """``diagonal sum_k (W_kk - 1)^2 + off_diagonal sum_{k != l} W_kl^2 + intercept sum_k b_k^2``."""
+def ridge_to_identity(
+    diagonal: float, off_diagonal: float, intercept: float, n_classes: int
+) -> QuadraticPenalty:
+    """``diagonal sum_k (W_kk - 1)^2 + off_diagonal sum_{k != l} W_kl^2 + intercept sum_k
+    b_k^2``.
+    """
     return _affine(diagonal, off_diagonal, intercept, np.eye(n_classes, n_classes + 1), n_classes)
 
 
-def diagonal_ridge_to_identity(diagonal: float, intercept: float, n_classes: int) -> QuadraticPenalty:
-    """``diagonal sum_k (d_k - 1)^2 + intercept sum_k b_k^2`` of a diagonal map's parameters ``[d; b]``, shape (2, K)."""
+def diagonal_ridge_to_identity(
+    diagonal: float, intercept: float, n_classes: int
+) -> QuadraticPenalty:
+    """``diagonal sum_k (d_k - 1)^2 + intercept sum_k b_k^2`` of a diagonal map's parameters ``[d;
+    b]``, shape (2, K).
+    """
     curvature = np.repeat([[diagonal], [intercept]], n_classes, axis=1)
     return QuadraticPenalty(curvature, np.stack([np.ones(n_classes), np.zeros(n_classes)]))
 

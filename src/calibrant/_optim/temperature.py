@@ -1,13 +1,15 @@
 r"""The best inverse temperature: Newton's method in one dimension, safeguarded by a bracket.
 
-With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)` is convex in :math:`\beta`, and one pass over
-the data gives its value and both derivatives in :math:`t`:
+With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)` is convex in
+:math:`\beta`, and one pass over the data gives its value and both derivatives in :math:`t`:
 
 .. math::
 
-   f' = \beta\, \overline{(E_i[u] - u_{i y_i})}, \qquad f'' = \beta^2\, \overline{\mathrm{Var}_i[u]} + f',
+   f' = \beta\, \overline{(E_i[u] - u_{i y_i})}, \qquad f'' = \beta^2\, \overline{\mathrm{Var}_i[u]}
+   + f',
 
-:math:`E_i` and :math:`\mathrm{Var}_i` over the classes with probabilities :math:`\mathrm{softmax}(\beta u_i)`.
+:math:`E_i` and :math:`\mathrm{Var}_i` over the classes with probabilities
+:math:`\mathrm{softmax}(\beta u_i)`.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class Point(NamedTuple):
 def log_inverse_temperature(
     u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
 ) -> Solution:
-    """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian prior of scale s.
+    """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
+    prior of scale s.
 
     Large data start from the optimum of every 16th row.
     """
@@ -58,7 +61,13 @@ def log_inverse_temperature(
     return _solve(u, y, weight, prior_scale, start)
 
 
-def _solve(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, prior_scale: float | None, start: float) -> Solution:
+def _solve(
+    u: FloatArray | LiftedRows,
+    y: IntArray,
+    weight: FloatArray,
+    prior_scale: float | None,
+    start: float,
+) -> Solution:
     total = float(weight.sum())
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
@@ -66,7 +75,9 @@ def _solve(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, prior_sc
         value, slope, square = sum_blocks(partial(_block, u, y, weight, np.exp(t)), *u.shape)
         first = np.exp(t) * slope / total
         second = np.exp(2 * t) * square / total + first
-        return Point(value / total + 0.5 * precision * t * t, first + precision * t, second + precision)
+        return Point(
+            value / total + 0.5 * precision * t * t, first + precision * t, second + precision
+        )
 
     t, point, n_iter = newton_1d(evaluate, start, LIMIT)
     return Solution(np.array([t]), point.value, n_iter, _outcome(t, point.value))
@@ -78,7 +89,9 @@ def _outcome(t: float, value: float) -> Outcome:
     return Outcome.UNINFORMATIVE if t <= -LIMIT else Outcome.CONVERGED
 
 
-def _block(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, beta: float, rows: slice) -> tuple[float, float, float]:
+def _block(
+    u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, beta: float, rows: slice
+) -> tuple[float, float, float]:
     """Sums of the loss, of its slope and of the variance in beta over a block."""
     x, w = u[rows], weight[rows]
     x = x - row_max(x)[:, None]
@@ -92,8 +105,12 @@ def _block(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, beta: fl
     return float(w @ (np.log(norm) - beta * true)), float(w @ (mean - true)), float(w @ square)
 
 
-def newton_1d(evaluate: Callable[[float], Point], start: float, limit: float) -> tuple[float, Point, int]:
-    """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the interval if it does not."""
+def newton_1d(
+    evaluate: Callable[[float], Point], start: float, limit: float
+) -> tuple[float, Point, int]:
+    """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the
+    interval if it does not.
+    """
     low, high = -limit, limit
     t = start
     for n_iter in range(1, 101):  # noqa: B007  # returned below
@@ -101,11 +118,18 @@ def newton_1d(evaluate: Callable[[float], Point], start: float, limit: float) ->
         if point.slope == 0.0 or point.value <= SEPARABLE_LOSS:
             break
         low, high = (t, high) if point.slope < 0 else (low, t)
-        # A step of at most 2 in log beta: far from the optimum the slope says the direction and little else.
-        newton = -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
+        # A step of at most 2 in log beta: far from the optimum the slope says the direction and
+        # little else.
+        newton = (
+            -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
+        )
         step = float(np.clip(newton, -2.0, 2.0))
         if not low < t + step < high:
-            step = (high if step > 0 else low) - t if abs(t + step) >= limit else 0.5 * (low + high) - t
+            step = (
+                (high if step > 0 else low) - t
+                if abs(t + step) >= limit
+                else 0.5 * (low + high) - t
+            )
         t += step
         if abs(step) <= _LAST_STEP:
             point = point._replace(value=point.value + 0.5 * step * point.slope)

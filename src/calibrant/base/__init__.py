@@ -1,4 +1,6 @@
-"""What all calibrators are made of: subclass `BaseCalibrator` or `BaseBinaryCalibrator` to write one."""
+"""What all calibrators are made of: subclass `BaseCalibrator` or `BaseBinaryCalibrator` to write
+one.
+"""
 
 from calibrant.base._calibrator import BaseBinaryCalibrator, BaseCalibrator
 

@@ -1,8 +1,9 @@
 """Base classes of calibrators: they own the boundary, a method owns the mathematics.
 
-`BaseCalibrator` maps whole vectors: a method writes ``_fit(u, y, weight)`` and ``_log_proba(u)``. `BaseBinaryCalibrator`
-maps one claim: a method writes ``_fit(score, outcome, weight)`` and ``_predict(score)``. Validation, classes, dtypes,
-blocks and output frames live here and nowhere else.
+`BaseCalibrator` maps whole vectors: a method writes ``_fit(u, y, weight)`` and ``_log_proba(u)``.
+`BaseBinaryCalibrator` maps one claim: a method writes ``_fit(score, outcome, weight)`` and
+``_predict(score)``. Validation, classes, dtypes, blocks and output frames live here and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import LiftedRows, lifted, map_blocks, row_blocks
 from calibrant._optim.solution import Solution
-from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_odds, log_softmax, softmax
+from calibrant._simplex import (
+    EPS,
+    centred,
+    finite_logits,
+    log_clipped,
+    log_odds,
+    log_softmax,
+    softmax,
+)
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,
@@ -35,7 +44,9 @@ Rows = FloatArray | LiftedRows
 
 
 class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
-    """What all calibrators share: checked fit, output in the dtype of the input, frames on request."""
+    """What all calibrators share: checked fit, output in the dtype of the input, frames on
+    request.
+    """
 
     inputs: str
     classes: Any
@@ -65,7 +76,9 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
     def _prepared(
         self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None
     ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Checked data for `_fit_scores`, after the attributes that all calibrators have are set."""
+        """Checked data for `_fit_scores`, after the attributes that all calibrators have are
+        set.
+        """
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -88,9 +101,11 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         """Calibrated probabilities of a block of checked scores, (m, K)."""
 
     def predict_proba(self, X: ScoresLike) -> Any:
-        """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for one.
+        """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for
+        one.
 
-        float32 scores give float32 probabilities. Works block by block: memory is that of the output.
+        float32 scores give float32 probabilities. Works block by block: memory is that of the
+        output.
         """
         scores = self._check_new(X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
@@ -102,7 +117,9 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
     def predict(self, X: ScoresLike) -> AnyArray:
         """Label of the highest calibrated probability; ties go to the lowest column."""
         scores = self._check_new(X)
-        codes = map_blocks(lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements)
+        codes = map_blocks(
+            lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements
+        )
         return self.classes_[np.concatenate(list(codes))]
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
@@ -115,15 +132,22 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         scores = check_scores(X, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
-                f"X has {scores.shape[1]} columns, but {type(self).__name__} was fitted with {self.n_classes_} classes"
+                f"X has {scores.shape[1]} columns, but {type(self).__name__} was fitted with "
+                f"{self.n_classes_} classes"
             )
         return scores
 
-    def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self:
-        """Choose what `predict_proba` returns: "default" (NumPy), "pandas" or "polars" frames with the index of the input."""
+    def set_output(
+        self, *, transform: Literal["default", "pandas", "polars"] | None = None
+    ) -> Self:
+        """Choose what `predict_proba` returns: "default" (NumPy), "pandas" or "polars" frames with
+        the index of the input.
+        """
         if transform is not None:
             check_option(transform, "transform", ("default", "pandas", "polars"))
-            self._sklearn_output_config = {"transform": transform}  # the name that sklearn.base.clone copies
+            self._sklearn_output_config = {
+                "transform": transform
+            }  # the name that sklearn.base.clone copies
         return self
 
     @property
@@ -146,7 +170,9 @@ class BaseCalibrator(_Boundary):
 
     @abstractmethod
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        """Set the fitted attributes. ``u[rows]`` is an array for any slice of rows; ``u.shape`` is (n, K)."""
+        """Set the fitted attributes. ``u[rows]`` is an array for any slice of rows; ``u.shape`` is
+        (n, K).
+        """
 
     @abstractmethod
     def _log_proba(self, u: FloatArray) -> FloatArray:
@@ -160,7 +186,11 @@ class BaseCalibrator(_Boundary):
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         if self.inputs == "proba":
-            return np.asarray(scores, dtype=np.float64) if self.form == "proba" else log_clipped(scores, self.eps)
+            return (
+                np.asarray(scores, dtype=np.float64)
+                if self.form == "proba"
+                else log_clipped(scores, self.eps)
+            )
         if self.form == "log":
             return centred(scores)
         finite = finite_logits(scores)
@@ -185,8 +215,9 @@ def record(calibrator: Any, solution: Solution) -> None:
 class BaseBinaryCalibrator(_Boundary):
     """A calibrator of one claim: a score in [0, 1] or its log-odds, and an outcome.
 
-    A method sets ``form``, ``"score"`` or ``"log_odds"``, and writes ``_fit`` and ``_predict`` for one-dimensional
-    float64 arrays. It is fitted with scores of shape (n,) or (n, 2); for more classes there is `MulticlassToBinary`.
+    A method sets ``form``, ``"score"`` or ``"log_odds"``, and writes ``_fit`` and ``_predict`` for
+    one-dimensional float64 arrays. It is fitted with scores of shape (n,) or (n, 2); for more
+    classes there is `MulticlassToBinary`.
     """
 
     form: ClassVar[Literal["score", "log_odds"]] = "score"

@@ -30,9 +30,11 @@ class TrainingSummary:
     class_weights : tuple of float
         Sum of the weights of each class, 0.0 for a class that was never seen.
     log_loss_before, log_loss_after : float
-        Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these rows.
+        Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
+        rows.
     n_rows : int
-        Rows of positive weight: all of them, or of more than about 130,000 scores some that are evenly spaced.
+        Rows of positive weight: all of them, or of more than about 130,000 scores some that are
+        evenly spaced.
     """
 
     n_samples: float
@@ -48,14 +50,24 @@ class TrainingSummary:
 
 
 def training_summary(
-    scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str, proba_of: Callable[[FloatArray], FloatArray]
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    inputs: str,
+    proba_of: Callable[[FloatArray], FloatArray],
 ) -> TrainingSummary:
-    """The summary of a fit to checked data; ``proba_of`` is the fitted map. Costs at most a few milliseconds of predictions."""
+    """The summary of a fit to checked data; ``proba_of`` is the fitted map. Costs at most a few
+    milliseconds of predictions.
+    """
     n_classes = scores.shape[1]
     seen = np.bincount(y, weight, minlength=n_classes)
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_ELEMENTS // n_classes))
     block, truth = scores[rows], (np.arange(len(rows)), y[rows])
-    before = log_softmax(finite_logits(block))[truth] if inputs == "logits" else log_floored(block[truth], EPS)
+    before = (
+        log_softmax(finite_logits(block))[truth]
+        if inputs == "logits"
+        else log_floored(block[truth], EPS)
+    )
     after = log_floored(proba_of(block)[truth], EPS)
     return TrainingSummary(
         n_samples=float(seen.sum()),

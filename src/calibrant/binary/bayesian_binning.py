@@ -29,18 +29,21 @@ class BayesianBinning(BaseBinaryCalibrator):
     .. math:: q(p) = \sum_M P(M \mid D)\, \theta_{M, b(p)} , \quad
         \theta_{M,b} = \frac{m_b + \alpha_b}{n_b + \alpha_b + \beta_b} ,
 
-    where :math:`n_b` and :math:`m_b` are the weights of all rows and of outcome 1 in bin b, and :math:`\theta` the posterior
-    mean under the prior :math:`\mathrm{Beta}(\alpha_b, \beta_b)` with :math:`\alpha_b = (N'/B)\, p_b`,
-    :math:`\beta_b = (N'/B)(1 - p_b)`, N' the prior strength and :math:`p_b` the midpoint of the bin. All models are equally
-    likely beforehand, and so their weights are proportional to their marginal likelihood,
+    where :math:`n_b` and :math:`m_b` are the weights of all rows and of outcome 1 in bin b, and
+    :math:`\theta` the posterior mean under the prior :math:`\mathrm{Beta}(\alpha_b, \beta_b)` with
+    :math:`\alpha_b = (N'/B)\, p_b`,
+    :math:`\beta_b = (N'/B)(1 - p_b)`, N' the prior strength and :math:`p_b` the midpoint of the
+    bin. All models are equally likely beforehand, and so their weights are proportional to their
+    marginal likelihood,
 
-    .. math:: P(D \mid M) = \prod_b \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
+    .. math:: P(D \mid M) = \prod_b
+        \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
 
     Parameters
     ----------
     n_models : int, optional
-        How many numbers of bins to try, evenly spread over the range from :math:`n^{1/3}/10` to :math:`10\, n^{1/3}`, but at
-        most the number of distinct scores. None tries every one.
+        How many numbers of bins to try, evenly spread over the range from :math:`n^{1/3}/10` to
+        :math:`10\, n^{1/3}`, but at most the number of distinct scores. None tries every one.
     prior_strength : float, default 2.0
         N', the pseudo-count of a model, shared by its bins.
     inputs : {"proba", "logits"}, default "proba"
@@ -55,20 +58,22 @@ class BayesianBinning(BaseBinaryCalibrator):
     weights_ : array of shape (n_models,)
         Posterior probability of each model.
     edges_, values_ : arrays of shape (n_steps,)
-        The averaged map is one step function: scores above ``edges_[b - 1]`` and up to ``edges_[b]`` get ``values_[b]``.
+        The averaged map is one step function: scores above ``edges_[b - 1]`` and up to
+        ``edges_[b]`` get ``values_[b]``.
 
     Notes
     -----
-    O(n log n) for the sort, O(B log n) for each of at most about :math:`10\, n^{1/3}` models, and O(n) for each that has
-    weight. Bins are right-closed, at fit and at prediction alike, and tied scores stay in one bin; where ties leave a bin
-    empty, B counts the bins that are left. No value is exactly 0 or 1. The map need not increase: scores are used through
-    their order and through the midpoints of the bins alone. Nothing is guaranteed for a finite sample.
+    O(n log n) for the sort, O(B log n) for each of at most about :math:`10\, n^{1/3}` models, and
+    O(n) for each that has weight. Bins are right-closed, at fit and at prediction alike, and tied
+    scores stay in one bin; where ties leave a bin empty, B counts the bins that are left. No value
+    is exactly 0 or 1. The map need not increase: scores are used through their order and through
+    the midpoints of the bins alone. Nothing is guaranteed for a finite sample.
 
     References
     ----------
-    Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning, AAAI,
-    doi:10.1609/aaai.v29i1.9602.
-    Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, section 2.3, arXiv:1906.04933.
+    Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian
+    binning, AAAI, doi:10.1609/aaai.v29i1.9602. Wenger, Kjellström & Triebel (2020), Non-parametric
+    calibration for classification, section 2.3, arXiv:1906.04933.
 
     Examples
     --------
@@ -95,7 +100,9 @@ class BayesianBinning(BaseBinaryCalibrator):
         if self.n_models is not None:
             check_count(self.n_models, "n_models")
         if not (isinstance(self.prior_strength, Real) and 0.0 < self.prior_strength < np.inf):
-            raise ValueError(f"prior_strength must be a positive number, got {self.prior_strength!r}")
+            raise ValueError(
+                f"prior_strength must be a positive number, got {self.prior_strength!r}"
+            )
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)
@@ -116,7 +123,9 @@ class BayesianBinning(BaseBinaryCalibrator):
 
 
 class _Groups(NamedTuple):
-    """Distinct scores, with the cumulated weights of all rows and of outcome 1, and the share of rows up to each."""
+    """Distinct scores, with the cumulated weights of all rows and of outcome 1, and the share of
+    rows up to each.
+    """
 
     values: FloatArray
     total: FloatArray
@@ -125,7 +134,9 @@ class _Groups(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """One histogram: the index of the last distinct score of each bin, posterior means, log marginal likelihood."""
+    """One histogram: the index of the last distinct score of each bin, posterior means, log
+    marginal likelihood.
+    """
 
     last: IntArray
     mean: FloatArray

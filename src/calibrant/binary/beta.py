@@ -24,16 +24,19 @@ class BetaCalibration(BaseBinaryCalibrator):
 
     .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m ,
 
-    fitted by maximum likelihood: a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`. The identity is
-    a = b = 1, c = 0; unlike Platt's map, the family can leave scores that are calibrated as they are.
+    fitted by maximum likelihood: a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`.
+    The identity is a = b = 1, c = 0; unlike Platt's map, the family can leave scores that are
+    calibrated as they are.
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default "abm"
-        What is free: all three; a = b and m (Platt's family, without smoothed targets); a and b with m = 1/2.
+        What is free: all three; a = b and m (Platt's family, without smoothed targets); a and b
+        with m = 1/2.
     constrained : bool, default True
-        Keep a, b >= 0, so that the map increases: a negative coefficient is dropped and the rest fitted again. Where both
-        are negative, the better of the two remaining fits is taken; so the result is the maximum under the constraint.
+        Keep a, b >= 0, so that the map increases: a negative coefficient is dropped and the rest
+        fitted again. Where both are negative, the better of the two remaining fits is taken; so the
+        result is the maximum under the constraint.
     inputs : {"proba", "logits"}, default "proba"
         The logarithms of logits are exact, without a floor.
     classes : array-like of two labels, optional
@@ -44,8 +47,9 @@ class BetaCalibration(BaseBinaryCalibrator):
     ----------
     a_, b_, c_ : float
     m_ : float
-        The score that is mapped to 1/2; 0 or 1 where all scores are mapped above or below it. With ``constrained=False``
-        and coefficients of opposite signs there may be two such scores or none, and ``m_`` is 0 or 1 all the same.
+        The score that is mapped to 1/2; 0 or 1 where all scores are mapped above or below it. With
+        ``constrained=False`` and coefficients of opposite signs there may be two such scores or
+        none, and ``m_`` is 0 or 1 all the same.
     objective_ : float
         Mean log-loss of the fit.
     converged_ : bool
@@ -54,10 +58,11 @@ class BetaCalibration(BaseBinaryCalibrator):
 
     Notes
     -----
-    O(n log n): tied scores are pooled, then each Newton iteration is one pass. The map is right if the scores of each
-    outcome follow Beta distributions; nothing is guaranteed otherwise. Where the scores separate the outcomes, or all
-    outcomes are equal, the likelihood has no maximum: the fit stops at finite values and warns. Where there are too few
-    different scores to determine all parameters, the flattest of the best maps is taken.
+    O(n log n): tied scores are pooled, then each Newton iteration is one pass. The map is right if
+    the scores of each outcome follow Beta distributions; nothing is guaranteed otherwise. Where the
+    scores separate the outcomes, or all outcomes are equal, the likelihood has no maximum: the fit
+    stops at finite values and warns. Where there are too few different scores to determine all
+    parameters, the flattest of the best maps is taken.
 
     References
     ----------
@@ -97,15 +102,21 @@ class BetaCalibration(BaseBinaryCalibrator):
         values, total, hits = distinct_sums(score, outcome, weight)
         columns = _columns(values, self.parameters)
         fit_on = _nonnegative if self.constrained else _on_columns
-        fit = fit_on(columns, hits / total, total, list(range(columns.shape[1])), self.parameters != "ab")
+        fit = fit_on(
+            columns, hits / total, total, list(range(columns.shape[1])), self.parameters != "ab"
+        )
         self.a_, self.b_ = float(fit.coef[0]), float(fit.coef[-1])
-        self.c_ = (self.a_ - self.b_) * float(np.log(2.0)) if self.parameters == "ab" else fit.intercept
+        self.c_ = (
+            (self.a_ - self.b_) * float(np.log(2.0)) if self.parameters == "ab" else fit.intercept
+        )
         self.m_ = 0.5 if self.parameters == "ab" else _midpoint(self.a_, self.b_, self.c_)
         self.objective_ = fit.objective
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.status is Status.CONVERGED
         fit.warn(
-            "BetaCalibration", "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on more rows"
+            "BetaCalibration",
+            "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on "
+            "more rows",
         )
 
     def _predict(self, score: FloatArray) -> FloatArray:
@@ -113,14 +124,18 @@ class BetaCalibration(BaseBinaryCalibrator):
 
 
 def _columns(log_odds: FloatArray, parameters: str) -> FloatArray:
-    """What the coefficients multiply: log p and -log(1 - p), both shifted to 0 at p = 1/2 where that is m."""
+    """What the coefficients multiply: log p and -log(1 - p), both shifted to 0 at p = 1/2 where
+    that is m.
+    """
     if parameters == "am":
         return log_odds[:, None]
     shift = np.log(2.0) if parameters == "ab" else 0.0
     return np.column_stack([log_expit(log_odds) + shift, -log_expit(-log_odds) - shift])
 
 
-def _on_columns(columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool) -> LogisticFit:
+def _on_columns(
+    columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
+) -> LogisticFit:
     """Fit on the columns that are used; the others have coefficient 0."""
     fit = fit_logistic(columns[:, used], target, weight, intercept=intercept)
     coef = np.zeros(columns.shape[1])
@@ -128,16 +143,22 @@ def _on_columns(columns: FloatArray, target: FloatArray, weight: FloatArray, use
     return LogisticFit(coef, fit.intercept, fit.objective, fit.n_iter, fit.status)
 
 
-def _nonnegative(columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool) -> LogisticFit:
+def _nonnegative(
+    columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
+) -> LogisticFit:
     """Best fit without a negative coefficient.
 
-    The loss is convex: where the free optimum has a negative coefficient, one such coefficient is 0 in the constrained one.
+    The loss is convex: where the free optimum has a negative coefficient, one such coefficient is 0
+    in the constrained one.
     """
     fit = _on_columns(columns, target, weight, used, intercept)
     negative = [j for j in used if fit.coef[j] < 0.0]
     if not negative:
         return fit
-    fits = [_nonnegative(columns, target, weight, [k for k in used if k != j], intercept) for j in negative]
+    fits = [
+        _nonnegative(columns, target, weight, [k for k in used if k != j], intercept)
+        for j in negative
+    ]
     return min(fits, key=lambda candidate: candidate.objective)
 
 
@@ -151,4 +172,6 @@ def _midpoint(a: float, b: float, c: float) -> float:
     if low * high < 0.0:
         return float(expit(brentq(eta, -_LOG_ODDS_END, _LOG_ODDS_END, xtol=1e-14)))
     middle = eta(0.0)
-    return 0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)  # a constant map at 1/2, up to round-off
+    return (
+        0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)
+    )  # a constant map at 1/2, up to round-off

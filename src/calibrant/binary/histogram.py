@@ -19,31 +19,36 @@ _ROUND_OFF = 1e-12
 
 
 class HistogramBinning(BaseBinaryCalibrator):
-    r"""Histogram binning: every score of a bin is given the frequency of the outcome among the calibration rows of the bin.
+    r"""Histogram binning: every score of a bin is given the frequency of the outcome among the
+    calibration rows of the bin.
 
-    With upper edges :math:`e_1 < \dots < e_B`, score s belongs to the bin b with :math:`e_{b-1} < s \le e_b` (the first bin
-    has no lower limit, the last no upper one) and
+    With upper edges :math:`e_1 < \dots < e_B`, score s belongs to the bin b with :math:`e_{b-1} < s
+    \le e_b` (the first bin has no lower limit, the last no upper one) and
 
     .. math:: h(s) = \frac{\sum_{i \in b} w_i\, o_i}{\sum_{i \in b} w_i} .
 
-    Bins of equal mass are the groups of ``np.array_split(sorted scores, B)``, the edges the largest score of each group.
+    Bins of equal mass are the groups of ``np.array_split(sorted scores, B)``, the edges the largest
+    score of each group.
 
     Parameters
     ----------
     n_bins : int, optional
         Number of bins; ``None`` means ``floor(n / points_per_bin)``, at least one.
     points_per_bin : int
-        Rows a bin, where ``n_bins`` is None. Inside `MulticlassToBinary` it may be one number per class.
+        Rows a bin, where ``n_bins`` is None. Inside `MulticlassToBinary` it may be one number per
+        class.
     strategy : {"quantile", "uniform"}
-        Bins of equal mass, or of equal width (the bins of the metrics: score s goes to ``min(int(s * B), B - 1)``).
+        Bins of equal mass, or of equal width (the bins of the metrics: score s goes to ``min(int(s
+        * B), B - 1)``).
     boundary : {"exclude", "include"}
-        A score that became an edge is not an independent draw from its bin. "exclude" leaves one row of each edge between
-        two bins out of the estimate, as the guarantees need; "include" counts it. Edges of equal width depend on no row:
-        there nothing is left out.
+        A score that became an edge is not an independent draw from its bin. "exclude" leaves one
+        row of each edge between two bins out of the estimate, as the guarantees need; "include"
+        counts it. Edges of equal width depend on no row: there nothing is left out.
     delta : float
         Largest change of a value by which bins of equal value are told apart; 0 leaves them equal.
     random_state : int, optional
-        Orders bins of equal value at random; without it, the bin of higher scores gets the higher value.
+        Orders bins of equal value at random; without it, the bin of higher scores gets the higher
+        value.
     inputs : {"proba", "logits"}
     classes : labels of the two columns, optional
 
@@ -54,31 +59,34 @@ class HistogramBinning(BaseBinaryCalibrator):
     values_ : array of shape (B,)
         Calibrated probability of each bin; 0.5 where the estimate has no rows.
     counts_, hits_ : arrays of shape (B,)
-        Weight of the rows, and of those with outcome 1, behind each value. A count of 0 marks a value as unreliable.
+        Weight of the rows, and of those with outcome 1, behind each value. A count of 0 marks a
+        value as unreliable.
     n_tied_edges_ : int
         Edges between two bins whose score belongs to several rows.
     bins_ : Bins
-        The bins, so that other forecasts can be judged on them: ``expected_calibration_error(..., bins=calibrator)``.
+        The bins, so that other forecasts can be judged on them: ``expected_calibration_error(...,
+        bins=calibrator)``.
 
     Notes
     -----
     O(n log n) time and O(n) memory to fit: scores must be ordered.
 
-    A tied score stays in one bin. Where several rows share the score of an edge, "exclude" takes one row's part from their
-    common weight and leaves their frequency as it is, so that the result depends on no order of rows.
+    A tied score stays in one bin. Where several rows share the score of an edge, "exclude" takes
+    one row's part from their common weight and leaves their frequency as it is, so that the result
+    depends on no order of rows.
 
-    Weights: groups are cut at equal cumulative weight. Whole weights count rows, so that weight 2 is the row twice with
-    ``boundary="include"``; with "exclude" it is not, because the row that is left out is then heavier than one of two copies.
+    Weights: groups are cut at equal cumulative weight. Whole weights count rows, so that weight 2
+    is the row twice with ``boundary="include"``; with "exclude" it is not, because the row that is
+    left out is then heavier than one of two copies.
 
-    With "exclude", rows drawn independently and no ties, the outcomes of a bin are independent given the edges; what this
-    guarantees is computed by `MulticlassToBinary.guarantee`.
+    With "exclude", rows drawn independently and no ties, the outcomes of a bin are independent
+    given the edges; what this guarantees is computed by `MulticlassToBinary.guarantee`.
 
     References
     ----------
-    Zadrozny & Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
-    classifiers, ICML.
-    Gupta & Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
-    arXiv:2105.04656.
+    Zadrozny & Elkan (2001), Obtaining calibrated probability estimates from decision trees and
+    naive Bayesian classifiers, ICML. Gupta & Ramdas (2021), Distribution-free calibration
+    guarantees for histogram binning without sample splitting, arXiv:2105.04656.
 
     Examples
     --------
@@ -116,7 +124,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         elif np.ndim(self.points_per_bin):
             raise ValueError(
                 f"points_per_bin is one number for one claim, got {self.points_per_bin!r}; "
-                "one number per class is for MulticlassToBinary(HistogramBinning(points_per_bin=[...]), notion='class-wise')"
+                "one number per class is for "
+                "MulticlassToBinary(HistogramBinning(points_per_bin=[...]), notion='class-wise')"
             )
         else:
             check_count(self.points_per_bin, "points_per_bin")
@@ -129,7 +138,11 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _calibrator_exceptions(self) -> dict[str, str]:
         if self.boundary == "include" or self.strategy == "uniform":
             return {}
-        return {"check_weights_are_copies": "the row left out at an edge is heavier than one of two copies"}
+        return {
+            "check_weights_are_copies": (
+                "the row left out at an edge is heavier than one of two copies"
+            )
+        }
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)
@@ -138,7 +151,11 @@ class HistogramBinning(BaseBinaryCalibrator):
             self.edges_, kept = _uniform_edges(n_bins), np.ones(values.size)
         else:
             self.edges_ = _equal_mass_edges(values, total, n_bins)
-            kept = _kept_share(score[weight > 0], self.edges_) if self.boundary == "exclude" else np.ones(values.size)
+            kept = (
+                _kept_share(score[weight > 0], self.edges_)
+                if self.boundary == "exclude"
+                else np.ones(values.size)
+            )
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
         place, size = self.bins_.assign(values, 0), self.edges_.size
         self.counts_ = np.bincount(place, kept * total, minlength=size)
@@ -155,7 +172,9 @@ class HistogramBinning(BaseBinaryCalibrator):
 
 
 def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
-    """Largest value of each group of equal weight, without repetition, of distinct ``values`` with weights ``total``."""
+    """Largest value of each group of equal weight, without repetition, of distinct ``values`` with
+    weights ``total``.
+    """
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
     last = np.searchsorted(reached, ends - _ROUND_OFF * reached[-1])
@@ -163,7 +182,9 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
 
 
 def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
-    """Cumulative weight at which each group ends: as ``np.array_split`` cuts rows where weights are whole, else evenly."""
+    """Cumulative weight at which each group ends: as ``np.array_split`` cuts rows where weights are
+    whole, else evenly.
+    """
     group = np.arange(1, n_bins + 1)
     if not whole:
         return group * (total / n_bins)
@@ -172,16 +193,22 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
 
 
 def _uniform_edges(n_bins: int) -> FloatArray:
-    """The largest float of each bin of equal width, so that right-closed bins are exactly `UniformBins`."""
+    """The largest float of each bin of equal width, so that right-closed bins are exactly
+    `UniformBins`.
+    """
     group = np.arange(n_bins)
-    edges = (group + 1) / n_bins * (1.0 + 4.0 * np.finfo(np.float64).eps)  # from above, whichever way the quotient was rounded
+    edges = (
+        (group + 1) / n_bins * (1.0 + 4.0 * np.finfo(np.float64).eps)
+    )  # from above, whichever way the quotient was rounded
     while (too_far := UniformBins(n_bins).assign(edges) > group).any():
         edges[too_far] = np.nextafter(edges[too_far], 0.0)
     return np.minimum(edges, 1.0)
 
 
 def _kept_share(score: FloatArray, edges: FloatArray) -> FloatArray:
-    """Share of each distinct score that is counted: at an edge between two bins, one of its rows is left out."""
+    """Share of each distinct score that is counted: at an edge between two bins, one of its rows is
+    left out.
+    """
     values, rows = np.unique(score, return_counts=True)
     at_edge = np.searchsorted(values, edges[:-1])
     kept = np.ones(values.size)
@@ -193,5 +220,9 @@ def _told_apart(values: FloatArray, delta: float, random_state: int | None) -> F
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
-    step = np.arange(size) / size if random_state is None else np.random.default_rng(random_state).random(size)
+    step = (
+        np.arange(size) / size
+        if random_state is None
+        else np.random.default_rng(random_state).random(size)
+    )
     return np.where(times[place] > 1, (values + delta * step) / (1.0 + delta), values)

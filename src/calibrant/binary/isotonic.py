@@ -16,18 +16,21 @@ from calibrant.binning import distinct_sums
 class IsotonicCalibration(BaseBinaryCalibrator):
     r"""Isotonic calibration: the increasing map that minimises the squared error.
 
-    Tied scores are pooled; then neighbouring groups whose frequencies fall are pooled to blocks until the block means
-    :math:`q_b = S_b / W_b` increase, where :math:`W_b` and :math:`S_b` are the weights of all rows and of outcome 1.
+    Tied scores are pooled; then neighbouring groups whose frequencies fall are pooled to blocks
+    until the block means
+    :math:`q_b = S_b / W_b` increase, where :math:`W_b` and :math:`S_b` are the weights of all rows
+    and of outcome 1.
 
     Parameters
     ----------
     interpolation : {"step", "linear"}, default "step"
-        ``"step"``: a score above the last one of a block and up to the last one of the next gets the value of the next
-        (right-closed, as all bins here). ``"linear"``: between the block centres, the mean scores of the blocks.
+        ``"step"``: a score above the last one of a block and up to the last one of the next gets
+        the value of the next (right-closed, as all bins here). ``"linear"``: between the block
+        centres, the mean scores of the blocks.
     smoothing : float, optional
         A pseudo-count s > 0 that mixes the base rate into every block, so that no value is 0 or 1:
-        :math:`q_b = (S_b + s\,r) / (W_b + s)` with :math:`r = (S + s/2) / (W + s)`, the base rate mixed with 1/2 in the same
-        way. Blocks that lose their order by this are pooled again.
+        :math:`q_b = (S_b + s\,r) / (W_b + s)` with :math:`r = (S + s/2) / (W + s)`, the base rate
+        mixed with 1/2 in the same way. Blocks that lose their order by this are pooled again.
     inputs : {"proba", "logits"}, default "proba"
     classes : array-like of two labels, optional
 
@@ -42,15 +45,14 @@ class IsotonicCalibration(BaseBinaryCalibrator):
 
     Notes
     -----
-    O(n log n) for the sort. The squared error on the calibration data is never above that of the scores themselves, nor is
-    the log-loss. Without smoothing the lowest and the highest block are often exactly 0 and 1, and one surprise makes the
-    log-loss infinite.
+    O(n log n) for the sort. The squared error on the calibration data is never above that of the
+    scores themselves, nor is the log-loss. Without smoothing the lowest and the highest block are
+    often exactly 0 and 1, and one surprise makes the log-loss infinite.
 
     References
     ----------
-    Zadrozny & Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates,
-    doi:10.1145/775047.775151.
-    Ayer et al. (1955), doi:10.1214/aoms/1177728423.
+    Zadrozny & Elkan (2002), Transforming classifier scores into accurate multiclass probability
+    estimates, doi:10.1145/775047.775151. Ayer et al. (1955), doi:10.1214/aoms/1177728423.
 
     Examples
     --------
@@ -85,7 +87,9 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         mass, moment = total, total * values
         if self.smoothing is not None:
             hits, total = _with_prior(hits, total, starts, self.smoothing)
-            starts = starts[_block_starts(np.add.reduceat(hits, starts), np.add.reduceat(total, starts))]
+            starts = starts[
+                _block_starts(np.add.reduceat(hits, starts), np.add.reduceat(total, starts))
+            ]
         self.edges_ = values[np.append(starts[1:], len(values)) - 1]
         self.centres_ = np.add.reduceat(moment, starts) / np.add.reduceat(mass, starts)
         self.values_ = np.add.reduceat(hits, starts) / np.add.reduceat(total, starts)
@@ -101,7 +105,9 @@ def _block_starts(hits: FloatArray, total: FloatArray) -> IntArray:
     return np.asarray(isotonic_regression(hits / total, weights=total).blocks[:-1])
 
 
-def _with_prior(hits: FloatArray, total: FloatArray, starts: IntArray, strength: float) -> tuple[FloatArray, FloatArray]:
+def _with_prior(
+    hits: FloatArray, total: FloatArray, starts: IntArray, strength: float
+) -> tuple[FloatArray, FloatArray]:
     """The same groups with ``strength`` rows of the base rate added to each block."""
     rate = (hits.sum() + strength / 2.0) / (total.sum() + strength)
     more = np.zeros_like(total)

@@ -18,16 +18,19 @@ from calibrant.binning import distinct_sums
 class PlattScaling(BaseBinaryCalibrator):
     r"""Platt scaling: a line through the log-odds of the score.
 
-    .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))}, \quad z = \log\frac{p}{1 - p} .
+    .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))},
+        \quad z = \log\frac{p}{1 - p} .
 
-    The line is fitted by logistic regression to Platt's smoothed targets :math:`(N_+ + 1) / (N_+ + 2)` for outcome 1 and
-    :math:`1 / (N_- + 2)` for outcome 0, where :math:`N_+` and :math:`N_-` are the weights of the two outcomes.
+    The line is fitted by logistic regression to Platt's smoothed targets :math:`(N_+ + 1) / (N_+ +
+    2)` for outcome 1 and
+    :math:`1 / (N_- + 2)` for outcome 0, where :math:`N_+` and :math:`N_-` are the weights of the
+    two outcomes.
 
     Parameters
     ----------
     target_smoothing : bool, default True
-        False fits the outcomes themselves: plain maximum likelihood, which has no finite solution where the scores
-        separate the outcomes.
+        False fits the outcomes themselves: plain maximum likelihood, which has no finite solution
+        where the scores separate the outcomes.
     inputs : {"proba", "logits"}, default "proba"
         Log-odds given as logits are used as they are, never sent through probabilities.
     classes : array-like of two labels, optional
@@ -37,8 +40,8 @@ class PlattScaling(BaseBinaryCalibrator):
     Attributes
     ----------
     coef_, intercept_ : float
-        Slope and intercept. A negative slope is allowed: scores that point the wrong way are turned round. The slope is 0
-        where all scores are equal.
+        Slope and intercept. A negative slope is allowed: scores that point the wrong way are turned
+        round. The slope is 0 where all scores are equal.
     objective_ : float
         Mean log-loss of the fit against its targets.
     converged_ : bool
@@ -47,14 +50,16 @@ class PlattScaling(BaseBinaryCalibrator):
 
     Notes
     -----
-    O(n log n): tied scores are pooled, then each Newton iteration is one pass. With smoothed targets the optimum is finite
-    and unique whenever there are two different scores. The map is right if the log-odds of each outcome's scores are normal
-    with equal variances; nothing is guaranteed otherwise.
+    O(n log n): tied scores are pooled, then each Newton iteration is one pass. With smoothed
+    targets the optimum is finite and unique whenever there are two different scores. The map is
+    right if the log-odds of each outcome's scores are normal with equal variances; nothing is
+    guaranteed otherwise.
 
     References
     ----------
-    Platt (1999), Probabilistic outputs for support vector machines, in Advances in Large Margin Classifiers.
-    Lin, Lin & Weng (2007), A note on Platt's probabilistic outputs, doi:10.1007/s10994-007-5018-6.
+    Platt (1999), Probabilistic outputs for support vector machines, in Advances in Large Margin
+    Classifiers. Lin, Lin & Weng (2007), A note on Platt's probabilistic outputs,
+    doi:10.1007/s10994-007-5018-6.
 
     Examples
     --------

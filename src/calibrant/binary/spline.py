@@ -18,13 +18,16 @@ from calibrant.exceptions import ConvergenceWarning
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
 
-# Second derivatives at the first knots that an end condition makes of those at the inner knots: M_1 = sum_j e_j M_{j+1}.
+# Second derivatives at the first knots that an end condition makes of those at the inner knots: M_1
+# = sum_j e_j M_{j+1}.
 _END_CONDITION = {"natural": (0.0,), "quadratic": (1.0,), "cubic": (2.0, -1.0)}
 
-# In steps this narrow the difference quotient loses to round-off what the slope in the middle loses to curvature.
+# In steps this narrow the difference quotient loses to round-off what the slope in the middle loses
+# to curvature.
 _NARROW = 1e-6
 
-# The quadratic program ends when no slope is out of bounds by more; each round adds a constraint, and few are ever active.
+# The quadratic program ends when no slope is out of bounds by more; each round adds a constraint,
+# and few are ever active.
 _TOLERANCE = 1e-9
 _MAX_ROUNDS = 200
 
@@ -32,30 +35,34 @@ _MAX_ROUNDS = 200
 class SplineCalibration(BaseBinaryCalibrator):
     r"""Spline calibration: the slope of the cumulative outcome over the fractile of the score.
 
-    Let t in [0, 1] be the fractile, the share of calibration rows up to a score s(t), and H(t) the cumulative outcome of
-    these rows, as a share of all. The slope of H at t is the frequency of outcome 1 among the scores s(t). A cubic spline h
-    with evenly spaced knots is fitted to H by least squares,
+    Let t in [0, 1] be the fractile, the share of calibration rows up to a score s(t), and H(t) the
+    cumulative outcome of these rows, as a share of all. The slope of H at t is the frequency of
+    outcome 1 among the scores s(t). A cubic spline h with evenly spaced knots is fitted to H by
+    least squares,
 
     .. math:: \min_h \int_0^1 (h(t) - H(t))^2\, dt ,
 
-    and its slope is the map: :math:`q(s(t)) = h'(t)`. By default (``residual=True``) H cumulates outcome minus score, and
-    the score is added back: :math:`q(s(t)) = s(t) + h'(t)`.
+    and its slope is the map: :math:`q(s(t)) = h'(t)`. By default (``residual=True``) H cumulates
+    outcome minus score, and the score is added back: :math:`q(s(t)) = s(t) + h'(t)`.
 
     Parameters
     ----------
     n_knots : int, default 6
         At least 2, 3 and 4 for the three kinds of ``runout``.
     residual : bool, default True
-        Fit what the score leaves to explain. This is what the authors' code does and what their published figures rest on;
-        False fits the outcome itself, as their text says. A spline with few knots cannot follow the steep end of the
-        outcome curve of a confident classifier, but it can follow the small difference.
+        Fit what the score leaves to explain. This is what the authors' code does and what their
+        published figures rest on; False fits the outcome itself, as their text says. A spline with
+        few knots cannot follow the steep end of the outcome curve of a confident classifier, but it
+        can follow the small difference.
     runout : {"natural", "quadratic", "cubic"}, default "natural"
-        What happens at the two ends: the second derivative vanishes there, is constant over the last interval, or is linear
-        over the last two.
+        What happens at the two ends: the second derivative vanishes there, is constant over the
+        last interval, or is linear over the last two.
     constrained : bool, default False
-        Keep 0 <= q <= 1 at all calibration scores within the fit: a quadratic program. Else q is clipped afterwards.
+        Keep 0 <= q <= 1 at all calibration scores within the fit: a quadratic program. Else q is
+        clipped afterwards.
     monotone : bool, default False
-        Make q increase: isotonic regression of its values at the calibration scores, each with the weight of its rows.
+        Make q increase: isotonic regression of its values at the calibration scores, each with the
+        weight of its rows.
     inputs : {"proba", "logits"}, default "proba"
     classes : array-like of two labels, optional
 
@@ -66,26 +73,30 @@ class SplineCalibration(BaseBinaryCalibrator):
     knot_values_ : array of shape (n_knots,)
         Values of the spline there: its parameters.
     scores_, values_ : arrays of shape (n_distinct,)
-        Distinct calibration scores and the map at each. Between them the map is linear, beyond them constant.
+        Distinct calibration scores and the map at each. Between them the map is linear, beyond them
+        constant.
 
     Notes
     -----
-    O(n log n) for the sort and O(n K) for K knots; the quadratic program, of K variables, takes a few passes more.
+    O(n log n) for the sort and O(n K) for K knots; the quadratic program, of K variables, takes a
+    few passes more.
 
-    H is linear over a group of tied scores, as if their rows came in random order, and all of them get the mean slope of h
-    over the group. So ties and weights are exact. The paper sums squares at the points t = i/n instead of integrating: for n
-    different scores the two differ by O(1/n).
+    H is linear over a group of tied scores, as if their rows came in random order, and all of them
+    get the mean slope of h over the group. So ties and weights are exact. The paper sums squares at
+    the points t = i/n instead of integrating: for n different scores the two differ by O(1/n).
 
-    The map is consistent where it is smooth and the knots grow with n; with few knots it is stable but coarse. Nothing is
-    guaranteed for a finite sample.
+    The map is consistent where it is smooth and the knots grow with n; with few knots it is stable
+    but coarse. Nothing is guaranteed for a finite sample.
 
     References
     ----------
-    Gupta et al. (2021), Calibration of neural networks using splines, sections 3, 4 and appendix C, ICLR, arXiv:2006.12800.
+    Gupta et al. (2021), Calibration of neural networks using splines, sections 3, 4 and appendix C,
+    ICLR, arXiv:2006.12800.
 
     Examples
     --------
-    >>> spline = SplineCalibration(n_knots=4).fit([0.2] * 5 + [0.6] * 5, [0, 0, 0, 0, 1] + [0, 0, 1, 1, 1])
+    >>> scores, outcomes = [0.2] * 5 + [0.6] * 5, [0, 0, 0, 0, 1, 0, 0, 1, 1, 1]
+    >>> spline = SplineCalibration(n_knots=4).fit(scores, outcomes)
     >>> spline.predict_proba([0.2, 0.6])[:, 1].round(6)
     array([0.2, 0.6])
     """
@@ -125,7 +136,9 @@ class SplineCalibration(BaseBinaryCalibrator):
         gram, moment = _normal_equations(basis, fractile, hits / total - offset)
         self.knot_values_ = cho_solve(cho_factor(gram), moment)
         if self.constrained:
-            self.knot_values_ = _with_slopes_between(self.knot_values_, gram, slopes, -offset, 1.0 - offset)
+            self.knot_values_ = _with_slopes_between(
+                self.knot_values_, gram, slopes, -offset, 1.0 - offset
+            )
         mapped = offset + slopes @ self.knot_values_
         if self.monotone:
             mapped = isotonic_regression(mapped, weights=total).x
@@ -147,9 +160,11 @@ def _spline_basis(knots: FloatArray, runout: str) -> PPoly:
 
 
 def _second_derivatives(n_knots: int, runout: str) -> FloatArray:
-    """Matrix that makes second derivatives at the knots, times the squared step, of values at the knots.
+    """Matrix that makes second derivatives at the knots, times the squared step, of values at the
+    knots.
 
-    Continuity of the slope at an inner knot is M_{j-1} + 4 M_j + M_{j+1} = 6 (y_{j-1} - 2 y_j + y_{j+1}) / step^2.
+    Continuity of the slope at an inner knot is M_{j-1} + 4 M_j + M_{j+1} = 6 (y_{j-1} - 2 y_j +
+    y_{j+1}) / step^2.
     """
     system = np.zeros((n_knots, n_knots))
     right = np.zeros((n_knots, n_knots))
@@ -172,12 +187,18 @@ def _mean_slopes(basis: PPoly, fractile: FloatArray) -> FloatArray:
     return slopes
 
 
-def _normal_equations(basis: PPoly, fractile: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Integrals over [0, 1] of products of basis splines, and of basis splines times the broken line H of given slopes.
+def _normal_equations(
+    basis: PPoly, fractile: FloatArray, slope: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Integrals over [0, 1] of products of basis splines, and of basis splines times the broken
+    line H of given slopes.
 
-    By parts, the integral of ``a H`` is ``A(1) H(1)`` minus that of ``A`` times the slope of H, with A the integral of a.
+    By parts, the integral of ``a H`` is ``A(1) H(1)`` minus that of ``A`` times the slope of H,
+    with A the integral of a.
     """
-    nodes, shares = np.polynomial.legendre.leggauss(4)  # exact up to degree 7; products of cubics have degree 6
+    nodes, shares = np.polynomial.legendre.leggauss(
+        4
+    )  # exact up to degree 7; products of cubics have degree 6
     step = basis.x[1] - basis.x[0]
     points = basis.x[:-1, None] + step * (nodes + 1.0) / 2.0
     at = basis(points.ravel())
@@ -190,10 +211,12 @@ def _normal_equations(basis: PPoly, fractile: FloatArray, slope: FloatArray) -> 
 def _with_slopes_between(
     free: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Knot values v nearest to ``free``, in the norm of the fit, with ``low <= slopes @ v <= high``.
+    """Knot values v nearest to ``free``, in the norm of the fit, with ``low <= slopes @ v <=
+    high``.
 
-    Many constraints, few variables: the quadratic program is solved for the constraints that were violated so far, and the
-    worst one of each run of violated ones is added, until none is left. The feasible set is never empty (v = 0, or v a line).
+    Many constraints, few variables: the quadratic program is solved for the constraints that were
+    violated so far, and the worst one of each run of violated ones is added, until none is left.
+    The feasible set is never empty (v = 0, or v a line).
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])
@@ -206,10 +229,13 @@ def _with_slopes_between(
             return values
         used = np.union1d(used, _worst_of_each_run(missing))
         scaled = solve_triangular(factor, normal[used].T, lower=True).T
-        values = free + solve_triangular(factor.T, _least_distance(scaled, bound[used] - normal[used] @ free))
+        values = free + solve_triangular(
+            factor.T, _least_distance(scaled, bound[used] - normal[used] @ free)
+        )
     excess = (bound - normal @ values).max()
     warnings.warn(
-        f"SplineCalibration: the constrained fit is out of [0, 1] by {excess:.1e} after {_MAX_ROUNDS} rounds and was "
+        f"SplineCalibration: the constrained fit is out of [0, 1] by {excess:.1e} after "
+        f"{_MAX_ROUNDS} rounds and was "
         "clipped; use fewer knots, or constrained=False",
         ConvergenceWarning,
         stacklevel=5,
@@ -225,7 +251,9 @@ def _worst_of_each_run(missing: FloatArray) -> IntArray:
 
 
 def _least_distance(normal: FloatArray, bound: FloatArray) -> FloatArray:
-    """Shortest x with ``normal @ x >= bound``, by non-negative least squares (Lawson & Hanson 1974, chapter 23)."""
+    """Shortest x with ``normal @ x >= bound``, by non-negative least squares (Lawson & Hanson 1974,
+    chapter 23).
+    """
     matrix = np.vstack([normal.T, bound])
     target = np.append(np.zeros(normal.shape[1]), 1.0)
     residual = matrix @ nnls(matrix, target)[0] - target

@@ -12,8 +12,8 @@ from calibrant.binning import distinct_sums
 class VennAbers(BaseBinaryCalibrator):
     r"""Inductive Venn-Abers predictor: an interval of probabilities, and one probability from it.
 
-    For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and with (s, 1) added; the
-    two fits at s are :math:`p_0 \le p_1`. `predict_proba` gives
+    For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and
+    with (s, 1) added; the two fits at s are :math:`p_0 \le p_1`. `predict_proba` gives
 
     .. math:: q = \frac{p_1}{1 - p_0 + p_1} ,
 
@@ -33,18 +33,19 @@ class VennAbers(BaseBinaryCalibrator):
 
     Notes
     -----
-    If calibration rows and new row are exchangeable, one of :math:`p_0` and :math:`p_1`, the one for the outcome that
-    comes, is perfectly calibrated, whatever the distribution; nobody knows in advance which. The interval is short where
-    there is much data. The new row has weight 1.
+    If calibration rows and new row are exchangeable, one of :math:`p_0` and :math:`p_1`, the one
+    for the outcome that comes, is perfectly calibrated, whatever the distribution; nobody knows in
+    advance which. The interval is short where there is much data. The new row has weight 1.
 
-    Both fits are exact for every new score: O(n log n) for the sort and O(n) to build, O(log n) for each prediction. Between
-    two calibration scores, p0 is that of the lower and p1 that of the upper one.
+    Both fits are exact for every new score: O(n log n) for the sort and O(n) to build, O(log n) for
+    each prediction. Between two calibration scores, p0 is that of the lower and p1 that of the
+    upper one.
 
     References
     ----------
     Vovk & Petej (2014), Venn-Abers predictors, UAI, arXiv:1211.0025.
-    Vovk, Petej & Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of validity, NeurIPS,
-    arXiv:1511.00213.
+    Vovk, Petej & Fedorova (2015), Large-scale probabilistic predictors with and without guarantees
+    of validity, NeurIPS, arXiv:1511.00213.
 
     Examples
     --------
@@ -84,7 +85,8 @@ class VennAbers(BaseBinaryCalibrator):
         return high / (1.0 - low + high)
 
     def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # An added miss is pooled with what lies below it, an added hit with what lies above; at the ends there is nothing.
+        # An added miss is pooled with what lies below it, an added hit with what lies above; at the
+        # ends there is nothing.
         below = np.searchsorted(self.scores_, score, side="right") - 1
         above = np.searchsorted(self.scores_, score, side="left")
         low = np.where(below >= 0, self.p0_[np.maximum(below, 0)], 0.0)
@@ -95,11 +97,12 @@ class VennAbers(BaseBinaryCalibrator):
 def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
     r"""Isotonic fit at each group after one row of outcome 1 is added to that group.
 
-    Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`, cumulated weights and
-    hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1), or, which is the same, the points before by
-    (-1, -1). The fit is then the slope of the edge that spans the gap. ``corners`` holds the left end of that edge (last)
-    and all corners to its right. With i, point :math:`P_i` goes over to the left: it matters only if it lies below the
-    edge, and then it is the new left end. Each point enters and leaves once.
+    Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`,
+    cumulated weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1),
+    or, which is the same, the points before by (-1, -1). The fit is then the slope of the edge that
+    spans the gap. ``corners`` holds the left end of that edge (last) and all corners to its right.
+    With i, point :math:`P_i` goes over to the left: it matters only if it lies below the edge, and
+    then it is the new left end. Each point enters and leaves once.
     """
     x, y = np.cumsum(total).tolist(), np.cumsum(hits).tolist()
     corners: list[tuple[float, float]] = []
@@ -125,5 +128,7 @@ def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> Non
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Positive where the way a, b, c turns left, that is where b lies below the line from a to c."""
+    """Positive where the way a, b, c turns left, that is where b lies below the line from a to
+    c.
+    """
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -1,4 +1,6 @@
-"""A classifier whose probabilities are calibrated: any scikit-learn estimator with any calibrator."""
+"""A classifier whose probabilities are calibrated: any scikit-learn estimator with any
+calibrator.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from sklearn.utils import Bunch, _safe_indexing, assert_all_finite, get_tags, in
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
@@ -30,19 +37,22 @@ __all__ = ["CalibratedClassifier"]
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a classifier and calibrate it on rows that it has not seen.
 
-    With ``ensemble=True`` a clone of the estimator is fitted on each training part of ``cv`` and a calibrator on the scores
-    of the part left out; probabilities are averaged over the pairs. With ``ensemble=False`` one calibrator is fitted on the
-    out-of-fold scores of all rows, and the estimator once on all rows. An estimator that is fitted already is passed as
+    With ``ensemble=True`` a clone of the estimator is fitted on each training part of ``cv`` and a
+    calibrator on the scores of the part left out; probabilities are averaged over the pairs. With
+    ``ensemble=False`` one calibrator is fitted on the out-of-fold scores of all rows, and the
+    estimator once on all rows. An estimator that is fitted already is passed as
     ``FrozenEstimator(estimator)``: all rows then calibrate it.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
-        With ``decision_function`` (one value per class, or log-odds), which is taken as logits, or else ``predict_proba``.
+        With ``decision_function`` (one value per class, or log-odds), which is taken as logits, or
+        else ``predict_proba``.
     calibrator : calibrator, optional
-        By default `AutoCalibration`. Its ``inputs`` and ``classes`` are set here. A binary calibrator of a problem with
-        more than two classes becomes ``MulticlassToBinary(calibrator, notion="class-wise", normalize=True)``. Any
-        scikit-learn classifier of probabilities will do as well.
+        By default `AutoCalibration`. Its ``inputs`` and ``classes`` are set here. A binary
+        calibrator of a problem with more than two classes becomes ``MulticlassToBinary(calibrator,
+        notion="class-wise", normalize=True)``. Any scikit-learn classifier of probabilities will do
+        as well.
     cv : int, splitter or iterable
         Folds; an integer means stratified folds, no more than there are rows in the largest class.
     ensemble : bool
@@ -57,7 +67,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimators_, calibrators_ : lists
         The fitted pairs; one of each where ``ensemble=False`` or the estimator was frozen.
     calibrator_ : calibrator
-        One map of scores: the fitted calibrator, or a `CrossFitted` that averages those of the pairs.
+        One map of scores: the fitted calibrator, or a `CrossFitted` that averages those of the
+        pairs.
     inputs_ : {"logits", "proba"}
         What the calibrators were given.
     score_method_ : {"decision_function", "predict_proba"}
@@ -66,14 +77,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    A class that does not occur in a training part gets the probability 1 / (n + K) there, n the rows of the part: the rule
-    of succession for what was never seen. Sample weights go to the estimator, where it takes them, and to the calibrator.
-    With metadata routing enabled, parameters of ``fit`` are routed to the estimator and the splitter.
+    A class that does not occur in a training part gets the probability 1 / (n + K) there, n the
+    rows of the part: the rule of succession for what was never seen. Sample weights go to the
+    estimator, where it takes them, and to the calibrator. With metadata routing enabled, parameters
+    of ``fit`` are routed to the estimator and the splitter.
 
     References
     ----------
-    Niculescu-Mizil & Caruana (2005), Predicting good probabilities with supervised learning, doi:10.1145/1102351.1102430;
-    Kull et al. (2019), arXiv:1910.12656 (maps of the folds averaged).
+    Niculescu-Mizil & Caruana (2005), Predicting good probabilities with supervised learning,
+    doi:10.1145/1102351.1102430; Kull et al. (2019), arXiv:1910.12656 (maps of the folds averaged).
 
     Examples
     --------
@@ -86,7 +98,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, calibrator: Any = None, cv: Any = 5, ensemble: bool = True, *, n_jobs: int | None = None
+        self,
+        estimator: Any,
+        calibrator: Any = None,
+        cv: Any = 5,
+        ensemble: bool = True,
+        *,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -94,7 +112,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.ensemble = ensemble
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit the estimator and its calibrator.
 
         Parameters
@@ -114,7 +134,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         routed = self._routed(weight, fit_params)
         self.classes_ = self._all_classes(y)
-        data = _Data(X, y, encode_labels(y, len(self.classes_), self.classes_)[0], weight, self.classes_)
+        data = _Data(
+            X, y, encode_labels(y, len(self.classes_), self.classes_)[0], weight, self.classes_
+        )
         self.class_prior_ = np.bincount(data.codes, weight, minlength=len(self.classes_)) / (
             len(y) if weight is None else weight.sum()
         )
@@ -136,7 +158,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one class ({classes[0]!r})"
+                f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one "
+                f"class ({classes[0]!r})"
             )
         return classes
 
@@ -149,8 +172,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             given.pop("sample_weight")
             if not isinstance(self.estimator, FrozenEstimator):
                 warnings.warn(
-                    f"{type(self.estimator).__name__} takes no sample_weight: weights are used for the calibration only; "
-                    "for a pipeline enable metadata routing by sklearn.set_config(enable_metadata_routing=True)",
+                    f"{type(self.estimator).__name__} takes no sample_weight: weights are used for "
+                    f"the calibration only; "
+                    "for a pipeline enable metadata routing by "
+                    "sklearn.set_config(enable_metadata_routing=True)",
                     UserWarning,
                     stacklevel=3,
                 )
@@ -158,7 +183,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
         parts = self._splits(data, routed.splitter.split)
-        work = (delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit) for train, test in parts)
+        work = (
+            delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit)
+            for train, test in parts
+        )
         return list(Parallel(n_jobs=self.n_jobs)(work))
 
     def _splits(self, data: _Data, params: dict[str, Any]) -> Iterator[tuple[IntArray, IntArray]]:
@@ -167,10 +195,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return
         most = int(np.bincount(data.codes).max())
         if most < 2:
-            raise ValueError(f"cross-validation needs a class with at least two rows, got n_samples={len(data.y)}")
+            raise ValueError(
+                f"cross-validation needs a class with at least two rows, got "
+                f"n_samples={len(data.y)}"
+            )
         folds = StratifiedKFold(min(check_count(self.cv, "cv", minimum=2), most))
         with warnings.catch_warnings():
-            # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
+            # Rare classes are welcome: the map keeps a column for each class, whatever a fold
+            # holds.
             warnings.filterwarnings("ignore", message="The least populated class")
             yield from folds.split(np.zeros(len(data.y)), data.codes)
 
@@ -182,7 +214,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         made = set_up(chosen, self.inputs_, len(self.classes_), self.classes_)
         self.calibrators_ = [_calibrated(clone(made), part, data) for part in parts]
         only = self.calibrators_[0]
-        self.calibrator_ = only if len(parts) == 1 else CrossFitted._of(self.calibrators_, self.inputs_, self.classes_)
+        self.calibrator_ = (
+            only
+            if len(parts) == 1
+            else CrossFitted._of(self.calibrators_, self.inputs_, self.classes_)
+        )
 
     def _take_features(self) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -205,11 +241,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's ``split``."""
+        """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's
+        ``split``.
+        """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=to_fit).add(splitter=self.cv, method_mapping=to_split)
+        return router.add(estimator=self.estimator, method_mapping=to_fit).add(
+            splitter=self.cv, method_mapping=to_split
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -225,7 +265,9 @@ def _check_targets(y: LabelsLike) -> AnyArray:
     check_classification_targets(y)
     labels = column_or_1d(y, warn=True)
     if len(labels) == 0:
-        raise ValueError("labels are empty: at least one row of each class is needed, got n_samples=0")
+        raise ValueError(
+            "labels are empty: at least one row of each class is needed, got n_samples=0"
+        )
     return np.asarray(labels)
 
 
@@ -247,14 +289,18 @@ class _Scored(NamedTuple):
     scores: FloatArray
 
 
-def _fit_and_score(estimator: Any, data: _Data, train: IntArray, test: IntArray, params: dict[str, Any]) -> _Scored:
+def _fit_and_score(
+    estimator: Any, data: _Data, train: IntArray, test: IntArray, params: dict[str, Any]
+) -> _Scored:
     return _scored(_fitted(estimator, data, train, params), data, test)
 
 
 def _fitted(estimator: Any, data: _Data, rows: IntArray, params: dict[str, Any]) -> Response:
     own = _check_method_params(data.X, params, indices=rows)
     fitted = clone(estimator).fit(_safe_indexing(data.X, rows), data.y[rows], **own)
-    return Response(fitted, data.classes, len(rows) if data.weight is None else float(data.weight[rows].sum()))
+    return Response(
+        fitted, data.classes, len(rows) if data.weight is None else float(data.weight[rows].sum())
+    )
 
 
 def _scored(response: Response, data: _Data, rows: IntArray) -> _Scored:
@@ -263,7 +309,9 @@ def _scored(response: Response, data: _Data, rows: IntArray) -> _Scored:
 
 def _pooled(response: Response, parts: list[_Scored]) -> _Scored:
     """The out-of-fold scores of all parts, for the classifier that was fitted on all rows."""
-    rows, scores = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "scores"))
+    rows, scores = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "scores")
+    )
     order = np.argsort(rows, kind="stable")
     return _Scored(response, rows[order], scores[order])
 
@@ -271,6 +319,8 @@ def _pooled(response: Response, parts: list[_Scored]) -> _Scored:
 def _calibrated(calibrator: Any, part: _Scored, data: _Data) -> Any:
     weight = None if data.weight is None else data.weight[part.rows]
     if weight is not None and not weight.any():
-        raise ValueError("all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero")
+        raise ValueError(
+            "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero"
+        )
     scores = check_scores(part.scores, inputs=part.response.inputs)
     return fit_on(calibrator, scores, data.codes[part.rows], weight, part.response.inputs)

@@ -16,8 +16,8 @@ from calibrant._validation import as_array, encode_labels
 class Response:
     """The scores of one fitted classifier.
 
-    ``n_rows`` is what it was fitted on: a class that was not among these rows gets the probability 1 / (n + K), the rule of
-    succession for what was never seen.
+    ``n_rows`` is what it was fitted on: a class that was not among these rows gets the probability
+    1 / (n + K), the rule of succession for what was never seen.
     """
 
     estimator: Any
@@ -34,7 +34,9 @@ class Response:
         return "logits" if self.method == "decision_function" else "proba"
 
     def scores(self, X: Any) -> FloatArray:
-        """Scores of shape (n, K); the probability or the log-odds of the second class become two columns."""
+        """Scores of shape (n, K); the probability or the log-odds of the second class become two
+        columns.
+        """
         raw = as_array(getattr(self.estimator, self.method)(X))
         raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
         if raw.ndim == 1 or raw.shape[1] == 1:
@@ -58,11 +60,13 @@ class Response:
 
 
 def _rounded(scores: FloatArray) -> FloatArray:
-    """Scores to 36 bits: matrix products differ in their last bits with the rows beside a row, and a step function must
-    not jump because of them.
+    """Scores to 36 bits: matrix products differ in their last bits with the rows beside a row, and
+    a step function must not jump because of them.
     """
     mantissa, exponent = np.frexp(scores)
-    return np.asarray(np.ldexp(np.round(mantissa * 2.0**36) * 2.0**-36, exponent), dtype=scores.dtype)
+    return np.asarray(
+        np.ldexp(np.round(mantissa * 2.0**36) * 2.0**-36, exponent), dtype=scores.dtype
+    )
 
 
 def response_method(estimator: Any) -> str:
@@ -70,12 +74,16 @@ def response_method(estimator: Any) -> str:
     has_proba = getattr(estimator, "predict_proba", None) is not None
     has_logits = getattr(estimator, "decision_function", None) is not None
     if not (has_logits or has_proba):
-        raise TypeError(f"{type(estimator).__name__} has neither decision_function nor predict_proba: it gives no scores")
+        raise TypeError(
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba: it gives "
+            f"no scores"
+        )
     if not has_logits or (_votes_by_pairs(estimator) and has_proba):
         return "predict_proba"
     if _votes_by_pairs(estimator):
         raise ValueError(
-            "decision_function gives one value for each pair of classes; one for each class is needed: "
+            "decision_function gives one value for each pair of classes; one for each class is "
+            "needed: "
             "set decision_function_shape='ovr'"
         )
     return "decision_function"

@@ -1,8 +1,8 @@
 """The command line: ``calibrant demo | evaluate | fit | apply | compare | report``.
 
-Results go to standard output, remarks and progress to standard error. Bad input ends with exit code 2 and one line that says
-what is wrong; an interrupted command with 130. The commands themselves are in
-`calibrant.cli._app`, which needs the extra ``cli``.
+Results go to standard output, remarks and progress to standard error. Bad input ends with exit code
+2 and one line that says what is wrong; an interrupted command with 130. The commands themselves are
+in `calibrant.cli._app`, which needs the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -27,15 +27,21 @@ def run(arguments: Sequence[str]) -> int:
 
         from calibrant.cli._app import app
     except ImportError as error:
-        return _complain(f'the command line needs the package {error.name}: pip install "calibrant[cli]"')
-    # Typer has come with a click of its own since some version: what it raises is found through its public names.
-    usage_error = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+        return _complain(
+            f'the command line needs the package {error.name}: pip install "calibrant[cli]"'
+        )
+    # Typer has come with a click of its own since some version: what it raises is found through its
+    # public names.
+    usage_error = next(
+        cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"
+    )
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads our output has seen enough; Python must not complain when it flushes at exit.
+        # Whoever reads our output has seen enough; Python must not complain when it flushes at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except usage_error as error:

@@ -1,4 +1,6 @@
-"""Which columns of a table are scores, labels and weights: as the user says, or as their names and types say."""
+"""Which columns of a table are scores, labels and weights: as the user says, or as their names and
+types say.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ PREFIXES = {"proba": "p_", "logits": "z_"}
 
 @dataclass(frozen=True)
 class Request:
-    """What the user said about a file. ``proba`` and ``logits`` are patterns (``p_*``) or lists of columns (``a,b,c``)."""
+    """What the user said about a file. ``proba`` and ``logits`` are patterns (``p_*``) or lists of
+    columns (``a,b,c``).
+    """
 
     path: Path
     label: str | None = None
@@ -31,13 +35,17 @@ class Request:
     def inputs(self) -> str | None:
         """The kind of scores, where it was said."""
         if self.proba and self.logits:
-            raise ValueError("--proba and --logits exclude each other: scores are probabilities or logits")
+            raise ValueError(
+                "--proba and --logits exclude each other: scores are probabilities or logits"
+            )
         return "proba" if self.proba else "logits" if self.logits else None
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read. ``names`` are the classes that the columns of scores are called after."""
+    """The columns that are read. ``names`` are the classes that the columns of scores are called
+    after.
+    """
 
     scores: tuple[str, ...]
     names: tuple[str, ...]
@@ -50,17 +58,25 @@ class Columns:
         """What is read as what, in a sentence."""
         kind = "probabilities" if self.inputs == "proba" else "logits"
         label = f", {self.label!r} as the label" if self.label else ""
-        return f"reading {_some(self.scores)} as {kind} of {max(2, len(self.scores))} classes{label}"
+        return (
+            f"reading {_some(self.scores)} as {kind} of {max(2, len(self.scores))} classes{label}"
+        )
 
 
 def choose_columns(
-    kinds: Mapping[str, str], request: Request, *, needs_label: bool, expected: Columns | None = None
+    kinds: Mapping[str, str],
+    request: Request,
+    *,
+    needs_label: bool,
+    expected: Columns | None = None,
 ) -> Columns:
     """The columns of a table whose columns are of ``kinds`` "float", "int", "text" or "other".
 
     ``expected`` are classes and inputs of a model that is to be applied.
     """
-    label = _named(kinds, request.label, "--label") or (_guessed_label(kinds) if needs_label else None)
+    label = _named(kinds, request.label, "--label") or (
+        _guessed_label(kinds) if needs_label else None
+    )
     weight = _named(kinds, request.weight, "--weight")
     free = [name for name in kinds if name not in (label, weight)]
     if request.inputs:
@@ -78,7 +94,9 @@ def choose_columns(
 
 def _named(kinds: Mapping[str, str], name: str | None, option: str) -> str | None:
     if name is not None and name not in kinds:
-        raise ValueError(f"there is no column {name!r} ({option}); the file has {_some(list(kinds))}")
+        raise ValueError(
+            f"there is no column {name!r} ({option}); the file has {_some(list(kinds))}"
+        )
     return name
 
 
@@ -88,7 +106,9 @@ def _guessed_label(kinds: Mapping[str, str]) -> str:
     for found in (by_name, by_kind):
         if len(found) == 1:
             return found[0]
-    raise ValueError(f"which column is the label? Say so by --label; the file has {_some(list(kinds))}")
+    raise ValueError(
+        f"which column is the label? Say so by --label; the file has {_some(list(kinds))}"
+    )
 
 
 def _matched(free: Sequence[str], pattern: str) -> tuple[list[str], list[str]]:
@@ -103,14 +123,22 @@ def _matched(free: Sequence[str], pattern: str) -> tuple[list[str], list[str]]:
     if not found:
         raise ValueError(f"no column matches {pattern!r}; the file has {_some(free)}")
     before, _, after = pattern.partition("*")
-    return found, [name[len(before) : len(name) - len(after)] if "*" not in after else name for name in found]
+    return found, [
+        name[len(before) : len(name) - len(after)] if "*" not in after else name for name in found
+    ]
 
 
-def _guessed_scores(free: Sequence[str], kinds: Mapping[str, str]) -> tuple[list[str], list[str], str]:
-    prefixed = {inputs: [n for n in free if n.startswith(start)] for inputs, start in PREFIXES.items()}
+def _guessed_scores(
+    free: Sequence[str], kinds: Mapping[str, str]
+) -> tuple[list[str], list[str], str]:
+    prefixed = {
+        inputs: [n for n in free if n.startswith(start)] for inputs, start in PREFIXES.items()
+    }
     several = [inputs for inputs, found in prefixed.items() if len(found) > 1]
     if len(several) == 2:
-        raise ValueError("the file has columns p_* and z_*: say which by --proba 'p_*' or --logits 'z_*'")
+        raise ValueError(
+            "the file has columns p_* and z_*: say which by --proba 'p_*' or --logits 'z_*'"
+        )
     if several:
         found = prefixed[several[0]]
         return found, [name[2:] for name in found], several[0]
@@ -118,12 +146,17 @@ def _guessed_scores(free: Sequence[str], kinds: Mapping[str, str]) -> tuple[list
     if len(floats) > 1 and len(floats) == len(free):
         return floats, floats, "proba"
     raise ValueError(
-        f"which columns are the scores? Say so by --proba or --logits, as in --proba 'p_*'; there are {_some(free)}"
+        f"which columns are the scores? Say so by --proba or --logits, as in --proba 'p_*'; there "
+        f"are {_some(free)}"
     )
 
 
-def _of_model(free: Sequence[str], kinds: Mapping[str, str], expected: Columns) -> tuple[list[str], list[str]]:
-    """Columns called after the classes of the model, in its order; else as many as it has classes, in their own order."""
+def _of_model(
+    free: Sequence[str], kinds: Mapping[str, str], expected: Columns
+) -> tuple[list[str], list[str]]:
+    """Columns called after the classes of the model, in its order; else as many as it has classes,
+    in their own order.
+    """
     for prefix in (PREFIXES[expected.inputs], ""):
         own = [prefix + name for name in expected.names]
         if all(name in free for name in own):
@@ -136,7 +169,8 @@ def _of_model(free: Sequence[str], kinds: Mapping[str, str], expected: Columns) 
     option = "--proba" if expected.inputs == "proba" else "--logits"
     raise ValueError(
         f"the model has {len(expected.names)} classes ({_some(expected.names)}) and takes "
-        f"{'probabilities' if expected.inputs == 'proba' else 'logits'}: say which columns hold them by {option}; "
+        f"{'probabilities' if expected.inputs == 'proba' else 'logits'}: say which columns hold "
+        f"them by {option}; "
         f"the file has {_some(free)}"
     )
 
@@ -144,7 +178,9 @@ def _of_model(free: Sequence[str], kinds: Mapping[str, str], expected: Columns) 
 def _check_numeric(scores: Sequence[str], kinds: Mapping[str, str]) -> None:
     text = [name for name in scores if kinds[name] not in ("float", "int")]
     if text:
-        raise ValueError(f"column {text[0]!r} should hold scores, but holds {kinds[text[0]]}, not numbers")
+        raise ValueError(
+            f"column {text[0]!r} should hold scores, but holds {kinds[text[0]]}, not numbers"
+        )
 
 
 def _some(names: Sequence[str], limit: int = 6) -> str:

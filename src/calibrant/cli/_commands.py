@@ -1,4 +1,6 @@
-"""What the commands do, apart from how they are called and what they print: files in, results and files out."""
+"""What the commands do, apart from how they are called and what they print: files in, results and
+files out.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,11 @@ def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
     """A whole file, for what needs all rows at once."""
     source, rule = opened(request, say)
     parts = [
-        (checked_scores(block, source, request.renormalize), rule.codes(block.labels, block.start), block.weight)
+        (
+            checked_scores(block, source, request.renormalize),
+            rule.codes(block.labels, block.start),
+            block.weight,
+        )
         for block in watch(source.blocks(), source.n_rows)
     ]
     scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
@@ -72,7 +78,9 @@ def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
 
 
 def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Evaluation:
-    """The evaluation of a file of any size, block by block; blocks are evaluated by threads while the next is read."""
+    """The evaluation of a file of any size, block by block; blocks are evaluated by threads while
+    the next is read.
+    """
     source, rule = opened(request, say)
     total, tops = MetricAccumulator(n_bins), _TopScores()
 
@@ -80,10 +88,14 @@ def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Eval
         scores = checked_scores(block, source, request.renormalize)
         codes = rule.codes(block.labels, block.start)
         weight = np.asarray(check_weight(block.weight, len(codes)))
-        return accumulate(scores, codes, weight, source.inputs, n_bins), _top_scores(scores, codes, weight, source.inputs)
+        return accumulate(scores, codes, weight, source.inputs, n_bins), _top_scores(
+            scores, codes, weight, source.inputs
+        )
 
     with ThreadPoolExecutor(n_threads()) as pool:
-        for part, top in in_order(pool, sums, watch(source.blocks(), source.n_rows), ahead=n_threads() + 1):
+        for part, top in in_order(
+            pool, sums, watch(source.blocks(), source.n_rows), ahead=n_threads() + 1
+        ):
             total.merge(part)
             tops.add(top)
     return replace(total.compute(), ks=tops.ks())
@@ -125,7 +137,10 @@ def made_calibrator(method: str, notion: str | None, data: Predictions, seed: in
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if notion is not None and method not in BINARY:
-        raise ValueError(f"--notion goes with the methods {', '.join(BINARY)}; {method} calibrates the whole vector")
+        raise ValueError(
+            f"--notion goes with the methods {', '.join(BINARY)}; {method} calibrates the whole "
+            f"vector"
+        )
     made = method_named(method)
     if seed is not None and "random_state" in made.get_params(deep=False):
         made.set_params(random_state=seed)
@@ -136,7 +151,9 @@ def made_calibrator(method: str, notion: str | None, data: Predictions, seed: in
 
 @dataclass(frozen=True)
 class Fitted:
-    """A calibrator that was fitted to a file, how its own rows look before and after, and a remark about that."""
+    """A calibrator that was fitted to a file, how its own rows look before and after, and a remark
+    about that.
+    """
 
     method: str
     model: Any
@@ -147,7 +164,8 @@ class Fitted:
     def remark(self) -> str:
         """How the numbers are to be taken."""
         return (
-            "These are the rows that the calibrator was fitted to, so that the numbers after it are a little too good; "
+            "These are the rows that the calibrator was fitted to, so that the numbers after it "
+            "are a little too good; "
             "calibrant compare and calibrant report judge it on others."
         )
 
@@ -168,7 +186,13 @@ def fit_file(data: Predictions, method: str, notion: str | None, seed: int, outp
     model = made_calibrator(method, notion, data, seed)
     check_writable(output)
     model.fit(data.scores, data.labels, sample_weight=data.weight)
-    before = evaluate(data.labels, data.scores, inputs=data.inputs, sample_weight=data.weight, classes=data.classes)
+    before = evaluate(
+        data.labels,
+        data.scores,
+        inputs=data.inputs,
+        sample_weight=data.weight,
+        classes=data.classes,
+    )
     after = _evaluated(model, data)
     save(model, output)
     return Fitted(method, model, before, after)
@@ -182,7 +206,9 @@ def _evaluated(model: Any, data: Predictions) -> Evaluation:
     return evaluate(data.labels, proba, sample_weight=data.weight, classes=data.classes)
 
 
-def file_report(data: Predictions, method: str, notion: str | None, cv: int, seed: int, name: str, output: Path) -> Report:
+def file_report(
+    data: Predictions, method: str, notion: str | None, cv: int, seed: int, name: str, output: Path
+) -> Report:
     """A report about a file, cross-fitted, written to ``output``."""
     calibrator = made_calibrator(method, notion, data, seed)
     check_report_path(output)
@@ -195,7 +221,9 @@ def file_report(data: Predictions, method: str, notion: str | None, cv: int, see
         classes=data.classes,
         method=method,
         name=name,
-        command=f"calibrant report {name} -m {method}{options} --cv {cv} --seed {seed} -o {output.name}",
+        command=(
+            f"calibrant report {name} -m {method}{options} --cv {cv} --seed {seed} -o {output.name}"
+        ),
         cv=cv,
         random_state=seed,
     )
@@ -247,6 +275,10 @@ def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watc
 def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
     if source.inputs != model.inputs:
         kinds = {"proba": "probabilities", "logits": "logits"}
-        raise ValueError(f"the model takes {kinds[model.inputs]} and the file holds {kinds[source.inputs]}")
+        raise ValueError(
+            f"the model takes {kinds[model.inputs]} and the file holds {kinds[source.inputs]}"
+        )
     if source.n_classes != len(names):
-        raise ValueError(f"the model has {len(names)} classes and the file {source.n_classes} columns of scores")
+        raise ValueError(
+            f"the model has {len(names)} classes and the file {source.n_classes} columns of scores"
+        )

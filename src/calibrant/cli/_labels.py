@@ -1,4 +1,6 @@
-"""Labels of a file to column codes: by name, or as column indices; never by what a value happens to look like twice."""
+"""Labels of a file to column codes: by name, or as column indices; never by what a value happens to
+look like twice.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def label_rule(source: Source, request: Request) -> LabelRule:
     names = request.classes or source.names
     n_classes = source.n_classes
     if len(names) != n_classes:
-        raise ValueError(f"--classes names {len(names)} classes and the file has {n_classes} columns of scores")
+        raise ValueError(
+            f"--classes names {len(names)} classes and the file has {n_classes} columns of scores"
+        )
     if len(set(names)) != n_classes:
         raise ValueError(f"the classes must be different from each other, got {_some(names)}")
     if source.has_text_labels:
@@ -62,7 +66,10 @@ def _text_rule(source: Source, names: Sequence[str], *, is_given: bool) -> Label
     if is_given or seen & set(names) or len(seen) != len(names):
         return LabelRule(tuple(names), class_values(names))
     ordered = sorted(seen)
-    said = f"the columns are taken to be the classes {_some(ordered)}, in this order (else give --classes)"
+    said = (
+        f"the columns are taken to be the classes {_some(ordered)}, in this order (else give "
+        f"--classes)"
+    )
     return LabelRule(tuple(ordered), class_values(ordered), said)
 
 
@@ -72,4 +79,7 @@ def class_values(names: Sequence[str]) -> AnyArray:
 
 
 def _are_whole(names: Sequence[str]) -> bool:
-    return all(name.isascii() and name.removeprefix("-").isdigit() and str(int(name)) == name for name in names)
+    return all(
+        name.isascii() and name.removeprefix("-").isdigit() and str(int(name)) == name
+        for name in names
+    )

@@ -1,4 +1,6 @@
-"""Files of predictions as blocks of rows: scores, and where they are asked for labels, weights and all columns."""
+"""Files of predictions as blocks of rows: scores, and where they are asked for labels, weights and
+all columns.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _MOST_CLASSES = 10_000
 
 
 class Block(NamedTuple):
-    """Rows of a file from ``start`` on: raw scores, labels as an Arrow array, weights, and a table of all columns."""
+    """Rows of a file from ``start`` on: raw scores, labels as an Arrow array, weights, and a table
+    of all columns.
+    """
 
     start: int
     scores: FloatArray
@@ -61,15 +65,22 @@ class Source(ABC):
         for column in self._label_parts():
             seen.update(as_text(column).unique().drop_null().to_pylist())
             if len(seen) > _MOST_CLASSES:
-                raise ValueError(f"the label column holds more than {_MOST_CLASSES:,} different values: is it the label?")
+                raise ValueError(
+                    f"the label column holds more than {_MOST_CLASSES:,} different values: is it "
+                    f"the label?"
+                )
         return seen
 
     @abstractmethod
     def _label_parts(self) -> Iterator[Any]: ...
 
 
-def open_source(request: Request, *, needs_label: bool, expected: Columns | None = None, as_text: bool = False) -> Source:
-    """The file that a request is about; ``as_text`` keeps the columns of a CSV file letter by letter."""
+def open_source(
+    request: Request, *, needs_label: bool, expected: Columns | None = None, as_text: bool = False
+) -> Source:
+    """The file that a request is about; ``as_text`` keeps the columns of a CSV file letter by
+    letter.
+    """
     path = request.path
     if path.is_dir():
         raise ValueError(f"{path} is a directory: give a file")
@@ -82,7 +93,9 @@ def open_source(request: Request, *, needs_label: bool, expected: Columns | None
         return CsvSource(request, needs_label=needs_label, expected=expected, as_text=as_text)
     if ending in (".parquet", ".pq"):
         return ParquetSource(request, needs_label=needs_label, expected=expected)
-    raise ValueError(f"{path} has an ending that is not known: CSV, Parquet, .npz and .npy files are read")
+    raise ValueError(
+        f"{path} has an ending that is not known: CSV, Parquet, .npz and .npy files are read"
+    )
 
 
 @contextmanager
@@ -110,7 +123,9 @@ def as_text(labels: Any) -> Any:
         try:
             labels = labels.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise ValueError("labels must be names or whole numbers, and the label column holds fractions") from None
+            raise ValueError(
+                "labels must be names or whole numbers, and the label column holds fractions"
+            ) from None
     return labels.cast(pa.string())
 
 
@@ -134,12 +149,18 @@ class TableSource(Source):
             self.schema = self._read_schema()
         repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
         if repeated:
-            raise ValueError(f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different")
+            raise ValueError(
+                f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
+            )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
-        self.columns = choose_columns(self.kinds, request, needs_label=needs_label, expected=expected)
+        self.columns = choose_columns(
+            self.kinds, request, needs_label=needs_label, expected=expected
+        )
         self.inputs = self.columns.inputs
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
-        self.has_text_labels = self.columns.label is not None and self.kinds[self.columns.label] == "text"
+        self.has_text_labels = (
+            self.columns.label is not None and self.kinds[self.columns.label] == "text"
+        )
         self.said = self.columns.said() if self.columns.was_guessed else None
 
     @property
@@ -156,7 +177,9 @@ class TableSource(Source):
         """The rows; ``whole`` asks for all columns."""
         own = [*self.columns.scores, *(c for c in (self.columns.label, self.columns.weight) if c)]
         start = 0
-        for batch in self._checked(self.schema.names if whole else own, max(1, ELEMENTS // len(self.columns.scores))):
+        for batch in self._checked(
+            self.schema.names if whole else own, max(1, ELEMENTS // len(self.columns.scores))
+        ):
             yield self._block(batch, start)
             start += batch.num_rows
         if start == 0:
@@ -169,7 +192,11 @@ class TableSource(Source):
     def _block(self, batch: Any, start: int) -> Block:
         columns = self.columns
         scores = np.stack([self._numbers(batch, name) for name in columns.scores], axis=1)
-        weight = None if columns.weight is None else self._numbers(batch, columns.weight).astype(np.float64)
+        weight = (
+            None
+            if columns.weight is None
+            else self._numbers(batch, columns.weight).astype(np.float64)
+        )
         labels = None if columns.label is None else batch.column(columns.label)
         return Block(start, scores if scores.shape[1] > 1 else scores[:, 0], labels, weight, batch)
 
@@ -204,7 +231,9 @@ class ParquetSource(TableSource):
 class CsvSource(TableSource):
     """A text file with a line of names; ``.tsv`` is separated by tabs."""
 
-    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None, as_text: bool) -> None:
+    def __init__(
+        self, request: Request, *, needs_label: bool, expected: Columns | None, as_text: bool
+    ) -> None:
         self.as_text = as_text
         super().__init__(request, needs_label=needs_label, expected=expected)
 
@@ -212,7 +241,9 @@ class CsvSource(TableSource):
         return pa_csv.open_csv(
             self.path,
             read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
-            parse_options=pa_csv.ParseOptions(delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","),
+            parse_options=pa_csv.ParseOptions(
+                delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","
+            ),
             convert_options=pa_csv.ConvertOptions(**convert),
         )
 
@@ -233,12 +264,17 @@ class CsvSource(TableSource):
 
 
 class ArraySource(Source):
-    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with ``--labels FILE``."""
+    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with
+    ``--labels FILE``.
+    """
 
     def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None) -> None:
         self.path = request.path
         if self.path.suffix == ".npz" and (request.label or request.proba or request.logits):
-            raise ValueError("--label, --proba and --logits name columns; an .npz file has arrays probs or logits, and labels")
+            raise ValueError(
+                "--label, --proba and --logits name columns; an .npz file has arrays probs or "
+                "logits, and labels"
+            )
         self.arrays, self.inputs = self._arrays(request, expected)
         self.scores = self.arrays[self.score_name]
         self._check_shapes(needs_label)
@@ -248,7 +284,9 @@ class ArraySource(Source):
         if self.labels is not None:
             self.has_text_labels = self.labels.dtype.kind in "US"
 
-    def _arrays(self, request: Request, expected: Columns | None) -> tuple[dict[str, AnyArray], str]:
+    def _arrays(
+        self, request: Request, expected: Columns | None
+    ) -> tuple[dict[str, AnyArray], str]:
         labels = None if request.labels is None else _loaded(request.labels)
         if isinstance(labels, dict):
             raise ValueError(f"--labels {request.labels} must be an .npy file of labels")
@@ -263,7 +301,8 @@ class ArraySource(Source):
             found = [f"{start}{'probs' if expected.inputs == 'proba' else 'logits'}"]
         if len(found) != 1:
             raise ValueError(
-                f"{self.path} must have an array {start}probs or {start}logits; it has {', '.join(data)}{_hint(data)}"
+                f"{self.path} must have an array {start}probs or {start}logits; it has "
+                f"{', '.join(data)}{_hint(data)}"
             )
         self.score_name, self.labels = found[0], data.get(f"{start}labels", labels)
         return data, "proba" if found[0].endswith("probs") else "logits"
@@ -271,14 +310,20 @@ class ArraySource(Source):
     def _check_shapes(self, needs_label: bool) -> None:
         if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
             raise ValueError(
-                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got {self.scores.shape}"
+                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got "
+                f"{self.scores.shape}"
             )
         if len(self.scores) == 0:
             raise ValueError(f"{self.path} has no rows")
         if needs_label and self.labels is None:
-            raise ValueError(f"{self.path} has no labels: add an array labels, or give --labels FILE.npy")
+            raise ValueError(
+                f"{self.path} has no labels: add an array labels, or give --labels FILE.npy"
+            )
         if self.labels is not None and self.labels.shape != (len(self.scores),):
-            raise ValueError(f"{self.path}: labels have shape {self.labels.shape}, the scores {len(self.scores)} rows")
+            raise ValueError(
+                f"{self.path}: labels have shape {self.labels.shape}, the scores "
+                f"{len(self.scores)} rows"
+            )
 
     @property
     def n_classes(self) -> int:
@@ -296,14 +341,18 @@ class ArraySource(Source):
 
 
 def _hint(data: dict[str, AnyArray]) -> str:
-    splits = sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
+    splits = sorted(
+        {name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))}
+    )
     return f" (choose by --split {' or '.join(splits)})" if splits else ""
 
 
 def _loaded(path: Path) -> Any:
     """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
     try:
-        data = np.load(path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False)
+        data = np.load(
+            path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False
+        )
         if isinstance(data, np.ndarray):
             return data
         with data as file:
@@ -317,9 +366,13 @@ def _loaded(path: Path) -> Any:
 def checked_scores(block: Block, source: Source, renormalize: bool) -> FloatArray:
     """Scores of a block, checked; errors name rows of the file and options of the command line."""
     try:
-        return check_scores(block.scores, inputs=source.inputs, renormalize=renormalize, hint=_COMMAND_HINT)
+        return check_scores(
+            block.scores, inputs=source.inputs, renormalize=renormalize, hint=_COMMAND_HINT
+        )
     except (ValueError, TypeError) as error:
-        said = re.sub(r"\brow (\d+)", lambda found: f"row {int(found[1]) + block.start}", str(error))
+        said = re.sub(
+            r"\brow (\d+)", lambda found: f"row {int(found[1]) + block.start}", str(error)
+        )
         raise ValueError(said.replace(_DIVIDE_HINT, "or --renormalize for rounded rows")) from None
 
 

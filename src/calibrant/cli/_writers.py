@@ -44,7 +44,9 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
     """A writer of the format that the ending of ``path`` says; the file is whole or not there."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise ValueError(f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written")
+        raise ValueError(
+            f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written"
+        )
     with written_aside(path) as aside:
         writer = _made(aside, ending, source, [f"p_{name}" for name in names])
         try:
@@ -63,10 +65,14 @@ def _made(path: Path, ending: str, source: Source, names: Sequence[str]) -> Writ
 
 
 def extended(batch: Any, proba: FloatArray, names: Sequence[str]) -> Any:
-    """A table with the calibrated columns ``names`` added; columns that are called so are kept as ``raw_...``."""
+    """A table with the calibrated columns ``names`` added; columns that are called so are kept as
+    ``raw_...``.
+    """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     new = set(names)
-    table = table.rename_columns([f"raw_{name}" if name in new else name for name in table.column_names])
+    table = table.rename_columns(
+        [f"raw_{name}" if name in new else name for name in table.column_names]
+    )
     for name, column in zip(names, np.asfortranarray(proba).T, strict=True):
         table = table.append_column(name, pa.array(column))
     return table
@@ -92,7 +98,9 @@ class _ParquetWriter(Writer):
 
 
 class _CsvWriter(Writer):
-    """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or none."""
+    """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or
+    none.
+    """
 
     def __init__(self, path: Path, names: Sequence[str], separator: str) -> None:
         self.names, self.separator = names, separator
@@ -103,11 +111,15 @@ class _CsvWriter(Writer):
         table = extended(block.table, proba, self.names)
         if self._is_new:
             line = io.StringIO()
-            csv.writer(line, delimiter=self.separator, lineterminator="\n").writerow(table.column_names)
+            csv.writer(line, delimiter=self.separator, lineterminator="\n").writerow(
+                table.column_names
+            )
             self._file.write(line.getvalue().encode())
             self._is_new = False
         style = "needed" if self._has_special(table) else "none"
-        options = pa_csv.WriteOptions(include_header=False, delimiter=self.separator, quoting_style=style)
+        options = pa_csv.WriteOptions(
+            include_header=False, delimiter=self.separator, quoting_style=style
+        )
         pa_csv.write_csv(table, self._file, options)
 
     def _has_special(self, table: Any) -> bool:
@@ -139,7 +151,9 @@ class _ArrayWriter(Writer):
                 np.save(file, proba)
                 return
             held = self.source.arrays if isinstance(self.source, ArraySource) else {}
-            arrays: dict[str, Any] = {("raw_probs" if name == "probs" else name): array for name, array in held.items()}
+            arrays: dict[str, Any] = {
+                ("raw_probs" if name == "probs" else name): array for name, array in held.items()
+            }
             np.savez(file, **arrays, probs=proba)
 
     def release(self) -> None:

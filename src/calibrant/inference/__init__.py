@@ -1,13 +1,17 @@
 """How sure we are: tests, intervals, decompositions and rankings.
 
-Results are frozen; their ``guarantee`` says in which sense a level holds: "exact" or "finite-sample" for every number of
-rows, "asymptotic" for many, "heuristic" not at all.
+Results are frozen; their ``guarantee`` says in which sense a level holds: "exact" or
+"finite-sample" for every number of rows, "asymptotic" for many, "heuristic" not at all.
 """
 
 from calibrant.inference._bootstrap import bootstrap_interval
 from calibrant.inference._consistency import consistency_test
 from calibrant.inference._debiased import debiased_interval
-from calibrant.inference._decomposition import ClaimDecomposition, ScoreDecomposition, score_decomposition
+from calibrant.inference._decomposition import (
+    ClaimDecomposition,
+    ScoreDecomposition,
+    score_decomposition,
+)
 from calibrant.inference._gain import CalibrationGain, calibration_gain
 from calibrant.inference._kernel_test import kernel_test
 from calibrant.inference._ranking import FriedmanResult, critical_difference, friedman_test

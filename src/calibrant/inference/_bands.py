@@ -15,19 +15,25 @@ _DRAWS_AT_ONCE = 2**22
 def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
     """Exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN where empty.
 
-    Scores that differ within a bin make the count a sum of different coins, which varies less: the band errs on the wide
-    side. A sum of weights counts as so many rows, rounded down.
+    Scores that differ within a bin make the count a sum of different coins, which varies less: the
+    band errs on the wide side. A sum of weights counts as so many rows, rounded down.
     """
     occupied = table.weight > 0
     rows = np.where(occupied, np.maximum(np.floor(table.weight), 1.0), 1.0)
     rate = np.clip(np.where(occupied, table.mean_score, 0.5), 0.0, 1.0)
     tail = (1.0 - level) / 2.0
-    low, high = (np.where(occupied, binom.ppf(q, rows, rate) / rows, np.nan) for q in (tail, 1.0 - tail))
+    low, high = (
+        np.where(occupied, binom.ppf(q, rows, rate) / rows, np.nan) for q in (tail, 1.0 - tail)
+    )
     return low, high
 
 
-def resampled_band(claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of the frequency per cell when outcomes are drawn from the scores; O(n_resamples n) time per claim."""
+def resampled_band(
+    claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
+) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of the frequency per cell when outcomes are drawn from the scores; O(n_resamples n)
+    time per claim.
+    """
     generator = np.random.default_rng(rng)
     low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
     tail = (1.0 - level) / 2.0
@@ -41,10 +47,16 @@ def resampled_band(claims: Claims, table: BinTable, level: float, n_resamples: i
     return low, high
 
 
-def _frequencies(claim: Claim, table: BinTable, n_resamples: int, generator: np.random.Generator) -> FloatArray:
+def _frequencies(
+    claim: Claim, table: BinTable, n_resamples: int, generator: np.random.Generator
+) -> FloatArray:
     """Mean outcome of each bin in each resample, (n_resamples, n_bins); NaN where empty."""
     rule = table.bins
-    place = rule.assign(claim.score) if isinstance(rule, UniformBins) else rule.assign(claim.score, claim.index)
+    place = (
+        rule.assign(claim.score)
+        if isinstance(rule, UniformBins)
+        else rule.assign(claim.score, claim.index)
+    )
     step = max(1, _DRAWS_AT_ONCE // max(1, len(place)))
     sums = np.empty((n_resamples, table.n_bins))
     for start in range(0, n_resamples, step):
@@ -58,10 +70,15 @@ def _frequencies(claim: Claim, table: BinTable, n_resamples: int, generator: np.
 
 
 def _drawn(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
-    """Weight of the outcomes 1 of each row, (count, n): a coin for each whole unit of weight, and one for the rest."""
+    """Weight of the outcomes 1 of each row, (count, n): a coin for each whole unit of weight, and
+    one for the rest.
+    """
     score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
     whole = np.floor(claim.weight)
     rest = claim.weight - whole
     if (whole == 1).all() and not rest.any():
         return (generator.random(size) < score).astype(np.float64)
-    return np.asarray(generator.binomial(whole.astype(np.int64), score, size) + rest * (generator.random(size) < score))
+    return np.asarray(
+        generator.binomial(whole.astype(np.int64), score, size)
+        + rest * (generator.random(size) < score)
+    )

@@ -31,13 +31,14 @@ def bootstrap_interval(
     r"""Bootstrap confidence interval of a metric, by drawing rows with replacement.
 
     With :math:`T` the metric of the data and :math:`T^*` that of resampled rows the interval is
-    :math:`T + q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the percentile interval, moved so
-    that its centre is T.
+    :math:`T + q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the
+    percentile interval, moved so that its centre is T.
 
     Parameters
     ----------
     metric : str or callable ``(y, p) -> float``
-        The name of a metric ("log_loss", "brier_score", "accuracy", ...), or a function of column codes and probabilities.
+        The name of a metric ("log_loss", "brier_score", "accuracy", ...), or a function of column
+        codes and probabilities.
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     n_resamples : int
@@ -50,15 +51,17 @@ def bootstrap_interval(
     Returns
     -------
     Interval
-        ``guarantee`` is "asymptotic", or "heuristic" where the resamples show a bias of more than a quarter of their
-        standard deviation, so that the metric is not one that the bootstrap is fit for.
+        ``guarantee`` is "asymptotic", or "heuristic" where the resamples show a bias of more than a
+        quarter of their standard deviation, so that the metric is not one that the bootstrap is fit
+        for.
 
     Notes
     -----
-    The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of absolute values, so
-    chance makes it larger, by about ``sqrt(n_bins / n)`` for a calibrated model. Rows that are drawn twice make chance
-    larger again: the bootstrap adds the same bias a second time instead of showing how large it is, and an interval
-    around it may not even hold the true error. Ask instead
+    The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of
+    absolute values, so chance makes it larger, by about ``sqrt(n_bins / n)`` for a calibrated
+    model. Rows that are drawn twice make chance larger again: the bootstrap adds the same bias a
+    second time instead of showing how large it is, and an interval around it may not even hold the
+    true error. Ask instead
 
     - `debiased_interval` for an interval of the L2 error;
     - `consistency_test` whether the error is larger than chance makes it;
@@ -68,8 +71,8 @@ def bootstrap_interval(
 
     References
     ----------
-    Efron & Tibshirani (1993), An introduction to the bootstrap, chapters 10 and 13; Kumar et al. (2019),
-    arXiv:1909.10155.
+    Efron & Tibshirani (1993), An introduction to the bootstrap, chapters 10 and 13; Kumar et al.
+    (2019), arXiv:1909.10155.
 
     Examples
     --------
@@ -105,17 +108,27 @@ def _refuse_plug_in(metric: str | Metric) -> None:
     options = binned_options(metric)
     if options is not None and not options.get("debias"):
         raise ValueError(
-            "the bootstrap is not fit for a plug-in calibration error: its bias does not vanish, and resampling rows adds the "
-            "same bias again; use debiased_interval (L2 error), calibration_gain, or consistency_test for a p-value"
+            "the bootstrap is not fit for a plug-in calibration error: its bias does not vanish, "
+            "and resampling rows adds the "
+            "same bias again; use debiased_interval (L2 error), calibration_gain, or "
+            "consistency_test for a p-value"
         )
 
 
 def _resampled(
-    metric: Metric, y: Any, proba: FloatArray, n_resamples: int, generator: np.random.Generator, progress: bool
+    metric: Metric,
+    y: Any,
+    proba: FloatArray,
+    n_resamples: int,
+    generator: np.random.Generator,
+    progress: bool,
 ) -> FloatArray:
     def values() -> Iterator[float]:
         for _ in range(n_resamples):
             rows = generator.integers(0, len(y), len(y))
             yield metric(y[rows], proba[rows])
 
-    return np.fromiter(tracked(values(), total=n_resamples, description="Bootstrap", progress=progress), dtype=np.float64)
+    return np.fromiter(
+        tracked(values(), total=n_resamples, description="Bootstrap", progress=progress),
+        dtype=np.float64,
+    )

@@ -19,8 +19,8 @@ from calibrant.inference._statistics import Metric, as_metric, binned_options, m
 from calibrant.metrics._binned import table_error
 from calibrant.notions import Claims, Notion, as_notion
 
-# Counts that are held at a time (four times as many where each portion must make its alias tables anew), and the least
-# number of portions, so that a progress bar moves.
+# Counts that are held at a time (four times as many where each portion must make its alias tables
+# anew), and the least number of portions, so that a progress bar moves.
 _COUNT_ELEMENTS = 2**22
 _PORTIONS = 20
 
@@ -38,9 +38,9 @@ def consistency_test(
 ) -> CalibrationTestResult:
     r"""Test of calibration by resampling labels from the predictions.
 
-    The statistic :math:`T` is a calibration error of the data. Under the null hypothesis the label of each row is a draw
-    from its probabilities; the errors :math:`T^*_1, \dots, T^*_B` of labels drawn so tell how large an error is by chance
-    alone, and
+    The statistic :math:`T` is a calibration error of the data. Under the null hypothesis the label
+    of each row is a draw from its probabilities; the errors :math:`T^*_1, \dots, T^*_B` of labels
+    drawn so tell how large an error is by chance alone, and
 
     .. math:: p = \frac{1 + \#\{b : T^*_b \ge T - 10^{-12}\}}{1 + B}.
 
@@ -51,9 +51,10 @@ def consistency_test(
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     metric : str or callable ``(y, p) -> float``
-        "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error", "smooth_calibration_error", ...), or a
-        function of column codes and probabilities whose large values speak against calibration. A
-        ``functools.partial(expected_calibration_error, ...)`` takes the fast way of the binned errors.
+        "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
+        "smooth_calibration_error", ...), or a function of column codes and probabilities whose
+        large values speak against calibration. A ``functools.partial(expected_calibration_error,
+        ...)`` takes the fast way of the binned errors.
     n_resamples : int
     rng : int, Generator or None
         The same seed gives the same p-value.
@@ -70,16 +71,18 @@ def consistency_test(
 
     Notes
     -----
-    The test is exact: the data and the resamples are exchangeable under the null hypothesis, so that the p-value is at
-    most a level with at most that probability, for every n and B (the Monte-Carlo test of Barnard). For a notion of one
-    claim a row (confidence, top-label, ...) the null hypothesis is that the outcomes are draws from those scores, and
-    their counts per bin are drawn from the exact Poisson-binomial law, without any labels. For several claims (class-wise)
+    The test is exact: the data and the resamples are exchangeable under the null hypothesis, so
+    that the p-value is at most a level with at most that probability, for every n and B (the
+    Monte-Carlo test of Barnard). For a notion of one claim a row (confidence, top-label, ...) the
+    null hypothesis is that the outcomes are draws from those scores, and their counts per bin are
+    drawn from the exact Poisson-binomial law, without any labels. For several claims (class-wise)
     labels are drawn, and the null hypothesis is that of canonical calibration.
 
-    Binned errors: O(n K) time once, then one random number a row and resample (confidence: a bin and resample), memory
-    for the counts of some resamples. Others are computed once a resample.
+    Binned errors: O(n K) time once, then one random number a row and resample (confidence: a bin
+    and resample), memory for the counts of some resamples. Others are computed once a resample.
 
-    On the temperature-scaled logits (T = 2.8826) of the CIFAR-10 DenseNet-40 of Kull 2019, 10,000 test rows:
+    On the temperature-scaled logits (T = 2.8826) of the CIFAR-10 DenseNet-40 of Kull 2019, 10,000
+    test rows:
 
     ========  =========  ===========  =======  =========================
     metric    statistic  calibrated   p-value  published
@@ -88,19 +91,21 @@ def consistency_test(
     cw_ece    0.00405    0.0029       0.0001   0.0000 (Table 20)
     ========  =========  ===========  =======  =========================
 
-    So calibration of the top probability is not rejected at 0.001, that of all classes is, with the smallest p-value that
-    10,000 resamples can give.
+    So calibration of the top probability is not rejected at 0.001, that of all classes is, with the
+    smallest p-value that 10,000 resamples can give.
 
     References
     ----------
-    Bröcker & Smith (2007), Increasing the reliability of reliability diagrams, doi:10.1175/WAF993.1.
-    Vaicenavicius et al. (2019), Evaluating model calibration in classification, arXiv:1902.06977.
-    Kull et al. (2019), section 2 and supplement, Tables 19 and 20, arXiv:1910.12656.
+    Bröcker & Smith (2007), Increasing the reliability of reliability diagrams,
+    doi:10.1175/WAF993.1. Vaicenavicius et al. (2019), Evaluating model calibration in
+    classification, arXiv:1902.06977. Kull et al. (2019), section 2 and supplement, Tables 19 and
+    20, arXiv:1910.12656.
 
     Examples
     --------
     >>> from calibrant.datasets import noisy_simplex
-    >>> honest, noisy = noisy_simplex(1000, 3, noise=0.0, rng=0), noisy_simplex(1000, 3, noise=0.3, rng=0)
+    >>> honest = noisy_simplex(1000, 3, noise=0.0, rng=0)
+    >>> noisy = noisy_simplex(1000, 3, noise=0.3, rng=0)
     >>> consistency_test(honest.labels, honest.proba, "cw_ece", 999, rng=0).p_value > 0.05
     True
     >>> consistency_test(noisy.labels, noisy.proba, "cw_ece", 999, rng=0).p_value
@@ -140,20 +145,28 @@ class _CountNull:
     hypothesis: str
 
     @classmethod
-    def of(cls, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]) -> _CountNull:
-        binning = {key: options.pop(key) for key in ("n_bins", "strategy", "bins") if key in options}
+    def of(
+        cls, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]
+    ) -> _CountNull:
+        binning = {
+            key: options.pop(key) for key in ("n_bins", "strategy", "bins") if key in options
+        }
         claims = _claims(as_notion(options.pop("notion", "confidence")), proba, y, weight, options)
         table = bin_table(claims, **binning)
         return cls(table, options, count_draws(claims, table.bins), label_hypothesis(claims))
 
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:
-            return min(max(1, _COUNT_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS))
+            return min(
+                max(1, _COUNT_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS)
+            )
         return max(1, 4 * _COUNT_ELEMENTS // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
-        return [table_error(replace(self.table, outcome=outcome), **self.norm) for outcome in counts]
+        return [
+            table_error(replace(self.table, outcome=outcome), **self.norm) for outcome in counts
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +189,23 @@ class _LabelNull:
         return errors
 
 
-def _claims(notion: Notion, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]) -> Claims:
-    taken = [key for key in ("y_pred", "sample_weight", "classes") if options.pop(key, None) is not None]
+def _claims(
+    notion: Notion, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]
+) -> Claims:
+    taken = [
+        key for key in ("y_pred", "sample_weight", "classes") if options.pop(key, None) is not None
+    ]
     if taken:
-        raise ValueError(f"{', '.join(taken)} cannot be options of the metric: labels are drawn for every row alike")
+        raise ValueError(
+            f"{', '.join(taken)} cannot be options of the metric: labels are drawn for every row "
+            f"alike"
+        )
     return notion.claims(proba, y, weight)
 
 
-def _resampled(null: _CountNull | _LabelNull, generator: np.random.Generator, n_resamples: int, progress: bool) -> FloatArray:
+def _resampled(
+    null: _CountNull | _LabelNull, generator: np.random.Generator, n_resamples: int, progress: bool
+) -> FloatArray:
     size = null.portion(n_resamples)
     parts = list(row_blocks(n_resamples, 1, elements=size))
 

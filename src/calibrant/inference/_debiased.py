@@ -39,24 +39,28 @@ def debiased_interval(
 ) -> Interval:
     r"""Debiased L2 calibration error with a confidence interval.
 
-    The estimate is ``expected_calibration_error(norm=2, debias=True)``. Its square, before flooring, is the mean over
-    claims of
+    The estimate is ``expected_calibration_error(norm=2, debias=True)``. Its square, before
+    flooring, is the mean over claims of
 
-    .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2 - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] ,
+    .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2
+        - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] ,
 
-    and with residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b its variance is the sum of
+    and with residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b its variance is the
+    sum of
 
     .. math:: V_1 = \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
-        V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j - \mu_b)^2 ,
+        V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j -
+        \mu_b)^2 ,
 
-    of which the first leads for a miscalibrated model and the second for a calibrated one. With estimated means
+    of which the first leads for a miscalibrated model and the second for a calibrated one. With
+    estimated means
     :math:`V_1` comes out too large by about :math:`2 V_2`, so that the variance is estimated by
     :math:`s^2 = \max(V_1 - V_2, V_2)`. The squared error lies between :math:`T - z s` and
 
     .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
 
-    and the interval holds the roots. The last term is there because :math:`s` grows with the error: where T came out small
-    by chance, so did s.
+    and the interval holds the roots. The last term is there because :math:`s` grows with the error:
+    where T came out small by chance, so did s.
 
     Parameters
     ----------
@@ -81,16 +85,17 @@ def debiased_interval(
 
     Notes
     -----
-    Asymptotic. The interval is one of the binned error: of the error of the model after its scores in a bin are averaged,
-    which is at most that of the model itself; with 15 bins of a smooth error the difference is below a percent. The
-    percentile bootstrap is no alternative, see `bootstrap_interval`. For several classes or ranks covariances over joint
-    bins are taken into account, O(n K^2); with more than 100 they are bounded, and the interval is wider.
+    Asymptotic. The interval is one of the binned error: of the error of the model after its scores
+    in a bin are averaged, which is at most that of the model itself; with 15 bins of a smooth error
+    the difference is below a percent. The percentile bootstrap is no alternative, see
+    `bootstrap_interval`. For several classes or ranks covariances over joint bins are taken into
+    account, O(n K^2); with more than 100 they are bounded, and the interval is wider.
 
     References
     ----------
-    Kumar, Liang & Ma (2019), Verified uncertainty calibration, arXiv:1909.10155; Lee et al. (2023), T-Cal: an optimal test
-    for the calibration of predictive models, arXiv:2203.01850; Sun et al. (2024), A confidence interval for the
-    l2 expected calibration error, arXiv:2408.08998.
+    Kumar, Liang & Ma (2019), Verified uncertainty calibration, arXiv:1909.10155; Lee et al. (2023),
+    T-Cal: an optimal test for the calibration of predictive models, arXiv:2203.01850; Sun et al.
+    (2024), A confidence interval for the l2 expected calibration error, arXiv:2408.08998.
 
     Examples
     --------
@@ -103,17 +108,23 @@ def debiased_interval(
     check_level(level)
     chosen = as_notion(notion)
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     claims = chosen.claims(proba, y, weight)
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     square = float((debiased_square(table) / quantity_weight(table)).sum() / table.n_quantities)
-    low, high, error = _square_interval(square, _mean_variance(claims, table), _pair_variance(claims, table), level)
+    low, high, error = _square_interval(
+        square, _mean_variance(claims, table), _pair_variance(claims, table), level
+    )
     estimate = table_error(table, norm=2, debias=True)
     return Interval(
         quantity=f"debiased L2 calibration error, {chosen.name}",
         estimate=estimate,
         low=low**0.5,
-        high=max(high**0.5, estimate),  # the estimate floors each claim at 0, the interval only their sum
+        high=max(
+            high**0.5, estimate
+        ),  # the estimate floors each claim at 0, the interval only their sum
         level=level,
         standard_error=error,
         guarantee="asymptotic",
@@ -121,7 +132,9 @@ def debiased_interval(
     )
 
 
-def _square_interval(square: float, mean_variance: float, pair_variance: float, level: float) -> tuple[float, float, float]:
+def _square_interval(
+    square: float, mean_variance: float, pair_variance: float, level: float
+) -> tuple[float, float, float]:
     """Limits of the squared error, not below 0, and its standard error."""
     quantile = float(ndtri((1 + level) / 2))
     error = max(mean_variance - pair_variance, pair_variance) ** 0.5
@@ -132,9 +145,13 @@ def _square_interval(square: float, mean_variance: float, pair_variance: float, 
 
 
 def _cell_means(table: BinTable) -> FloatArray:
-    """Mean residual of each cell, flat; 0 where less than two rows are, as in the debiased error."""
+    """Mean residual of each cell, flat; 0 where less than two rows are, as in the debiased
+    error.
+    """
     counted = table.weight >= 2
-    return np.divide(table.outcome - table.score, table.weight, out=np.zeros_like(table.weight), where=counted).ravel()
+    return np.divide(
+        table.outcome - table.score, table.weight, out=np.zeros_like(table.weight), where=counted
+    ).ravel()
 
 
 def _mean_variance(claims: Claims, table: BinTable) -> float:
@@ -170,14 +187,18 @@ def _pair_variance(claims: Claims, table: BinTable) -> float:
 
 
 def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
-    """Of each quantity the residuals about the mean of their cell, divided by the root of its rows, and the cells."""
+    """Of each quantity the residuals about the mean of their cell, divided by the root of its rows,
+    and the cells.
+    """
     means, counts = _cell_means(table).reshape(table.weight.shape), table.weight
     scale = np.divide(1.0, np.sqrt(counts), out=np.zeros_like(counts), where=counts >= 2)
     deviation, cell = np.empty(claims.n_rows), np.empty(claims.n_rows, dtype=np.intp)
     for claim in claims:
         label, place = claim.index % claims.n_labels, claim_bins(claim, table.bins)
         cell[claim.rows] = label * table.n_bins + place
-        deviation[claim.rows] = (claim.outcome - claim.score - means[claim.index, place]) * scale[claim.index, place]
+        deviation[claim.rows] = (claim.outcome - claim.score - means[claim.index, place]) * scale[
+            claim.index, place
+        ]
         if label == claims.n_labels - 1:
             yield deviation.copy(), cell.copy()
 
@@ -185,12 +206,16 @@ def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
 def _all_pairs(columns: list[Column], weight: FloatArray) -> float:
     total = 0.0
     for j, one in enumerate(columns):
-        total += _pairs(one, one, weight) + 2 * sum(_pairs(one, other, weight) for other in columns[:j])
+        total += _pairs(one, one, weight) + 2 * sum(
+            _pairs(one, other, weight) for other in columns[:j]
+        )
     return total
 
 
 def _pairs(one: Column, other: Column, weight: FloatArray) -> float:
-    """Sum over pairs of different rows in the same joint cell of the products of their deviations."""
+    """Sum over pairs of different rows in the same joint cell of the products of their
+    deviations.
+    """
     joint = one[1] if one is other else one[1] * (other[1].max() + 1) + other[1]
     if joint.max() > _JOINT_CELLS:
         joint = np.unique(joint, return_inverse=True)[1]

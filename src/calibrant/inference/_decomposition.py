@@ -1,4 +1,6 @@
-"""What a proper score is made of: calibration and refinement, and per claim miscalibration, discrimination, uncertainty."""
+"""What a proper score is made of: calibration and refinement, and per claim miscalibration,
+discrimination, uncertainty.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from calibrant.notions import Claim, Claims, Notion, as_notion
 class ClaimDecomposition:
     """A proper score of one claim: ``score = miscalibration - discrimination + uncertainty``.
 
-    ``claim`` is its index in the notion, ``share`` its weight v_c. Miscalibration and discrimination are never negative.
+    ``claim`` is its index in the notion, ``share`` its weight v_c. Miscalibration and
+    discrimination are never negative.
     """
 
     claim: int
@@ -62,8 +65,14 @@ class ScoreDecomposition:
         return asdict(self)
 
     def __str__(self) -> str:
-        head = f"{self.score} {self.value:.5f} = calibration {self.calibration:.5f} + refinement {self.refinement:.5f}"
-        title = f"{'claim':>8}{'score':>10}{'miscal.':>10}{'discrim.':>10}{'uncert.':>10}   ({self.notion})"
+        head = (
+            f"{self.score} {self.value:.5f} = calibration {self.calibration:.5f} + refinement "
+            f"{self.refinement:.5f}"
+        )
+        title = (
+            f"{'claim':>8}{'score':>10}{'miscal.':>10}{'discrim.':>10}{'uncert.':>10}   "
+            f"({self.notion})"
+        )
         lines = [
             f"{c.claim:>8}{c.score:>10.5f}{c.miscalibration:>10.5f}{c.discrimination:>10.5f}{c.uncertainty:>10.5f}"
             for c in self.claims
@@ -90,7 +99,8 @@ def score_decomposition(
     .. math:: \bar S(p) = \underbrace{\bar S(p) - \bar S(g(p))}_{\text{calibration}} +
         \underbrace{\bar S(g(p))}_{\text{refinement}} .
 
-    Of each claim of ``notion``, with :math:`\hat f` the isotonic regression of the outcomes on the scores f and
+    Of each claim of ``notion``, with :math:`\hat f` the isotonic regression of the outcomes on the
+    scores f and
     :math:`\bar o` their mean (CORP),
 
     .. math:: \bar S(f) = \underbrace{\bar S(f) - \bar S(\hat f)}_{\text{miscalibration}} -
@@ -102,9 +112,11 @@ def score_decomposition(
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     calibrator : calibrator, optional
-        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``. By default `StructuredScaling`.
+        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``. By default
+        `StructuredScaling`.
     score : {"log_loss", "brier_score"}
-        For a claim the binary score: ``-log`` of what was given to the outcome, or ``(score - outcome)^2``.
+        For a claim the binary score: ``-log`` of what was given to the outcome, or ``(score -
+        outcome)^2``.
     notion : str
         Which claims are taken apart, see `calibrant.notions`.
     cv : int
@@ -120,14 +132,15 @@ def score_decomposition(
 
     Notes
     -----
-    The terms of a claim are of the sample on which the isotonic map was fitted: miscalibration and discrimination are not
-    negative and both a little too large. Tied scores are taken together, logarithms are taken of probabilities clipped
-    to ``[1e-12, 1 - 1e-12]``. O(n log n) per claim.
+    The terms of a claim are of the sample on which the isotonic map was fitted: miscalibration and
+    discrimination are not negative and both a little too large. Tied scores are taken together,
+    logarithms are taken of probabilities clipped to ``[1e-12, 1 - 1e-12]``. O(n log n) per claim.
 
     References
     ----------
-    Dimitriadis, Gneiting & Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
-    doi:10.1073/pnas.2016191118; Berta et al. (2025), arXiv:2501.19195; Bröcker (2009), doi:10.1002/qj.456.
+    Dimitriadis, Gneiting & Jordan (2021), Stable reliability diagrams for probabilistic
+    classifiers, doi:10.1073/pnas.2016191118; Berta et al. (2025), arXiv:2501.19195; Bröcker (2009),
+    doi:10.1002/qj.456.
 
     Examples
     --------
@@ -160,7 +173,9 @@ def _brier_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:
 
 
 def _log_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:
-    return float(-np.sum(hits * log_clipped(score, EPS) + (total - hits) * log_clipped(1 - score, EPS)))
+    return float(
+        -np.sum(hits * log_clipped(score, EPS) + (total - hits) * log_clipped(1 - score, EPS))
+    )
 
 
 ClaimScore = Callable[[FloatArray, FloatArray, FloatArray], float]
@@ -178,6 +193,9 @@ def _claim_parts(claim: Claim, score_sum: ClaimScore, total: float) -> ClaimDeco
     rate = np.clip(isotonic_regression(hits / rows, weights=rows).x, 0, 1)
     score, best = score_sum(values, rows, hits) / n, score_sum(rate, rows, hits) / n
     uncertainty = score_sum(np.full_like(rate, hits.sum() / n), rows, hits) / n
-    # The isotonic fit is the best of all isotonic maps, the identity and the constant among them, up to round-off.
+    # The isotonic fit is the best of all isotonic maps, the identity and the constant among them,
+    # up to round-off.
     best = min(best, score, uncertainty)
-    return ClaimDecomposition(claim.index, n / total, score, score - best, uncertainty - best, uncertainty)
+    return ClaimDecomposition(
+        claim.index, n / total, score, score - best, uncertainty - best, uncertainty
+    )

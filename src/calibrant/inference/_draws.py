@@ -1,8 +1,9 @@
-"""Outcomes that a calibrated model would see: drawn from the predictions, as counts per cell or as labels.
+"""Outcomes that a calibrated model would see: drawn from the predictions, as counts per cell or as
+labels.
 
-Rows are independent. Where a notion makes one claim about a row, the outcome counts of different cells are independent
-Poisson-binomial variables, and are drawn from their exact law. Where it makes several, the row has one label that decides
-them all, and columns are drawn from alias tables.
+Rows are independent. Where a notion makes one claim about a row, the outcome counts of different
+cells are independent Poisson-binomial variables, and are drawn from their exact law. Where it makes
+several, the row has one label that decides them all, and columns are drawn from alias tables.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binning import BinRule, Bins
 from calibrant.notions import Claim, ClaimBlock, Claims
 
-# Slots of alias tables that are built at a time (about 60 bytes each while being built, 12 afterwards), and up to how many
-# they are kept for the next draw.
+# Slots of alias tables that are built at a time (about 60 bytes each while being built, 12
+# afterwards), and up to how many they are kept for the next draw.
 _TABLE_SLOTS = 2**20
 _KEEP_SLOTS = 10 * 2**20
 
@@ -36,7 +37,9 @@ class CountDraws(Protocol):
 
 
 def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
-    """Draws of the outcome counts per (claim, bin) under the hypothesis that the scores are probabilities."""
+    """Draws of the outcome counts per (claim, bin) under the hypothesis that the scores are
+    probabilities.
+    """
     if claims.n_quantities == 1:
         return CellLaws(claims, bins)
     return CellDraws(claims, bins)
@@ -59,7 +62,9 @@ class CellLaws:
         self.n_cells = claims.n_claims * bins.n_bins
         starts = np.searchsorted(cell[order], np.arange(1, self.n_cells))
         parts = enumerate(np.split(score[order], starts))
-        self._laws = [(index, np.cumsum(poisson_binomial(part))) for index, part in parts if part.size]
+        self._laws = [
+            (index, np.cumsum(poisson_binomial(part))) for index, part in parts if part.size
+        ]
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
@@ -92,7 +97,9 @@ class CellDraws:
         return drawn
 
     def _make(self, rows: slice) -> tuple[AnyArray, AnyArray]:
-        """Alias tables of some rows, with the cell that each column falls into; "none" has a cell of its own."""
+        """Alias tables of some rows, with the cell that each column falls into; "none" has a cell
+        of its own.
+        """
         block = self.claims.select(rows)
         threshold, columns = alias_tables(with_rest(block.score, self.claims.n_columns))
         cell = np.full(threshold.shape, self.n_cells, dtype=np.int32)
@@ -111,14 +118,20 @@ class LabelDraws:
         """``size`` draws of all labels, (size, n)."""
         drawn = np.empty((size, self.n_rows), dtype=np.intp)
         for rows, threshold, columns in self._tables:
-            drawn[:, rows] = alias_draws(threshold, columns, random_bits(generator, size, len(threshold)))
+            drawn[:, rows] = alias_draws(
+                threshold, columns, random_bits(generator, size, len(threshold))
+            )
         return drawn
 
 
 class AliasRows:
-    """Alias tables of row blocks: kept where they are small, made anew at each pass where they are not."""
+    """Alias tables of row blocks: kept where they are small, made anew at each pass where they are
+    not.
+    """
 
-    def __init__(self, n_rows: int, n_columns: int, make: Callable[[slice], tuple[AnyArray, AnyArray]]) -> None:
+    def __init__(
+        self, n_rows: int, n_columns: int, make: Callable[[slice], tuple[AnyArray, AnyArray]]
+    ) -> None:
         n_slots = 1 << n_columns.bit_length()  # at most, with a column for "none of them"
         self._blocks = list(row_blocks(n_rows, n_slots, elements=_TABLE_SLOTS))
         self._make = make
@@ -144,7 +157,9 @@ def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyAr
 
 
 def with_rest(score: FloatArray, n_columns: int) -> FloatArray:
-    """Scores with a last column for "none of them", where they do not speak of all ``n_columns`` classes."""
+    """Scores with a last column for "none of them", where they do not speak of all ``n_columns``
+    classes.
+    """
     if score.shape[1] == n_columns:
         return score
     return np.column_stack([score, np.maximum(1 - score.sum(axis=1), 0)])
@@ -168,14 +183,18 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
 
 def claim_bins(claim: Claim, bins: BinRule) -> IntArray:
     """Bin of every score of a whole claim."""
-    return bins.assign(claim.score, claim.index) if isinstance(bins, Bins) else bins.assign(claim.score)
+    return (
+        bins.assign(claim.score, claim.index)
+        if isinstance(bins, Bins)
+        else bins.assign(claim.score)
+    )
 
 
 def poisson_binomial(prob: FloatArray) -> FloatArray:
     """Law of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
 
-    The polynomials ``1 - p_i + p_i x`` are multiplied in pairs by fast Fourier transforms: O(n log^2 n), each probability
-    right to about 1e-15.
+    The polynomials ``1 - p_i + p_i x`` are multiplied in pairs by fast Fourier transforms: O(n
+    log^2 n), each probability right to about 1e-15.
     """
     size = 1 << (len(prob) - 1).bit_length()
     laws = np.zeros((size, 2))

@@ -84,10 +84,11 @@ def calibration_gain(
 ) -> CalibrationGain:
     r"""How much a calibrator lowers a proper score, with a paired confidence interval.
 
-    With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a row, the gain is the mean
-    of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates, from below, the calibration error in the sense of the
-    score, :math:`E[S(p, y) - S(P(y \mid p), y)]`: no map gains more than the true one, and a fitted map less. The interval
-    is one of that error. With :math:`s = \text{sd}(d) / \sqrt n`, J folds and X the excess, which is what estimating the
+    With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a
+    row, the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates, from
+    below, the calibration error in the sense of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`:
+    no map gains more than the true one, and a fitted map less. The interval is one of that error.
+    With :math:`s = \text{sd}(d) / \sqrt n`, J folds and X the excess, which is what estimating the
     map costs, it goes from :math:`\bar d - t s` to
 
     .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big) .
@@ -97,8 +98,8 @@ def calibration_gain(
     y_true : labels of shape (n,)
     y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
     calibrator : calibrator, optional
-        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``; a clone is fitted for each fold. By default
-        `StructuredScaling`.
+        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``; a clone is fitted for
+        each fold. By default `StructuredScaling`.
     score : {"log_loss", "brier_score"}
     inputs : {"proba", "logits"}
         What ``y_prob`` holds; the calibrator gets it as it is and must be told the same.
@@ -118,21 +119,23 @@ def calibration_gain(
 
     Notes
     -----
-    Asymptotic; and it assumes that the family of the calibrator holds the true map, else the interval is one of the part
-    of the error that the family can mend. The last two terms vanish like 1/n. They matter for small gains: the first
-    because fitted maps gain less than the true one; the second because :math:`s` grows with the root of the gain, so that
-    a gain that came out small by chance comes with too small an :math:`s` (the same interval for the root of the gain,
-    squared). X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy, squared
-    distance) of the J maps from their mean; q/2n for a regular family of q parameters in log-loss.
+    Asymptotic; and it assumes that the family of the calibrator holds the true map, else the
+    interval is one of the part of the error that the family can mend. The last two terms vanish
+    like 1/n. They matter for small gains: the first because fitted maps gain less than the true
+    one; the second because :math:`s` grows with the root of the gain, so that a gain that came out
+    small by chance comes with too small an :math:`s` (the same interval for the root of the gain,
+    squared). X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative
+    entropy, squared distance) of the J maps from their mean; q/2n for a regular family of q
+    parameters in log-loss.
 
-    Folds are not stratified by label: that would tell the maps the label frequencies of the rows that they are judged on.
-    Costs J fits and J predictions of all rows.
+    Folds are not stratified by label: that would tell the maps the label frequencies of the rows
+    that they are judged on. Costs J fits and J predictions of all rows.
 
     References
     ----------
-    Berta, Holzmüller, Jordan & Bach (2025), Rethinking early stopping: refine, then calibrate, arXiv:2501.19195 (the
-    proper calibration error by recalibration); Bröcker (2009), Reliability, sufficiency, and the decomposition of proper
-    scores, doi:10.1002/qj.456.
+    Berta, Holzmüller, Jordan & Bach (2025), Rethinking early stopping: refine, then calibrate,
+    arXiv:2501.19195 (the proper calibration error by recalibration); Bröcker (2009), Reliability,
+    sufficiency, and the decomposition of proper scores, doi:10.1002/qj.456.
 
     Examples
     --------
@@ -169,7 +172,10 @@ def _gain(pairs: PairedScores, score: str, level: float) -> CalibrationGain:
         score=score,
         gain=gain,
         low=gain - quantile * error,
-        high=gain + quantile * error + excess * pairs.n_folds / (pairs.n_folds - 1) + quantile**2 * growth,
+        high=gain
+        + quantile * error
+        + excess * pairs.n_folds / (pairs.n_folds - 1)
+        + quantile**2 * growth,
         level=level,
         standard_error=error,
         excess=excess,

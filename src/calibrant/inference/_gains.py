@@ -17,14 +17,16 @@ from calibrant._typing import FloatArray
 class Gain:
     r"""How much a score falls by calibration, cross-fitted, with a paired interval.
 
-    With :math:`d_i` the score of row i as it is minus the score as calibrated by a map that has not seen it, s their
-    standard deviation, n the rows and J folds, the interval is
+    With :math:`d_i` the score of row i as it is minus the score as calibrated by a map that has not
+    seen it, s their standard deviation, n the rows and J folds, the interval is
 
-    .. math:: \bar d \pm t_{n-1} \frac{s}{\sqrt n} \sqrt{1 + J \frac{n_\text{judge}}{n_\text{fit}}} .
+    .. math:: \bar d \pm t_{n-1} \frac{s}{\sqrt n}
+        \sqrt{1 + J \frac{n_\text{judge}}{n_\text{fit}}} .
 
-    The last factor (1.5 for five folds) is for the maps being fitted on data that overlap, and on the rows that judge the
-    other maps: without it the interval is too short. It reaches at least 1/n to both sides: where maps came out as the
-    identity nothing varies, and still a row that did not come up could have changed the mean by as much.
+    The last factor (1.5 for five folds) is for the maps being fitted on data that overlap, and on
+    the rows that judge the other maps: without it the interval is too short. It reaches at least
+    1/n to both sides: where maps came out as the identity nothing varies, and still a row that did
+    not come up could have changed the mean by as much.
 
     Attributes
     ----------
@@ -65,7 +67,13 @@ class Gain:
 
 
 def paired_gain(
-    before: FloatArray, after: FloatArray, weight: FloatArray, folds: Sequence[Fold], *, score: str, level: float = 0.95
+    before: FloatArray,
+    after: FloatArray,
+    weight: FloatArray,
+    folds: Sequence[Fold],
+    *,
+    score: str,
+    level: float = 0.95,
 ) -> Gain:
     """The gain of rows that were judged by the maps of ``folds``; weights are numbers of copies."""
     total = float(weight.sum())
@@ -73,9 +81,19 @@ def paired_gain(
     gain = float(weight @ difference) / total
     error = 0.0
     if total > 1:
-        error = float(np.sqrt(weight @ (difference - gain) ** 2 / (total - 1) / total)) * _overlap(folds)
+        error = float(np.sqrt(weight @ (difference - gain) ** 2 / (total - 1) / total)) * _overlap(
+            folds
+        )
     reach = max(float(stdtrit(max(total - 1, 1.0), (1 + level) / 2)) * error, 1.0 / total)
-    return Gain(score, gain, gain - reach, gain + reach, level, float(weight @ before) / total, float(weight @ after) / total)
+    return Gain(
+        score,
+        gain,
+        gain - reach,
+        gain + reach,
+        level,
+        float(weight @ before) / total,
+        float(weight @ after) / total,
+    )
 
 
 def _overlap(folds: Sequence[Fold]) -> float:

@@ -42,13 +42,16 @@ def kernel_test(
 ) -> CalibrationTestResult:
     r"""Test of calibration by the kernel calibration error.
 
-    The statistic T is the unbiased squared kernel calibration error, see `calibrant.metrics.kernel_calibration_error`, of
-    which the mean is zero under calibration and positive otherwise. Its null distribution is found by one of
+    The statistic T is the unbiased squared kernel calibration error, see
+    `calibrant.metrics.kernel_calibration_error`, of which the mean is zero under calibration and
+    positive otherwise. Its null distribution is found by one of
 
-    - ``"resampling"``: labels drawn from the predictions, :math:`p = (1 + \#\{T^* \ge T\}) / (1 + B)`;
+    - ``"resampling"``: labels drawn from the predictions, :math:`p = (1 + \#\{T^* \ge T\}) / (1 +
+      B)`;
     - ``"wild"``: every residual :math:`r_i` multiplied by a random sign :math:`s_i`, so that
       :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`;
-    - ``"block"``: the mean of the estimates of blocks of rows, which are independent, by a one-sided t test.
+    - ``"block"``: the mean of the estimates of blocks of rows, which are independent, by a
+      one-sided t test.
 
     Parameters
     ----------
@@ -58,10 +61,11 @@ def kernel_test(
         "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
     method : {"resampling", "wild", "block"}
     bandwidth : float, optional
-        Of the kernel; by default the median distance of distinct predictions, which does not look at the labels and so
-        leaves the level as it is.
+        Of the kernel; by default the median distance of distinct predictions, which does not look
+        at the labels and so leaves the level as it is.
     block_size : int, optional
-        Rows of a block for ``method="block"``; by default such that there are 50 blocks or more, at least 2.
+        Rows of a block for ``method="block"``; by default such that there are 50 blocks or more, at
+        least 2.
     n_resamples : int
     rng : int, Generator or None
     progress : bool
@@ -74,17 +78,19 @@ def kernel_test(
 
     Notes
     -----
-    "resampling" is exact for every n. Its null hypothesis is that labels are draws from the predictions; for a notion of
-    one claim a row (confidence, top-label, ...) only that outcomes are draws from those scores. "wild" and "block" assume
-    only that residuals have mean zero given the claims, and hold in the limit of many rows or blocks.
+    "resampling" is exact for every n. Its null hypothesis is that labels are draws from the
+    predictions; for a notion of one claim a row (confidence, top-label, ...) only that outcomes are
+    draws from those scores. "wild" and "block" assume only that residuals have mean zero given the
+    claims, and hold in the limit of many rows or blocks.
 
-    Cost of a resample: binary notions O(n) per claim after sorting; canonical O(n^2 K), "wild" O(n^2); in tiles, without
-    an n x n matrix. "block" costs O(n m K) in all, the choice for many rows.
+    Cost of a resample: binary notions O(n) per claim after sorting; canonical O(n^2 K), "wild"
+    O(n^2); in tiles, without an n x n matrix. "block" costs O(n m K) in all, the choice for many
+    rows.
 
     References
     ----------
-    Widmann, Lindsten & Zachariah (2019), arXiv:1910.11385; Leucht & Neumann (2013), Dependent wild bootstrap for
-    degenerate U- and V-statistics, doi:10.1016/j.jmva.2013.03.003.
+    Widmann, Lindsten & Zachariah (2019), arXiv:1910.11385; Leucht & Neumann (2013), Dependent wild
+    bootstrap for degenerate U- and V-statistics, doi:10.1016/j.jmva.2013.03.003.
 
     Examples
     --------
@@ -98,7 +104,9 @@ def kernel_test(
     chosen = as_vector_notion(notion)
     proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
     if len(y) < 2:
-        raise ValueError("the kernel test compares pairs of rows: at least 2 rows are needed, got 1")
+        raise ValueError(
+            "the kernel test compares pairs of rows: at least 2 rows are needed, got 1"
+        )
     parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
     if method == "block":
         return _block_test(parts, chosen, len(y), block_size)
@@ -127,7 +135,9 @@ class _Null(Protocol):
     def guarantee(self) -> str: ...
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
-        """``size`` draws for all rows at once, as a function that gives the estimates of a claim, (size,)."""
+        """``size`` draws for all rows at once, as a function that gives the estimates of a claim,
+        (size,).
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +150,18 @@ class _LabelNull:
     guarantee: str = "exact"
 
     @classmethod
-    def of(cls, notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray) -> _LabelNull:
+    def of(
+        cls, notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray
+    ) -> _LabelNull:
         if notion is None:
             return cls(LabelDraws(proba), 1, label_hypothesis(None))
         claims = notion.claims(proba, y, weight)
         score = claims.select(slice(0, len(y))).score
-        return cls(LabelDraws(with_rest(score, claims.n_columns)), claims.n_labels, label_hypothesis(claims))
+        return cls(
+            LabelDraws(with_rest(score, claims.n_columns)),
+            claims.n_labels,
+            label_hypothesis(claims),
+        )
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         labels = self.draws.labels(generator, size)
@@ -177,8 +193,11 @@ class _WildNull:
             if part.points.shape[1] == 1:
                 pairs = part.forms(sign * residual)
             else:
-                # A sign is common to a row, so that the products of residuals can go into the matrix of the form.
-                pairs = tiled_forms(lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign)
+                # A sign is common to a row, so that the products of residuals can go into the
+                # matrix of the form.
+                pairs = tiled_forms(
+                    lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign
+                )
             return _per_pair(part, pairs - np.sum(residual**2))
 
         return estimates
@@ -198,7 +217,12 @@ def _per_pair(part: Residuals, pairs: FloatArray) -> FloatArray:
 
 
 def _resampled(
-    parts: Parts, null: _Null, generator: np.random.Generator, n_rows: int, n_resamples: int, progress: bool
+    parts: Parts,
+    null: _Null,
+    generator: np.random.Generator,
+    n_rows: int,
+    n_resamples: int,
+    progress: bool,
 ) -> FloatArray:
     width = max(part.points.shape[1] for _, part in parts)
     blocks = list(row_blocks(n_resamples, n_rows * width, elements=_COLUMN_ELEMENTS))
@@ -212,12 +236,22 @@ def _resampled(
     return np.concatenate(list(drawn))
 
 
-def _block_test(parts: Parts, notion: Notion | None, n_rows: int, block_size: int | None) -> CalibrationTestResult:
+def _block_test(
+    parts: Parts, notion: Notion | None, n_rows: int, block_size: int | None
+) -> CalibrationTestResult:
     if notion is not None and notion.splits_by_label:
-        raise ValueError(f"method='block' needs claims about all rows; {notion.name!r} splits them, use method='resampling'")
-    size = check_count(max(2, n_rows // _BLOCKS) if block_size is None else block_size, "block_size", minimum=2)
+        raise ValueError(
+            f"method='block' needs claims about all rows; {notion.name!r} splits them, use "
+            f"method='resampling'"
+        )
+    size = check_count(
+        max(2, n_rows // _BLOCKS) if block_size is None else block_size, "block_size", minimum=2
+    )
     if n_rows < 2 * size:
-        raise ValueError(f"method='block' needs two blocks or more: {n_rows} rows are less than twice block_size={size}")
+        raise ValueError(
+            f"method='block' needs two blocks or more: {n_rows} rows are less than twice "
+            f"block_size={size}"
+        )
     whole = n_rows // size  # an incomplete block would have another variance
     each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
     return CalibrationTestResult(

@@ -1,4 +1,6 @@
-"""Are methods different over many datasets? Friedman's test of ranks and critical differences of average ranks."""
+"""Are methods different over many datasets? Friedman's test of ranks and critical differences of
+average ranks.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ class FriedmanResult:
     def __str__(self) -> str:
         ranks = ", ".join(f"{rank:.2f}" for rank in self.average_ranks)
         return (
-            f"Friedman test of {self.n_methods} methods on {self.n_datasets} datasets: statistic {self.statistic:.2f}, "
+            f"Friedman test of {self.n_methods} methods on {self.n_datasets} datasets: statistic "
+            f"{self.statistic:.2f}, "
             f"p-value {self.p_value:.3g} ({self.guarantee}); average ranks {ranks}"
         )
 
@@ -52,7 +55,8 @@ class FriedmanResult:
 def friedman_test(scores: Any) -> FriedmanResult:
     r"""Friedman's test: do some methods do better than others over datasets?
 
-    Within each dataset methods are ranked, 1 for the smallest score, ties sharing their average rank. With average ranks
+    Within each dataset methods are ranked, 1 for the smallest score, ties sharing their average
+    rank. With average ranks
     :math:`\bar R_j` of k methods over n datasets and tied groups of t methods,
 
     .. math:: \chi^2 = \frac{\frac{12 n}{k(k+1)} \sum_j \big(\bar R_j - \tfrac{k+1}{2}\big)^2}
@@ -71,14 +75,15 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
     Notes
     -----
-    Asymptotic: the approximation is good for about n > 10 and k > 5. The procedure of Kull et al. (2019), supplement D.2,
-    is this test and then `critical_difference`. From the ranks that their Table 4 prints (20 datasets, 7 methods) come the
-    average ranks 1.05, 3.40, 3.40, 3.95, 4.40, 5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
+    Asymptotic: the approximation is good for about n > 10 and k > 5. The procedure of Kull et al.
+    (2019), supplement D.2, is this test and then `critical_difference`. From the ranks that their
+    Table 4 prints (20 datasets, 7 methods) come the average ranks 1.05, 3.40, 3.40, 3.95, 4.40,
+    5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
 
     References
     ----------
-    Friedman (1937), doi:10.1080/01621459.1937.10503522; Demšar (2006), Statistical comparisons of classifiers over
-    multiple data sets, JMLR 7:1-30; Kull et al. (2019), arXiv:1910.12656.
+    Friedman (1937), doi:10.1080/01621459.1937.10503522; Demšar (2006), Statistical comparisons of
+    classifiers over multiple data sets, JMLR 7:1-30; Kull et al. (2019), arXiv:1910.12656.
 
     Examples
     --------
@@ -98,33 +103,47 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
 def _tied_cubes(ranks: AnyArray) -> float:
     """Sum over datasets and groups of tied methods of ``t^3 - t``."""
-    return float(sum(np.sum(count**3 - count) for count in (np.unique(row, return_counts=True)[1] for row in ranks)))
+    return float(
+        sum(
+            np.sum(count**3 - count)
+            for count in (np.unique(row, return_counts=True)[1] for row in ranks)
+        )
+    )
 
 
 def _check_table(scores: Any) -> AnyArray:
     table = as_array(scores).astype(np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise ValueError(
-            f"scores must have one row per dataset and one column per method, at least two; got shape {table.shape}"
+            f"scores must have one row per dataset and one column per method, at least two; got "
+            f"shape {table.shape}"
         )
     bad = np.argwhere(np.isnan(table))
     if len(bad):
         raise ValueError(
-            f"the score of dataset {bad[0, 0]}, method {bad[0, 1]} is missing: remove the dataset or run the method"
+            f"the score of dataset {bad[0, 0]}, method {bad[0, 1]} is missing: remove the dataset "
+            f"or run the method"
         )
     return table
 
 
 def critical_difference(
-    n_methods: int, n_datasets: int, *, alpha: float = 0.05, method: str = "bonferroni-dunn", tails: int = 1
+    n_methods: int,
+    n_datasets: int,
+    *,
+    alpha: float = 0.05,
+    method: str = "bonferroni-dunn",
+    tails: int = 1,
 ) -> float:
     r"""Difference of average ranks beyond which two methods differ significantly.
 
     .. math:: q \sqrt{\frac{k(k+1)}{6n}}
 
-    - ``"bonferroni-dunn"``: against one control method; q is the normal quantile at :math:`1 - \alpha / (k - 1)`
-      (``tails=1``, "the control is better", as Kull 2019) or :math:`1 - \alpha / (2(k - 1))` (``tails=2``);
-    - ``"nemenyi"``: all pairs, two-tailed; q is the quantile of the studentised range divided by :math:`\sqrt 2`.
+    - ``"bonferroni-dunn"``: against one control method; q is the normal quantile at :math:`1 -
+      \alpha / (k - 1)` (``tails=1``, "the control is better", as Kull 2019) or :math:`1 - \alpha /
+      (2(k - 1))` (``tails=2``);
+    - ``"nemenyi"``: all pairs, two-tailed; q is the quantile of the studentised range divided by
+      :math:`\sqrt 2`.
 
     Parameters
     ----------
@@ -146,8 +165,8 @@ def critical_difference(
 
     References
     ----------
-    Dunn (1961), doi:10.1080/01621459.1961.10482090; Nemenyi (1963), Distribution-free multiple comparisons; Demšar (2006),
-    JMLR 7:1-30.
+    Dunn (1961), doi:10.1080/01621459.1961.10482090; Nemenyi (1963), Distribution-free multiple
+    comparisons; Demšar (2006), JMLR 7:1-30.
 
     Examples
     --------

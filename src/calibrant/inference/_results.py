@@ -39,7 +39,8 @@ class CalibrationTestResult:
     n_resamples : int or None
         Draws of the null distribution; None where it is known in closed form.
     expected : float or None
-        Mean of the statistic under the null hypothesis: what a calibrated model of this size would show.
+        Mean of the statistic under the null hypothesis: what a calibrated model of this size would
+        show.
     """
 
     test: str

@@ -1,4 +1,6 @@
-"""Which metric is meant: by name, as a function, and whether it is a binned error, of which only counts are random."""
+"""Which metric is meant: by name, as a function, and whether it is a binned error, of which only
+counts are random.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _BINNED: dict[str, dict[str, Any]] = {
     "mce": {"notion": "confidence", "norm": np.inf},
     "expected_calibration_error": {},
 }
-_OTHERS = {"ks": _METRICS["ks_error"], **{name: metric for name, metric in _METRICS.items() if name not in _BINNED}}
+_OTHERS = {
+    "ks": _METRICS["ks_error"],
+    **{name: metric for name, metric in _METRICS.items() if name not in _BINNED},
+}
 
 
 def binned_options(metric: str | Metric) -> dict[str, Any] | None:
@@ -29,7 +34,11 @@ def binned_options(metric: str | Metric) -> dict[str, Any] | None:
         return dict(_BINNED[metric]) if metric in _BINNED else None
     if metric is expected_calibration_error:
         return {}
-    if isinstance(metric, partial) and metric.func is expected_calibration_error and not metric.args:
+    if (
+        isinstance(metric, partial)
+        and metric.func is expected_calibration_error
+        and not metric.args
+    ):
         return dict(metric.keywords)
     return None
 
@@ -42,7 +51,8 @@ def as_metric(metric: str | Metric) -> Metric:
         return partial(expected_calibration_error, **_BINNED[metric])
     if metric not in _OTHERS:
         raise ValueError(
-            f"unknown metric {metric!r}; give a function (y, p) -> float or one of {', '.join([*_BINNED, *_OTHERS])}"
+            f"unknown metric {metric!r}; give a function (y, p) -> float or one of "
+            f"{', '.join([*_BINNED, *_OTHERS])}"
         )
     return _OTHERS[metric]
 

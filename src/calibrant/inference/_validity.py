@@ -25,7 +25,8 @@ class HasVectorBins(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ValidityCurve:
-    """Share V(eps) of the data whose estimated error is at most eps: a step function, called with eps.
+    """Share V(eps) of the data whose estimated error is at most eps: a step function, called with
+    eps.
 
     Attributes
     ----------
@@ -35,7 +36,8 @@ class ValidityCurve:
     validity : array of shape (m,)
         V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
-        Error of each cell and its share of the data; the shares sum to one. A single row of cells for "canonical".
+        Error of each cell and its share of the data; the shares sum to one. A single row of cells
+        for "canonical".
     """
 
     notion: str
@@ -45,14 +47,22 @@ class ValidityCurve:
     share: FloatArray
 
     def __call__(self, epsilon: Any, claim: int | None = None) -> Any:
-        """V at one or several values, of all claims or among the rows of one; NaN for a claim without rows."""
-        gap, share = (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
+        """V at one or several values, of all claims or among the rows of one; NaN for a claim
+        without rows.
+        """
+        gap, share = (
+            (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
+        )
         values = _validity(np.asarray(epsilon, dtype=np.float64), gap, share)
         return float(values) if values.ndim == 0 else values
 
     def to_dict(self) -> dict[str, Any]:
         """Notion, epsilon and validity as plain lists."""
-        return {"notion": self.notion, "epsilon": self.epsilon.tolist(), "validity": self.validity.tolist()}
+        return {
+            "notion": self.notion,
+            "epsilon": self.epsilon.tolist(),
+            "validity": self.validity.tolist(),
+        }
 
     def __str__(self) -> str:
         shown = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
@@ -74,14 +84,15 @@ def validity_curve(
 ) -> ValidityCurve:
     r"""Share of the data on which a claim is off by at most epsilon.
 
-    For the claims of a binary notion, with :math:`g_{cb}` the gap and :math:`v_c w_{cb}` the share of cell (c, b), see
-    `expected_calibration_error`,
+    For the claims of a binary notion, with :math:`g_{cb}` the gap and :math:`v_c w_{cb}` the share
+    of cell (c, b), see `expected_calibration_error`,
 
     .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
         P(|P(\text{outcome} \mid f) - f| \le \epsilon) ,
 
     and for ``notion="canonical"`` the same with the gap
-    :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a bin. The area above the curve is the calibration error.
+    :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a bin. The area above the curve is the
+    calibration error.
 
     Parameters
     ----------
@@ -92,10 +103,11 @@ def validity_curve(
     n_bins, strategy : as in `expected_calibration_error`
         Not for "canonical".
     bins : optional
-        A fitted binning calibrator, to judge a model on the bins of its recalibration (Gupta & Ramdas, appendix F); or
-        a `Bins` object. For "canonical" a fitted calibrator with ``bins(X)``, which is asked for the bins of ``y_prob``,
-        or the bin of every row, shape (n,), such as ``calibrator.bins(X)``: so are ``y_prob = calibrator.predict_proba(X)``
-        and the scores X judged on the same bins. By default one bin per distinct vector.
+        A fitted binning calibrator, to judge a model on the bins of its recalibration (Gupta &
+        Ramdas, appendix F); or a `Bins` object. For "canonical" a fitted calibrator with
+        ``bins(X)``, which is asked for the bins of ``y_prob``, or the bin of every row, shape (n,),
+        such as ``calibrator.bins(X)``: so are ``y_prob = calibrator.predict_proba(X)`` and the
+        scores X judged on the same bins. By default one bin per distinct vector.
     epsilon : values at which V is wanted, optional
     y_pred : reported labels, optional
         As in `expected_calibration_error`.
@@ -108,12 +120,14 @@ def validity_curve(
 
     Notes
     -----
-    An estimate: gaps of bins with few rows are mostly chance, so that V is too low. Compare models on the same bins.
+    An estimate: gaps of bins with few rows are mostly chance, so that V is too low. Compare models
+    on the same bins.
 
     References
     ----------
-    Gupta & Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
-    arXiv:2105.04656; Gupta & Ramdas (2022), appendices B.2, F and G.4, arXiv:2107.08353.
+    Gupta & Ramdas (2021), Distribution-free calibration guarantees for histogram binning without
+    sample splitting, arXiv:2105.04656; Gupta & Ramdas (2022), appendices B.2, F and G.4,
+    arXiv:2107.08353.
 
     Examples
     --------
@@ -125,7 +139,9 @@ def validity_curve(
     """
     if isinstance(notion, str) and notion == "canonical":
         if y_pred is not None:
-            raise ValueError("y_pred goes with binary notions; notion='canonical' is about whole vectors")
+            raise ValueError(
+                "y_pred goes with binary notions; notion='canonical' is about whole vectors"
+            )
         name, gap, share = "canonical", *_vector_gaps(y_true, y_prob, bins, sample_weight, classes)
     else:
         table = calibration_curve(
@@ -141,7 +157,11 @@ def validity_curve(
         )
         name = notion if isinstance(notion, str) else notion.name
         gap, share = table.gap, table.weight / quantity_weight(table)[:, None] / table.n_quantities
-    at = _steps(gap, share) if epsilon is None else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
+    at = (
+        _steps(gap, share)
+        if epsilon is None
+        else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
+    )
     return ValidityCurve(name, at, _validity(at, gap, share), gap, share)
 
 
@@ -154,13 +174,23 @@ def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatA
     order = np.argsort(gap, axis=None)
     reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
-    return np.asarray(np.divide(reached[place], reached[-1], out=np.full(place.shape, np.nan), where=reached[-1] > 0))
+    return np.asarray(
+        np.divide(
+            reached[place], reached[-1], out=np.full(place.shape, np.nan), where=reached[-1] > 0
+        )
+    )
 
 
 def _vector_gaps(
-    y_true: LabelsLike, y_prob: ScoresLike, bins: Any, sample_weight: WeightsLike | None, classes: LabelsLike | None
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    bins: Any,
+    sample_weight: WeightsLike | None,
+    classes: LabelsLike | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """L1 distance of the mean label and the mean prediction of each bin, and the share of the bin; (1, B) each."""
+    """L1 distance of the mean label and the mean prediction of each bin, and the share of the bin;
+    (1, B) each.
+    """
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
     place = _vector_bins(proba, y_prob, bins)
     shape = (int(place.max()) + 1, proba.shape[1])
@@ -187,7 +217,8 @@ def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
     check_same_length(bins=found, y_prob=proba)
     if found.ndim != 1 or found.dtype.kind not in "ui" or found.min() < 0:
         raise ValueError(
-            "for notion='canonical' bins must be a fitted calibrator with bins(X), or the bin number of every row, "
+            "for notion='canonical' bins must be a fitted calibrator with bins(X), or the bin "
+            "number of every row, "
             f"whole numbers from 0; got an array of shape {found.shape} and dtype {found.dtype}"
         )
     return found.astype(np.intp)

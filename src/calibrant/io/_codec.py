@@ -1,9 +1,12 @@
-"""Values as JSON and back: numbers, text, arrays, records and calibrators, by name and never by import path.
+"""Values as JSON and back: numbers, text, arrays, records and calibrators, by name and never by
+import path.
 
-JSON has what it has: ``None``, booleans, finite numbers, text and lists stand for themselves. Everything else is an object
-with one key that says what it is: ``{"array": ...}``, ``{"float": "inf"}``, ``{"tuple": [...]}``, ``{"map": [[key, value]]}``,
-``{"notion": "top-label"}``, ``{"record": ...}`` or ``{"model": 3}``, a place in the list of calibrators of the file. That list
-is flat, parts before what they are parts of, so that a part that is shared is written once and nothing refers to itself.
+JSON has what it has: ``None``, booleans, finite numbers, text and lists stand for themselves.
+Everything else is an object with one key that says what it is: ``{"array": ...}``, ``{"float":
+"inf"}``, ``{"tuple": [...]}``, ``{"map": [[key, value]]}``, ``{"notion": "top-label"}``,
+``{"record": ...}`` or ``{"model": 3}``, a place in the list of calibrators of the file. That list
+is flat, parts before what they are parts of, so that a part that is shared is written once and
+nothing refers to itself.
 """
 
 from __future__ import annotations
@@ -21,17 +24,28 @@ from sklearn.base import BaseEstimator
 from calibrant._typing import AnyArray
 from calibrant.notions import Notion, as_notion
 
-_NUMERIC = {name: np.dtype(name).newbyteorder("<") for name in ("float64", "float32", "float16", "int64", "int32", "uint64")}
-_NUMERIC |= {name: np.dtype(name).newbyteorder("<") for name in ("uint32", "int16", "uint16", "int8", "uint8", "bool")}
+_NUMERIC = {
+    name: np.dtype(name).newbyteorder("<")
+    for name in ("float64", "float32", "float16", "int64", "int32", "uint64")
+}
+_NUMERIC |= {
+    name: np.dtype(name).newbyteorder("<")
+    for name in ("uint32", "int16", "uint16", "int8", "uint8", "bool")
+}
 
 _LONGEST_TEXT = 2**16
-"""Characters of an entry of an array of text: a file cannot ask for more memory than a small multiple of its own size."""
+"""Characters of an entry of an array of text: a file cannot ask for more memory than a small
+multiple of its own size."""
 
 
 class Writer:
-    """Encodes values; calibrators and records must be among ``classes``, NaN only in ``"Class.attribute_"`` of a list."""
+    """Encodes values; calibrators and records must be among ``classes``, NaN only in
+    ``"Class.attribute_"`` of a list.
+    """
 
-    def __init__(self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()
+    ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
         self.models: list[dict[str, Any]] = []
@@ -55,12 +69,17 @@ class Writer:
     def _name(self, instance: Any) -> str:
         name = type(instance).__name__
         if self.classes.get(name) is not type(instance):
-            raise TypeError(f"{type(instance).__module__}.{name} cannot be saved: only calibrators of this package can")
+            raise TypeError(
+                f"{type(instance).__module__}.{name} cannot be saved: only calibrators of this "
+                f"package can"
+            )
         return name
 
     def value(self, value: Any, where: str) -> Any:
         """A value as JSON; ``where`` names it in errors."""
-        if value is None or (isinstance(value, bool | int | str) and type(value) in (bool, int, str)):
+        if value is None or (
+            isinstance(value, bool | int | str) and type(value) in (bool, int, str)
+        ):
             return value
         if type(value) is float:
             return _float(value, where)
@@ -79,31 +98,58 @@ class Writer:
             return {"notion": value.name}
         if is_dataclass(value) and not isinstance(value, type):
             name = self._name(value)
-            return {"record": name, "fields": self._members(name, {f.name: getattr(value, f.name) for f in fields(value)})}
+            return {
+                "record": name,
+                "fields": self._members(
+                    name, {f.name: getattr(value, f.name) for f in fields(value)}
+                ),
+            }
         if isinstance(value, BaseEstimator):
             return {"model": self.model(value)}
-        raise TypeError(f"{where} is {value!r}, a {type(value).__name__}, which cannot be written; for a seed use an integer")
+        raise TypeError(
+            f"{where} is {value!r}, a {type(value).__name__}, which cannot be written; for a seed "
+            f"use an integer"
+        )
 
     def _array(self, array: AnyArray, where: str) -> dict[str, Any]:
         shape = list(array.shape)
         if array.dtype.kind == "U":
-            return {"array": f"text{array.dtype.itemsize // 4}", "shape": shape, "data": array.ravel().tolist()}
+            return {
+                "array": f"text{array.dtype.itemsize // 4}",
+                "shape": shape,
+                "data": array.ravel().tolist(),
+            }
         if array.dtype.kind == "O":
-            return {"array": "any", "shape": shape, "data": [self.value(item, where) for item in array.ravel().tolist()]}
+            return {
+                "array": "any",
+                "shape": shape,
+                "data": [self.value(item, where) for item in array.ravel().tolist()],
+            }
         if array.dtype.name not in _NUMERIC:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be written")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(f"{where} holds NaN: this calibrator is not usable and is not saved; fit it again")
+            raise ValueError(
+                f"{where} holds NaN: this calibrator is not usable and is not saved; fit it again"
+            )
         # The order in memory decides how BLAS adds up, and so the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        data = np.asarray(array, dtype=_NUMERIC[array.dtype.name]).tobytes(order="F" if is_fortran else "C")
+        data = np.asarray(array, dtype=_NUMERIC[array.dtype.name]).tobytes(
+            order="F" if is_fortran else "C"
+        )
         text = base64.b64encode(data).decode("ascii")
-        return {"array": array.dtype.name, "shape": shape, "order": "F" if is_fortran else "C", "data": text}
+        return {
+            "array": array.dtype.name,
+            "shape": shape,
+            "order": "F" if is_fortran else "C",
+            "data": text,
+        }
 
 
 def _float(value: float, where: str) -> Any:
     if math.isnan(value):
-        raise ValueError(f"{where} is NaN: this calibrator is not usable and is not saved; fit it again")
+        raise ValueError(
+            f"{where} is NaN: this calibrator is not usable and is not saved; fit it again"
+        )
     return value if math.isfinite(value) else {"float": "inf" if value > 0 else "-inf"}
 
 
@@ -114,7 +160,9 @@ def _is_fitted(name: str) -> bool:
 class Reader:
     """Decodes what `Writer` wrote; anything else is a ``ValueError``."""
 
-    def __init__(self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()
+    ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
         self.models: list[Any] = []
@@ -125,13 +173,21 @@ class Reader:
         cls = self._class(entry["class"])
         if not issubclass(cls, BaseEstimator):
             raise ValueError(f"{entry['class']} is no calibrator")
-        parameters, fitted = (self._members(entry["class"], entry[part]) for part in ("parameters", "fitted"))
-        strange = sorted(set(parameters) - set(cls._get_param_names()))  # of parameters added since, the default holds
+        parameters, fitted = (
+            self._members(entry["class"], entry[part]) for part in ("parameters", "fitted")
+        )
+        strange = sorted(
+            set(parameters) - set(cls._get_param_names())
+        )  # of parameters added since, the default holds
         if strange:
-            raise ValueError(f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}")
+            raise ValueError(
+                f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
+            )
         made = cls(**parameters)
         for name, value in fitted.items():
-            if not (_is_fitted(name) and name.isidentifier()) or isinstance(getattr(cls, name, None), property):
+            if not (_is_fitted(name) and name.isidentifier()) or isinstance(
+                getattr(cls, name, None), property
+            ):
                 raise ValueError(f"{name!r} is no fitted attribute of {entry['class']}")
             setattr(made, name, value)
         self.models.append(made)
@@ -158,7 +214,14 @@ class Reader:
             return [self.value(item) for item in value]
         if not isinstance(value, dict):
             return value
-        kind = next((key for key in ("array", "float", "tuple", "map", "notion", "record", "model") if key in value), None)
+        kind = next(
+            (
+                key
+                for key in ("array", "float", "tuple", "map", "notion", "record", "model")
+                if key in value
+            ),
+            None,
+        )
         if kind is None:
             raise ValueError(f"{_short(value)} does not say what it is")
         return getattr(self, f"_{kind}")(value)
@@ -196,7 +259,11 @@ class Reader:
 
     def _array(self, value: dict[str, Any]) -> Any:
         kind, shape, data = value["array"], value.get("shape"), value.get("data")
-        if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
+        if (
+            not isinstance(shape, list)
+            or len(shape) > 8
+            or not all(type(n) is int and 0 <= n < 2**48 for n in shape)
+        ):
             raise ValueError(f"{_short(shape)} is no shape of an array")
         if isinstance(kind, str) and kind in _NUMERIC:
             _object(value, {"array", "shape", "order", "data"})
@@ -212,7 +279,11 @@ class Reader:
             array[:] = [self.value(item) for item in data]
             return array
         width = kind.removeprefix("text") if isinstance(kind, str) else ""
-        if not (width.isascii() and width.isdigit()) or len(width) > 9 or not all(isinstance(item, str) for item in data):
+        if (
+            not (width.isascii() and width.isdigit())
+            or len(width) > 9
+            or not all(isinstance(item, str) for item in data)
+        ):
             raise ValueError(f"{_short(kind)} is no kind of array")
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
             raise ValueError(f"entries of the array do not fit {_short(kind)}")
@@ -221,7 +292,10 @@ class Reader:
 
 def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:
     if order not in ("C", "F") or not isinstance(data, str):
-        raise ValueError(f"an array needs its order, 'C' or 'F', and its data as text; got {_short(order)}, {_short(data)}")
+        raise ValueError(
+            f"an array needs its order, 'C' or 'F', and its data as text; got {_short(order)}, "
+            f"{_short(data)}"
+        )
     try:
         raw = base64.b64decode(data.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
@@ -229,9 +303,12 @@ def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArr
     dtype = _NUMERIC[kind]
     if len(raw) != math.prod(shape) * dtype.itemsize:
         raise ValueError(
-            f"an array of {kind} and shape {shape} needs {math.prod(shape) * dtype.itemsize} bytes, got {len(raw)}"
+            f"an array of {kind} and shape {shape} needs {math.prod(shape) * dtype.itemsize} "
+            f"bytes, got {len(raw)}"
         )
-    return np.frombuffer(raw, dtype=_NUMERIC[kind]).astype(np.dtype(kind)).reshape(shape, order=order)
+    return (
+        np.frombuffer(raw, dtype=_NUMERIC[kind]).astype(np.dtype(kind)).reshape(shape, order=order)
+    )
 
 
 def _holds_nan(value: Any) -> bool:
@@ -244,7 +321,9 @@ def _holds_nan(value: Any) -> bool:
 
 def _fitting(shape: list[int], size: int) -> tuple[int, ...]:
     if math.prod(shape) != size:
-        raise ValueError(f"an array of shape {tuple(shape)} needs {math.prod(shape)} entries, got {size}")
+        raise ValueError(
+            f"an array of shape {tuple(shape)} needs {math.prod(shape)} entries, got {size}"
+        )
     return tuple(shape)
 
 

@@ -51,13 +51,14 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        For anything else. Of a `CalibratedClassifier` save its ``calibrator_``; the classifier inside is yours to keep.
+        For anything else. Of a `CalibratedClassifier` save its ``calibrator_``; the classifier
+        inside is yours to keep.
 
     Notes
     -----
-    The file holds a schema version, the version of the library, the labels of the columns, a summary of the training data
-    (rows, classes seen, log-loss before and after), and parameters and fitted attributes, arrays bit by bit: predictions of
-    the loaded calibrator are identical.
+    The file holds a schema version, the version of the library, the labels of the columns, a
+    summary of the training data (rows, classes seen, log-loss before and after), and parameters and
+    fitted attributes, arrays bit by bit: predictions of the loaded calibrator are identical.
 
     Examples
     --------
@@ -71,7 +72,9 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     _check_calibrator(calibrator)
     writer = Writer(_CLASSES, _MAY_BE_NAN)
     writer.model(calibrator)
-    training = vars(calibrator).get("training_")  # maps that were fitted one by one and then put together have none
+    training = vars(calibrator).get(
+        "training_"
+    )  # maps that were fitted one by one and then put together have none
     document = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -110,8 +113,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         Where there is no file.
     ValueError
-        For a file that `save` did not write, or that was damaged or tampered with. Nothing in a file is ever executed: it
-        holds names of the calibrators of this package and numbers, and what does not fit together is refused.
+        For a file that `save` did not write, or that was damaged or tampered with. Nothing in a
+        file is ever executed: it holds names of the calibrators of this package and numbers, and
+        what does not fit together is refused.
 
     Examples
     --------
@@ -148,7 +152,10 @@ def _from_document(document: Any) -> Any:
         raise ValueError(f"it does not begin as one ('format' must be {FORMAT!r})")
     schema = document.get("schema")
     if type(schema) is not int or not 1 <= schema <= SCHEMA:
-        raise ValueError(f"its schema is {schema!r} and this version of calibrant ({__version__}) reads up to {SCHEMA}")
+        raise ValueError(
+            f"its schema is {schema!r} and this version of calibrant ({__version__}) reads up to "
+            f"{SCHEMA}"
+        )
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
@@ -161,7 +168,9 @@ def _from_document(document: Any) -> Any:
 
 
 def _check_works(loaded: Any) -> None:
-    """Refuse what cannot predict: parameters and fitted attributes that are each valid and do not fit together."""
+    """Refuse what cannot predict: parameters and fitted attributes that are each valid and do not
+    fit together.
+    """
     try:
         with np.errstate(all="ignore"):
             _check_prediction(loaded)
@@ -174,13 +183,20 @@ def _check_works(loaded: Any) -> None:
 
 def _check_prediction(loaded: Any) -> None:
     labels = loaded.classes_
-    if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) != loaded.n_classes_ or len(labels) < 2:
+    if (
+        not isinstance(labels, np.ndarray)
+        or labels.ndim != 1
+        or len(labels) != loaded.n_classes_
+        or len(labels) < 2
+    ):
         raise ValueError("classes_ must be the labels of two or more columns")
     if not isinstance(vars(loaded).get("training_", None), TrainingSummary | None):
         raise ValueError("training_ must be a summary of the training data")
     loaded._check_parameters(len(labels))
     proba = np.asarray(loaded.predict_proba(_probe(loaded.inputs, len(labels))))
-    if proba.shape != (3, len(labels)) or not (np.isfinite(proba).all() and proba.min() >= 0 and proba.max() <= 1 + 1e-6):
+    if proba.shape != (3, len(labels)) or not (
+        np.isfinite(proba).all() and proba.min() >= 0 and proba.max() <= 1 + 1e-6
+    ):
         raise ValueError("its predictions are not probabilities")
 
 

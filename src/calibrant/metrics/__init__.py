@@ -1,4 +1,6 @@
-"""How honest and how good predictions are: functions ``(y_true, y_prob, *, ...)`` that return a float."""
+"""How honest and how good predictions are: functions ``(y_true, y_prob, *, ...)`` that return a
+float.
+"""
 
 from calibrant.metrics._accumulator import MetricAccumulator
 from calibrant.metrics._binned import calibration_curve, expected_calibration_error

@@ -41,8 +41,8 @@ _TITLES = {
 class Evaluation:
     """How good and how honest predictions are: unrounded numbers; ``str()`` is a table.
 
-    ``mce`` is the largest gap of the confidence bins; ``ks`` (confidence) is None where it was not computed, because it
-    needs all scores at once. ``n_samples`` is the sum of the weights.
+    ``mce`` is the largest gap of the confidence bins; ``ks`` (confidence) is None where it was not
+    computed, because it needs all scores at once. ``n_samples`` is the sum of the weights.
     """
 
     n_samples: float
@@ -68,16 +68,23 @@ class Evaluation:
         lines = []
         for entry in fields(self):
             value = getattr(self, entry.name)
-            shown = "not computed" if value is None else f"{value:,.0f}" if entry.name.startswith("n_") else f"{value:.5f}"
+            shown = (
+                "not computed"
+                if value is None
+                else f"{value:,.0f}"
+                if entry.name.startswith("n_")
+                else f"{value:.5f}"
+            )
             lines.append(f"{_TITLES[entry.name]:<{width}}  {shown:>12}")
         return "\n".join(lines)
 
 
 class MetricAccumulator:
-    """Evaluation of data that arrives in parts: feed blocks, merge across machines, compute at the end.
+    """Evaluation of data that arrives in parts: feed blocks, merge across machines, compute at the
+    end.
 
-    Memory is O(bins x claims) whatever the number of rows; the result is that of `calibrant.evaluate` on all rows,
-    except that ``ks``, which needs all scores at once, is None.
+    Memory is O(bins x claims) whatever the number of rows; the result is that of
+    `calibrant.evaluate` on all rows, except that ``ks``, which needs all scores at once, is None.
 
     Parameters
     ----------
@@ -100,7 +107,9 @@ class MetricAccumulator:
         self._log_loss = 0.0
         self._brier = 0.0
 
-    def update(self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None) -> MetricAccumulator:
+    def update(
+        self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None
+    ) -> MetricAccumulator:
         """Add rows of probabilities; returns self."""
         proba, codes, weight, _ = check_predictions(y, p, sample_weight, self.classes)
         self._check_n_classes(proba.shape[1])
@@ -112,7 +121,9 @@ class MetricAccumulator:
         log_proba = log_softmax(finite_logits(logits))
         self._add(np.exp(log_proba), codes, weight, true_class(log_proba, codes))
 
-    def _add(self, proba: FloatArray, y: IntArray, weight: FloatArray, log_true: FloatArray) -> None:
+    def _add(
+        self, proba: FloatArray, y: IntArray, weight: FloatArray, log_true: FloatArray
+    ) -> None:
         tables = {}
         for name in ("confidence", "class-wise", "top-label"):
             claims = as_notion(name).claims(proba, y, weight)
@@ -123,18 +134,27 @@ class MetricAccumulator:
         # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1
         square = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
         self._brier += float(weight @ (square - 2.0 * true_class(proba, y) + 1.0))
-        self._tables = tables if self._tables is None else {k: self._tables[k] + t for k, t in tables.items()}
+        self._tables = (
+            tables if self._tables is None else {k: self._tables[k] + t for k, t in tables.items()}
+        )
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
         """Add what another accumulator has seen; returns self."""
         if other.n_bins != self.n_bins:
-            raise ValueError(f"accumulators merge only with the same n_bins; got {self.n_bins} and {other.n_bins}")
+            raise ValueError(
+                f"accumulators merge only with the same n_bins; got {self.n_bins} and "
+                f"{other.n_bins}"
+            )
         if _as_list(self.classes) != _as_list(other.classes):
             raise ValueError("accumulators merge only with the same classes")
         if other._tables is not None:
             self._check_n_classes(other._tables["class-wise"].n_claims)
             mine = self._tables
-            self._tables = dict(other._tables) if mine is None else {k: mine[k] + t for k, t in other._tables.items()}
+            self._tables = (
+                dict(other._tables)
+                if mine is None
+                else {k: mine[k] + t for k, t in other._tables.items()}
+            )
         self._confidence += other._confidence
         self._log_loss += other._log_loss
         self._brier += other._brier
@@ -164,7 +184,9 @@ class MetricAccumulator:
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)
         if self._tables is not None and self._tables["class-wise"].n_claims != n_classes:
-            raise ValueError(f"expected {self._tables['class-wise'].n_claims} classes as before, got {n_classes}")
+            raise ValueError(
+                f"expected {self._tables['class-wise'].n_claims} classes as before, got {n_classes}"
+            )
 
     def to_json(self) -> str:
         """The state as JSON text, for another process or a later day."""
@@ -177,7 +199,10 @@ class MetricAccumulator:
                 "confidence": asdict(self._confidence),
                 "log_loss": self._log_loss,
                 "brier": self._brier,
-                "tables": {k: [t.weight.tolist(), t.score.tolist(), t.outcome.tolist()] for k, t in tables.items()},
+                "tables": {
+                    k: [t.weight.tolist(), t.score.tolist(), t.outcome.tolist()]
+                    for k, t in tables.items()
+                },
             }
         )
 
@@ -199,7 +224,10 @@ class MetricAccumulator:
         made._log_loss, made._brier = float(state["log_loss"]), float(state["brier"])
         if not state["tables"]:
             return made
-        arrays = {k: np.array(state["tables"][k], dtype=np.float64) for k in ("confidence", "class-wise", "top-label")}
+        arrays = {
+            k: np.array(state["tables"][k], dtype=np.float64)
+            for k in ("confidence", "class-wise", "top-label")
+        }
         n_classes = arrays["class-wise"].shape[1]
         made._tables = {}
         for name, array in arrays.items():
@@ -207,12 +235,16 @@ class MetricAccumulator:
             quantities, labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
             if array.shape != (3, quantities * labels, made.n_bins) or not np.isfinite(array).all():
                 raise ValueError(f"table {name!r} is damaged")
-            made._tables[name] = BinTable(array[0], array[1], array[2], quantities, labels, UniformBins(made.n_bins))
+            made._tables[name] = BinTable(
+                array[0], array[1], array[2], quantities, labels, UniformBins(made.n_bins)
+            )
         made._check_n_classes(n_classes)
         return made
 
 
-def accumulate(scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str, n_bins: int) -> MetricAccumulator:
+def accumulate(
+    scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str, n_bins: int
+) -> MetricAccumulator:
     """An accumulator that has seen all rows of checked scores, block by block."""
     made = MetricAccumulator(n_bins)
     elements = max(8 * BLOCK_ELEMENTS, 8 * scores.shape[1] * n_bins)
@@ -220,7 +252,12 @@ def accumulate(scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str,
         if inputs == "logits":
             made._update_logits(scores[rows], y[rows], weight[rows])
         else:
-            made._add(scores[rows], y[rows], weight[rows], log_floored(true_class(scores[rows], y[rows]), EPS))
+            made._add(
+                scores[rows],
+                y[rows],
+                weight[rows],
+                log_floored(true_class(scores[rows], y[rows]), EPS),
+            )
     return made
 
 

@@ -1,4 +1,6 @@
-"""Binned calibration errors: one definition, with the notion, the bins and the norm as arguments."""
+"""Binned calibration errors: one definition, with the notion, the bins and the norm as
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,16 @@ def expected_calibration_error(
 
     .. math:: \Big(\sum_c v_c \sum_b w_{cb}\, g_{cb}^p\Big)^{1/p}
 
-    for ``norm=p``, and the largest gap for ``norm=inf``. Claims over different classes or ranks weigh the same, claims
-    that split the same rows by label weigh their share of the rows, and the :math:`v_c` sum to one.
+    for ``norm=p``, and the largest gap for ``norm=inf``. Claims over different classes or ranks
+    weigh the same, claims that split the same rows by label weigh their share of the rows, and the
+    :math:`v_c` sum to one.
 
     Parameters
     ----------
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one. With ``y_pred`` the probability of the reported label.
+        Class-wise notions accept rows that do not sum to one. With ``y_pred`` the probability of
+        the reported label.
     notion : str
         What is checked, see `calibrant.notions`.
     n_bins : int
@@ -60,12 +64,13 @@ def expected_calibration_error(
         Judge on these bins instead.
     norm : float >= 1, or inf
     debias : bool
-        With ``norm=2``: subtract from each squared gap the variance of its mean outcome, bins of fewer than two rows
-        count 0, and floor the sum of each claim at 0 (Kumar 2019).
+        With ``norm=2``: subtract from each squared gap the variance of its mean outcome, bins of
+        fewer than two rows count 0, and floor the sum of each claim at 0 (Kumar 2019).
     aggregate : {"mean", "sum", "bin"}
-        "sum" adds the errors of the classes or ranks instead of averaging them (the class-wise tables of Kull 2019).
-        "bin" first averages the gaps of a bin over its claims, weighted by rows: with ``norm=inf`` the TL-MCE that
-        Gupta & Ramdas 2022 print (which is not their eq. 17, the largest cell, ``aggregate="mean"``).
+        "sum" adds the errors of the classes or ranks instead of averaging them (the class-wise
+        tables of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by
+        rows: with ``norm=inf`` the TL-MCE that Gupta & Ramdas 2022 print (which is not their eq.
+        17, the largest cell, ``aggregate="mean"``).
     y_pred : reported labels, shape (n,) or (n, k), optional
         Judge the output of ``predict_top``: ``y_prob`` then has the shape of ``y_pred``.
     sample_weight : weights of shape (n,), optional
@@ -77,14 +82,15 @@ def expected_calibration_error(
 
     Notes
     -----
-    O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a time.
-    The plug-in error is biased upwards: about ``sqrt(n_bins / n)`` for a perfectly calibrated model. It is a summary of a
-    picture, not a criterion for choosing a model: coarse bins hide errors.
+    O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a
+    time. The plug-in error is biased upwards: about ``sqrt(n_bins / n)`` for a perfectly calibrated
+    model. It is a summary of a picture, not a criterion for choosing a model: coarse bins hide
+    errors.
 
     References
     ----------
-    Guo et al. (2017), arXiv:1706.04599; Kull et al. (2019), arXiv:1910.12656; Kumar et al. (2019), arXiv:1909.10155;
-    Gupta & Ramdas (2022), arXiv:2107.08353.
+    Guo et al. (2017), arXiv:1706.04599; Kull et al. (2019), arXiv:1910.12656; Kumar et al. (2019),
+    arXiv:1909.10155; Gupta & Ramdas (2022), arXiv:2107.08353.
 
     Examples
     --------
@@ -117,7 +123,8 @@ def calibration_curve(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> BinTable:
-    """Mean score and frequency of the outcome per claim and bin: the numbers behind a reliability diagram.
+    """Mean score and frequency of the outcome per claim and bin: the numbers behind a reliability
+    diagram.
 
     Parameters as in `expected_calibration_error`.
 
@@ -141,7 +148,9 @@ def _claims(
 ) -> Claims:
     if y_pred is None:
         sum_to_one = not isinstance(notion, ClassNotion)
-        proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+        proba, y, weight, _ = check_predictions(
+            y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+        )
         return notion.claims(proba, y, weight)
     return _reported(notion, y_true, y_prob, y_pred, sample_weight, classes)
 
@@ -164,21 +173,34 @@ def _reported(
     check_same_length(y_true=truth, y_pred=reported)
     if not ((score >= 0) & (score <= 1)).all():
         raise ValueError("with y_pred, y_prob must hold probabilities in [0, 1]")
-    names = np.unique(np.concatenate([truth, reported.ravel()])) if classes is None else as_array(classes)
+    names = (
+        np.unique(np.concatenate([truth, reported.ravel()]))
+        if classes is None
+        else as_array(classes)
+    )
     y, _ = encode_labels(truth, len(names), names)
     label, _ = encode_labels(reported.ravel(), len(names), names)
     shape = (len(y), -1)
-    return notion.reported(score.reshape(shape), label.reshape(shape), y, check_weight(sample_weight, len(y)), len(names))
+    return notion.reported(
+        score.reshape(shape),
+        label.reshape(shape),
+        y,
+        check_weight(sample_weight, len(y)),
+        len(names),
+    )
 
 
-def table_error(table: BinTable, *, norm: float = 1, debias: bool = False, aggregate: str = "mean") -> float:
+def table_error(
+    table: BinTable, *, norm: float = 1, debias: bool = False, aggregate: str = "mean"
+) -> float:
     """The error of a table of sums; see `expected_calibration_error`."""
     check_option(aggregate, "aggregate", AGGREGATES)
     if not norm >= 1:
         raise ValueError(f"norm must be a number of at least 1, or inf; got {norm!r}")
     if debias and (norm != 2 or aggregate == "bin"):
         raise ValueError(
-            f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, aggregate={aggregate!r}"
+            f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, "
+            f"aggregate={aggregate!r}"
         )
     if aggregate == "bin":
         return _norm_over_bins(table, norm)
@@ -187,7 +209,8 @@ def table_error(table: BinTable, *, norm: float = 1, debias: bool = False, aggre
     power = debiased_square(table) if debias else (table.weight * table.gap**norm).sum(axis=1)
     if debias:
         power = np.maximum(power, 0.0)
-    # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the quantity is split by label.
+    # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the quantity
+    # is split by label.
     total = float((power / quantity_weight(table)).sum())
     return float((total if aggregate == "sum" else total / table.n_quantities) ** (1 / norm))
 
@@ -208,7 +231,9 @@ def debiased_square(table: BinTable) -> FloatArray:
 
 def _norm_over_bins(table: BinTable, norm: float) -> float:
     rows = table.weight.sum(axis=0)
-    gap = np.divide((table.weight * table.gap).sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0)
+    gap = np.divide(
+        (table.weight * table.gap).sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0
+    )
     if np.isinf(norm):
         return float(gap.max())
     return float((rows / rows.sum() @ gap**norm) ** (1 / norm))

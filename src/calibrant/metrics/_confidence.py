@@ -11,7 +11,9 @@ from calibrant.notions import ClaimBlock, as_notion
 
 @dataclass(frozen=True)
 class ConfidenceSums:
-    """Sums over rows of the top score z: of weights, of z, of z^2, and of weights and z over correct rows."""
+    """Sums over rows of the top score z: of weights, of z, of z^2, and of weights and z over
+    correct rows.
+    """
 
     weight: float = 0.0
     score: float = 0.0
@@ -57,7 +59,10 @@ class ConfidenceSums:
 
 
 def _sums(
-    y_true: LabelsLike, y_prob: ScoresLike, sample_weight: WeightsLike | None, classes: LabelsLike | None
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None,
+    classes: LabelsLike | None,
 ) -> tuple[ConfidenceSums, int]:
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
     claims = as_notion("confidence").claims(proba, y, weight)
@@ -73,8 +78,8 @@ def overconfidence(
 ) -> float:
     """Mean confidence where the prediction is wrong, E[z | wrong]; 0.0 where no row is wrong.
 
-    With u the `underconfidence`, ``|o P(wrong) - u P(right)| <= ECE_p`` (Wenger et al. 2020, Theorem 1,
-    arXiv:1906.04933).
+    With u the `underconfidence`, ``|o P(wrong) - u P(right)| <= ECE_p`` (Wenger et al. 2020,
+    Theorem 1, arXiv:1906.04933).
 
     Examples
     --------
@@ -91,7 +96,8 @@ def underconfidence(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Mean lack of confidence where the prediction is right, E[1 - z | right]; 0.0 where no row is right.
+    """Mean lack of confidence where the prediction is right, E[1 - z | right]; 0.0 where no row is
+    right.
 
     See `overconfidence`; Wenger et al. 2020, arXiv:1906.04933.
 
@@ -110,9 +116,11 @@ def sharpness(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest value about 1.
+    r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest
+    value about 1.
 
-    The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a single row.
+    The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a
+    single row.
 
     References
     ----------

@@ -42,7 +42,8 @@ def evaluate(
 
     Notes
     -----
-    One pass over row blocks and one over the top scores for the KS error: O(n K) time, O(n) memory beside the input.
+    One pass over row blocks and one over the top scores for the KS error: O(n K) time, O(n) memory
+    beside the input.
 
     Examples
     --------
@@ -51,7 +52,13 @@ def evaluate(
     (0.667, 0.3)
     """
     check_count(n_bins, "n_bins")
-    scores, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT)
+    scores, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
+    )
     result = accumulate(scores, y, weight, inputs, n_bins).compute()
-    proba = scores if inputs == "proba" else LiftedRows(scores, lambda block: softmax(finite_logits(block)))
+    proba = (
+        scores
+        if inputs == "proba"
+        else LiftedRows(scores, lambda block: softmax(finite_logits(block)))
+    )
     return replace(result, ks=claims_ks(as_notion("confidence").claims(proba, y, weight)))

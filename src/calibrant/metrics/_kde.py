@@ -1,4 +1,6 @@
-"""Calibration error by kernel density estimates of the scores, of all rows and of those with outcome 1."""
+"""Calibration error by kernel density estimates of the scores, of all rows and of those with
+outcome 1.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,10 @@ def kde_calibration_error(
 ) -> float:
     r"""Calibration error by kernel density estimation (KDE-ECE).
 
-    With :math:`\hat q` the density of the scores, :math:`\hat q_1` that of the scores with outcome 1, and
-    :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the estimated frequency of the outcome at score t,
+    With :math:`\hat q` the density of the scores, :math:`\hat q_1` that of the scores with outcome
+    1, and
+    :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the estimated frequency of the
+    outcome at score t,
 
     .. math:: \Big( \int_0^1 |t - \hat\pi(t)|^p\, \hat q(t)\, dt \Big)^{1/p} .
 
@@ -45,9 +49,9 @@ def kde_calibration_error(
         What is checked, see `calibrant.notions`; several claims are averaged with the weights of
         `expected_calibration_error`.
     bandwidth : float, optional
-        Standard deviation of the triweight kernel. By default :math:`\hat\sigma (2n)^{-1/5}` with the standard deviation of
-        the scores whose outcome is 1, as in the code of the authors, which gave the published figures; of all scores
-        where those do not vary.
+        Standard deviation of the triweight kernel. By default :math:`\hat\sigma (2n)^{-1/5}` with
+        the standard deviation of the scores whose outcome is 1, as in the code of the authors,
+        which gave the published figures; of all scores where those do not vary.
     norm : float >= 1
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
@@ -58,14 +62,14 @@ def kde_calibration_error(
 
     Notes
     -----
-    Scores are mirrored at the nearer end of [0, 1], so that no mass is lost there. O(n + M log M) per claim, M = 16,384
-    grid points. Bandwidths below two grid steps (2.7e-4) are raised to that. The error depends on the bandwidth, and is
-    not zero for a calibrated model.
+    Scores are mirrored at the nearer end of [0, 1], so that no mass is lost there. O(n + M log M)
+    per claim, M = 16,384 grid points. Bandwidths below two grid steps (2.7e-4) are raised to that.
+    The error depends on the bandwidth, and is not zero for a calibrated model.
 
     References
     ----------
-    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329; used in Gupta et al. (2021), Table 7,
-    arXiv:2006.12800.
+    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329; used in Gupta et al. (2021), Table
+    7, arXiv:2006.12800.
 
     Examples
     --------
@@ -77,19 +81,31 @@ def kde_calibration_error(
     if not 1 <= norm < np.inf:
         raise ValueError(f"norm must be a finite number of at least 1, got {norm!r}")
     if bandwidth is not None and not 0 < bandwidth <= 0.2:
-        raise ValueError(f"bandwidth must be positive and at most 0.2, the room that the grid has; got {bandwidth!r}")
+        raise ValueError(
+            f"bandwidth must be positive and at most 0.2, the room that the grid has; got "
+            f"{bandwidth!r}"
+        )
     chosen = as_notion(notion)
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     claims = chosen.claims(proba, y, weight)
-    total = sum(claim.weight.sum() * _claim_power(claim, bandwidth, norm) for claim in claims if claim.weight.any())
+    total = sum(
+        claim.weight.sum() * _claim_power(claim, bandwidth, norm)
+        for claim in claims
+        if claim.weight.any()
+    )
     return float((total / (weight.sum() * claims.n_quantities)) ** (1 / norm))
 
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
     """The integral of the ``norm``-th power of the gap."""
     hit = claim.weight * claim.outcome
-    width = max(_default_bandwidth(claim.score, claim.weight, hit) if bandwidth is None else bandwidth, _SMALLEST)
+    width = max(
+        _default_bandwidth(claim.score, claim.weight, hit) if bandwidth is None else bandwidth,
+        _SMALLEST,
+    )
     grid = np.linspace(_LOW, _HIGH, _POINTS)
     inside = (grid > 0) & (grid < 1)
     density = _mirrored_density(claim.score, claim.weight, width)[inside]
@@ -115,7 +131,9 @@ def _deviation(score: FloatArray, weight: FloatArray) -> float:
 
 
 def _mirrored_density(score: FloatArray, weight: FloatArray, width: float) -> FloatArray:
-    """Sums of kernels on the grid, every score counted with its mirror image at the nearer end of [0, 1]."""
+    """Sums of kernels on the grid, every score counted with its mirror image at the nearer end of
+    [0, 1].
+    """
     mirror = np.where(score < 0.5, -score, 2 - score)
     mass = _on_grid(score, weight) + _on_grid(mirror, weight)
     reach = int(3 * width / _STEP)

@@ -1,7 +1,8 @@
 """Kernel calibration error: do residuals of similar predictions point the same way?
 
-A `Residuals` object holds one claim, or the whole vector: points, residuals and weights, and knows how to add up
-``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. Points on a line are sorted and take O(n); vectors take O(n^2).
+A `Residuals` object holds one claim, or the whole vector: points, residuals and weights, and knows
+how to add up ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. Points on a line are sorted
+and take O(n); vectors take O(n^2).
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ def kernel_calibration_error(
     r"""Squared kernel calibration error (SKCE), for any notion and for the whole vector.
 
     With residuals :math:`r_i = e_{y_i} - p_i` and the kernel
-    :math:`k(p, p') = \exp(-\|p - p'\|_1 / (2\gamma))`, an exponential of the total variation distance,
+    :math:`k(p, p') = \exp(-\|p - p'\|_1 / (2\gamma))`, an exponential of the total variation
+    distance,
 
     .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
 
     For the claims of a binary notion the score :math:`f_i` takes the place of :math:`p_i`, with
-    :math:`k = \exp(-|f - f'| / \gamma)` and :math:`r_i = o_i - f_i`; several claims are averaged with the weights of
-    `expected_calibration_error`.
+    :math:`k = \exp(-|f - f'| / \gamma)` and :math:`r_i = o_i - f_i`; several claims are averaged
+    with the weights of `expected_calibration_error`.
 
     Parameters
     ----------
@@ -55,13 +57,15 @@ def kernel_calibration_error(
     notion : str
         "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
     bandwidth : float, optional
-        :math:`\gamma`, in units of total variation. By default the median distance of distinct predictions (at most 1,000
-        of them, evenly spaced in sorted order), which depends on the predictions and not on the labels.
+        :math:`\gamma`, in units of total variation. By default the median distance of distinct
+        predictions (at most 1,000 of them, evenly spaced in sorted order), which depends on the
+        predictions and not on the labels.
     estimator : {"unbiased", "biased"}
-        "biased" divides the sum over all pairs, each row with itself too, by n squared; with ``notion="confidence"`` it is
-        the square of the MMCE.
+        "biased" divides the sum over all pairs, each row with itself too, by n squared; with
+        ``notion="confidence"`` it is the square of the MMCE.
     block_size : int, optional
-        Average the unbiased estimates of blocks of so many consecutive rows: O(n) pairs instead of all.
+        Average the unbiased estimates of blocks of so many consecutive rows: O(n) pairs instead of
+        all.
     sample_weight : weights of shape (n,), optional
         Not with ``block_size``.
     classes : labels of the columns, optional
@@ -69,20 +73,21 @@ def kernel_calibration_error(
     Returns
     -------
     float
-        A squared error; the unbiased estimate is negative about half of the time for a calibrated model.
+        A squared error; the unbiased estimate is negative about half of the time for a calibrated
+        model.
 
     Notes
     -----
-    Binary notions: O(n log n) per claim, because the kernel factorises along sorted scores. Canonical: O(n^2 K) time in
-    tiles of constant memory, or O(n m K) for blocks of m rows. Its mean over data is zero if and only if the model is
-    calibrated in the sense of the notion, and it does not need bins; `calibrant.inference.kernel_test` tells how large it
-    may be by chance.
+    Binary notions: O(n log n) per claim, because the kernel factorises along sorted scores.
+    Canonical: O(n^2 K) time in tiles of constant memory, or O(n m K) for blocks of m rows. Its mean
+    over data is zero if and only if the model is calibrated in the sense of the notion, and it does
+    not need bins; `calibrant.inference.kernel_test` tells how large it may be by chance.
 
     References
     ----------
-    Widmann, Lindsten & Zachariah (2019), Calibration tests in multi-class classification, arXiv:1910.11385.
-    Kumar, Sarawagi & Jain (2018), Trainable calibration measures for neural networks from kernel mean embeddings (MMCE),
-    ICML.
+    Widmann, Lindsten & Zachariah (2019), Calibration tests in multi-class classification,
+    arXiv:1910.11385. Kumar, Sarawagi & Jain (2018), Trainable calibration measures for neural
+    networks from kernel mean embeddings (MMCE), ICML.
 
     Examples
     --------
@@ -94,12 +99,16 @@ def kernel_calibration_error(
     check_option(estimator, "estimator", _ESTIMATORS)
     chosen = as_vector_notion(notion)
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
     parts = residual_parts(chosen, proba, y, weight, bandwidth)
     if block_size is not None:
-        return float(sum(share * np.dot(*part.block_estimates(block_size)) for share, part in parts))
+        return float(
+            sum(share * np.dot(*part.block_estimates(block_size)) for share, part in parts)
+        )
     return float(sum(share * part.estimate(estimator) for share, part in parts))
 
 
@@ -108,7 +117,10 @@ def _check_blocks(block_size: int, estimator: str, weight: FloatArray) -> None:
     if estimator != "unbiased":
         raise ValueError("block_size goes with estimator='unbiased'")
     if not (weight == 1).all():
-        raise ValueError("block_size goes with unit weights: weighted rows do not fill blocks; leave block_size=None")
+        raise ValueError(
+            "block_size goes with unit weights: weighted rows do not fill blocks; leave "
+            "block_size=None"
+        )
 
 
 def as_vector_notion(notion: str | Notion) -> Notion | None:
@@ -117,9 +129,15 @@ def as_vector_notion(notion: str | Notion) -> Notion | None:
 
 
 def residual_parts(
-    notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None
+    notion: Notion | None,
+    proba: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    bandwidth: float | None,
 ) -> Iterator[tuple[float, Residuals]]:
-    """The claims of a notion, or the whole vector, each with its weight v_c; rows of weight zero are left out."""
+    """The claims of a notion, or the whole vector, each with its weight v_c; rows of weight zero
+    are left out.
+    """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}")
     if notion is None:
@@ -128,13 +146,17 @@ def residual_parts(
         yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
 
 
-def vector_residuals(proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None) -> Residuals:
+def vector_residuals(
+    proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None
+) -> Residuals:
     """Residuals ``e_y - p`` of whole vectors."""
     present = np.flatnonzero(weight)
     points = np.asarray(proba[present], dtype=np.float64)
     residual = np.negative(points)
     residual[np.arange(len(present)), y[present]] += 1.0
-    return Residuals(points, residual, weight[present], bandwidth or median_distance(points), present)
+    return Residuals(
+        points, residual, weight[present], bandwidth or median_distance(points), present
+    )
 
 
 def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[float, Residuals]]:
@@ -148,12 +170,24 @@ def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[f
             weight = claim.weight[present]
             rows = np.arange(claims.n_rows)[claim.rows][present]
             share = float(weight.sum() / total)
-            yield share, Residuals(points, residual, weight, bandwidth or median_distance(points), rows, claim.index)
+            yield (
+                share,
+                Residuals(
+                    points,
+                    residual,
+                    weight,
+                    bandwidth or median_distance(points),
+                    rows,
+                    claim.index,
+                ),
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Points (n, d), residuals (n, d) and weights (n,) of one claim (d = 1) or of whole vectors (d = K)."""
+    """Points (n, d), residuals (n, d) and weights (n,) of one claim (d = 1) or of whole vectors (d
+    = K).
+    """
 
     points: FloatArray
     residual: FloatArray
@@ -172,9 +206,11 @@ class Residuals:
         return self.without_self(pairs)
 
     def without_self(self, pairs: FloatArray | float) -> float:
-        """The unbiased estimate of sums over all pairs, from which those of a row with itself are taken out.
+        """The unbiased estimate of sums over all pairs, from which those of a row with itself are
+        taken out.
 
-        A weight is a number of copies, so that copies of a row are pairs and only each copy with itself is not.
+        A weight is a number of copies, so that copies of a row are pairs and only each copy with
+        itself is not.
         """
         total = float(self.weight.sum())
         own = self.weight @ np.einsum("ij,ij->i", self.residual, self.residual)
@@ -193,7 +229,9 @@ class Residuals:
         return np.exp(distance / (-scale * self.bandwidth), out=distance)
 
     def block_estimates(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Unbiased estimates of consecutive blocks of ``size`` rows (the last may be smaller), and their share of pairs."""
+        """Unbiased estimates of consecutive blocks of ``size`` rows (the last may be smaller), and
+        their share of pairs.
+        """
         starts = range(0, max(1, len(self.points) - 1), size)
         estimates = np.array([self._block(slice(start, start + size)) for start in starts])
         sizes = np.array([min(size, len(self.points) - start) for start in starts])
@@ -211,8 +249,8 @@ class Residuals:
 def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
     """``sum_ij exp(-|x_i - x_j|) c_i c_j`` for every column c, in O(n log n).
 
-    Along sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so that the sum over i < j is a running sum; it is started
-    anew in every segment of length ``_SEGMENT``, lest it overflow.
+    Along sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so that the sum over i < j is a
+    running sum; it is started anew in every segment of length ``_SEGMENT``, lest it overflow.
     """
     order = np.argsort(point, kind="stable")
     x, c = point[order], columns[order]
@@ -236,18 +274,23 @@ def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray)
     for rows in row_blocks(len(columns), 1, elements=_TILE):
         for others in row_blocks(rows.stop, 1, elements=_TILE):
             twice = 1.0 if others.start == rows.start else 2.0
-            total += twice * np.einsum("ij,ij->j", columns[rows], gram(rows, others) @ columns[others])
+            total += twice * np.einsum(
+                "ij,ij->j", columns[rows], gram(rows, others) @ columns[others]
+            )
     return total
 
 
 def median_distance(points: FloatArray) -> float:
     """Median total variation distance of distinct points; 1.0 where there is but one.
 
-    Points are told apart and ordered by a projection, so that neither their order nor copies play a part.
+    Points are told apart and ordered by a projection, so that neither their order nor copies play a
+    part.
     """
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
-    chosen = points[first[np.linspace(0, len(first) - 1, min(len(first), _MEDIAN_POINTS)).astype(np.intp)]]
+    chosen = points[
+        first[np.linspace(0, len(first) - 1, min(len(first), _MEDIAN_POINTS)).astype(np.intp)]
+    ]
     if len(chosen) == 1:
         return 1.0
     scale = 1.0 if points.shape[1] == 1 else 2.0

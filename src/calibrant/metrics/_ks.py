@@ -1,4 +1,6 @@
-"""Binning-free calibration error: the Kolmogorov-Smirnov distance of cumulative scores and outcomes."""
+"""Binning-free calibration error: the Kolmogorov-Smirnov distance of cumulative scores and
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,20 @@ def ks_error(
 
     .. math:: \max_s \frac1n \Big| \sum_{i:\, f_i \le s} (f_i - o_i) \Big| ,
 
-    taken at the ends of groups of tied scores. For a notion of several claims, their mean with the weights of
-    `expected_calibration_error`.
+    taken at the ends of groups of tied scores. For a notion of several claims, their mean with the
+    weights of `expected_calibration_error`.
 
     ``notion="rank-2"`` and ``"within-top-2"`` are the top-2 and within-top-2 errors of the paper.
 
     Notes
     -----
-    O(n log n) time and O(n) memory per claim: scores must be ordered, a memory map is read but its top scores are held.
+    O(n log n) time and O(n) memory per claim: scores must be ordered, a memory map is read but its
+    top scores are held.
 
     References
     ----------
-    Gupta et al. (2021), Calibration of neural networks using splines, eq. 9 to 11, arXiv:2006.12800.
+    Gupta et al. (2021), Calibration of neural networks using splines, eq. 9 to 11,
+    arXiv:2006.12800.
 
     Examples
     --------
@@ -43,7 +47,9 @@ def ks_error(
     """
     chosen = as_notion(notion)
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     return claims_ks(chosen.claims(proba, y, weight))
 
 

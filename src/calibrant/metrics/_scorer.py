@@ -33,22 +33,27 @@ _GREATER_IS_BETTER = {"accuracy", "sharpness"}
 
 @dataclass(frozen=True)
 class Scorer:
-    """``scorer(estimator, X, y)``: a metric of ``estimator.predict_proba(X)``, negated where smaller is better."""
+    """``scorer(estimator, X, y)``: a metric of ``estimator.predict_proba(X)``, negated where
+    smaller is better.
+    """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None) -> float:
+    def __call__(
+        self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
+    ) -> float:
         options = {"classes": estimator.classes_, "sample_weight": sample_weight, **self.options}
         value = _METRICS[self.name](y, estimator.predict_proba(X), **options)
         return value if self.name in _GREATER_IS_BETTER else -value
 
 
 def scorer(name: str, **options: Any) -> Scorer:
-    """A scikit-learn scorer of any metric of this module, for ``cross_val_score``, ``GridSearchCV`` and the like.
+    """A scikit-learn scorer of any metric of this module, for ``cross_val_score``, ``GridSearchCV``
+    and the like.
 
-    As scikit-learn demands, greater is better: errors come negated. Labels are matched to columns by the estimator's
-    ``classes_``, so that a fold without some class is scored like any other.
+    As scikit-learn demands, greater is better: errors come negated. Labels are matched to columns
+    by the estimator's ``classes_``, so that a fold without some class is scored like any other.
 
     Examples
     --------
@@ -57,7 +62,8 @@ def scorer(name: str, **options: Any) -> Scorer:
     >>> from sklearn.model_selection import cross_val_score
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LogisticRegression(max_iter=500)
-    >>> bool((cross_val_score(model, X, y, scoring=scorer("expected_calibration_error", notion="class-wise")) < 0).all())
+    >>> score = scorer("expected_calibration_error", notion="class-wise")
+    >>> bool((cross_val_score(model, X, y, scoring=score) < 0).all())
     True
     """
     if name not in _METRICS:

@@ -21,10 +21,11 @@ def log_loss(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Mean negative log-probability of the truth, :math:`-\frac1n \sum_i \log \max(p_{i y_i}, \epsilon)`, in nats.
+    r"""Mean negative log-probability of the truth, :math:`-\frac1n \sum_i \log \max(p_{i y_i},
+    \epsilon)`, in nats.
 
-    The floor ``eps`` keeps a truth that was called impossible from making the mean infinite: with the default it costs 27.6
-    nats.
+    The floor ``eps`` keeps a truth that was called impossible from making the mean infinite: with
+    the default it costs 27.6 nats.
 
     References
     ----------
@@ -53,8 +54,8 @@ def brier_score(
 ) -> float:
     r"""Brier score: the mean of :math:`\sum_k (p_{ik} - 1[y_i = k])^2`, between 0 and 2.
 
-    With a ``notion`` the mean over its claims of ``(score - outcome)^2``: ``"confidence"`` gives the top-1 Brier score of
-    Gupta 2021, ``"class-1"`` the usual score of a binary problem.
+    With a ``notion`` the mean over its claims of ``(score - outcome)^2``: ``"confidence"`` gives
+    the top-1 Brier score of Gupta 2021, ``"class-1"`` the usual score of a binary problem.
 
     References
     ----------
@@ -67,7 +68,9 @@ def brier_score(
     """
     chosen = None if notion is None else as_notion(notion)
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     claims = (ClassNotion() if chosen is None else chosen).claims(proba, y, weight)
 
     def squares(block: ClaimBlock, weight: FloatArray) -> Any:

@@ -1,4 +1,6 @@
-"""Smooth calibration error: residuals smoothed by a reflected Gaussian, the bandwidth chosen by the error itself."""
+"""Smooth calibration error: residuals smoothed by a reflected Gaussian, the bandwidth chosen by the
+error itself.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,17 @@ def smooth_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Smooth calibration error (SmoothECE): a binning-free error with a bandwidth that nobody has to choose.
+    r"""Smooth calibration error (SmoothECE): a binning-free error with a bandwidth that nobody has
+    to choose.
 
     With the Gaussian kernel :math:`K_\sigma` reflected at 0 and 1,
 
-    .. math:: \text{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i (f_i - o_i) K_\sigma(t, f_i) \Big| \, dt ,
+    .. math:: \text{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i (f_i - o_i) K_\sigma(t, f_i) \Big|
+        \, dt ,
 
-    and the error is that at the bandwidth :math:`\sigma^*` at which :math:`\text{smECE}_\sigma = \sigma`. There is exactly
-    one, because :math:`\text{smECE}_\sigma` does not increase with :math:`\sigma`.
+    and the error is that at the bandwidth :math:`\sigma^*` at which :math:`\text{smECE}_\sigma =
+    \sigma`. There is exactly one, because :math:`\text{smECE}_\sigma` does not increase with
+    :math:`\sigma`.
 
     Parameters
     ----------
@@ -52,14 +57,16 @@ def smooth_calibration_error(
 
     Notes
     -----
-    O(n + M log M) per claim and bandwidth, M = 16,384 grid steps; the grid costs less than 1e-6. The reflected Gaussian is
-    a product in the cosine basis, so that mass at 0 and 1 is counted whole: for 500 rows with f = 1, o = 1 and 500 with
-    f = 0.5, o = 0 the error is 0.25. (Convolutions that reflect the grid without its ends count that mass half.)
-    Bandwidths below two grid steps (1.2e-4) are not tried: smaller errors are those at that bandwidth.
+    O(n + M log M) per claim and bandwidth, M = 16,384 grid steps; the grid costs less than 1e-6.
+    The reflected Gaussian is a product in the cosine basis, so that mass at 0 and 1 is counted
+    whole: for 500 rows with f = 1, o = 1 and 500 with f = 0.5, o = 0 the error is 0.25.
+    (Convolutions that reflect the grid without its ends count that mass half.) Bandwidths below two
+    grid steps (1.2e-4) are not tried: smaller errors are those at that bandwidth.
 
     References
     ----------
-    Błasiok & Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing, arXiv:2309.12236.
+    Błasiok & Nakkiran (2023), Smooth ECE: principled reliability diagrams via kernel smoothing,
+    arXiv:2309.12236.
 
     Examples
     --------
@@ -69,11 +76,20 @@ def smooth_calibration_error(
     """
     chosen = as_notion(notion)
     if bandwidth is not None and not bandwidth >= _SMALLEST:
-        raise ValueError(f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got {bandwidth!r}")
+        raise ValueError(
+            f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got "
+            f"{bandwidth!r}"
+        )
     sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, _ = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     claims = chosen.claims(proba, y, weight)
-    total = sum(claim.weight.sum() * _claim_error(claim, bandwidth) for claim in claims if claim.weight.any())
+    total = sum(
+        claim.weight.sum() * _claim_error(claim, bandwidth)
+        for claim in claims
+        if claim.weight.any()
+    )
     return float(total / (weight.sum() * claims.n_quantities))
 
 
@@ -85,7 +101,9 @@ def _claim_error(claim: Claim, bandwidth: float | None) -> float:
 
 
 def _cosine_coefficients(claim: Claim) -> FloatArray:
-    """``mean_i (f_i - o_i) cos(pi k f_i)`` for k = 0, 1, ..., with the residuals shared by the two nearest grid points."""
+    """``mean_i (f_i - o_i) cos(pi k f_i)`` for k = 0, 1, ..., with the residuals shared by the two
+    nearest grid points.
+    """
     place = claim.score * _STEPS
     lower = np.minimum(place.astype(np.intp), _STEPS - 1)
     upper_share = place - lower

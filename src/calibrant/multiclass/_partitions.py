@@ -30,10 +30,11 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class SierpinskiPartition:
-    """Descend to the corner of a class with more than half of the probability, at most ``depth`` times (eq. 19).
+    """Descend to the corner of a class with more than half of the probability, at most ``depth``
+    times (eq. 19).
 
-    Corners are nodes of a tree: node 0 is the simplex, node ``v L + l + 1`` the corner l of node v. A row's bin is the node
-    where its descent ends.
+    Corners are nodes of a tree: node 0 is the simplex, node ``v L + l + 1`` the corner l of node v.
+    A row's bin is the node where its descent ends.
     """
 
     n_classes: int
@@ -60,8 +61,9 @@ class SierpinskiPartition:
 class GridPartition:
     r"""The grid of width :math:`1/K`, K the ``resolution`` (eq. 20 and 21).
 
-    Tuple k, with :math:`\max(L, K+1) \le \sum_l k_l \le K + L - 1`, holds the vectors with :math:`k_l - 1 \le K s_l \le k_l`;
-    a vector on an edge goes to the first such tuple. Bins are the tuples in lexicographic order.
+    Tuple k, with :math:`\max(L, K+1) \le \sum_l k_l \le K + L - 1`, holds the vectors with
+    :math:`k_l - 1 \le K s_l \le k_l`; a vector on an edge goes to the first such tuple. Bins are
+    the tuples in lexicographic order.
     """
 
     n_classes: int
@@ -79,7 +81,8 @@ class GridPartition:
         """The tuple k of each row, (m, L)."""
         scaled = np.round(u / row_sum(u)[:, None] * self.resolution, _GRID_DECIMALS)
         k = np.maximum(np.ceil(scaled), 1.0).astype(np.intp)
-        # Only where all K s_l are whole and positive does the smallest choice fall short: the last entry makes up for it.
+        # Only where all K s_l are whole and positive does the smallest choice fall short: the last
+        # entry makes up for it.
         k[:, -1] += k.sum(axis=1) == self.resolution
         return k
 
@@ -88,7 +91,9 @@ class GridPartition:
         n_classes = self.n_classes
         before = np.zeros((n_classes, self.resolution + 1), dtype=np.int64)
         for place in range(n_classes):
-            counts = [self._n_tuples(n_classes - 1 - place, spent) for spent in range(self.resolution)]
+            counts = [
+                self._n_tuples(n_classes - 1 - place, spent) for spent in range(self.resolution)
+            ]
             before[place, 1:] = np.cumsum(counts)
         spent = np.cumsum(k - 1, axis=1)
         rank = before[0, spent[:, 0]]
@@ -97,7 +102,9 @@ class GridPartition:
         return rank.astype(np.intp, copy=False)
 
     def _n_tuples(self, length: int, spent: int) -> int:
-        """Ways to end a tuple: ``length`` entries k - 1 >= 0 whose sum, with what was spent before, is allowed."""
+        """Ways to end a tuple: ``length`` entries k - 1 >= 0 whose sum, with what was spent before,
+        is allowed.
+        """
         most = self.resolution - 1 - spent
         least = max(0, self.resolution + 1 - self.n_classes) - spent
         up_to_most = comb(most + length, length) if most >= 0 else 0
@@ -106,7 +113,9 @@ class GridPartition:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionPartition:
-    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds; the last bin holds the rest."""
+    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds; the last
+    bin holds the rest.
+    """
 
     directions: FloatArray
     thresholds: FloatArray
@@ -119,18 +128,24 @@ class ProjectionPartition:
         """Bin of each row."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
         left = np.arange(len(u))
-        for b, (direction, threshold) in enumerate(zip(self.directions, self.thresholds, strict=True)):
+        for b, (direction, threshold) in enumerate(
+            zip(self.directions, self.thresholds, strict=True)
+        ):
             inside = _along(u, direction, left) < threshold
             place[left[inside]] = b
             left = left[~inside]
         return place
 
 
-def fit_projections(u: FloatArray, weight: FloatArray, directions: FloatArray) -> tuple[ProjectionPartition, FloatArray]:
-    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction, the last of them being the threshold.
+def fit_projections(
+    u: FloatArray, weight: FloatArray, directions: FloatArray
+) -> tuple[ProjectionPartition, FloatArray]:
+    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction, the last of
+    them being the threshold.
 
-    Also returns the weight that each row has in the estimates: the row of a threshold has none; rows that tie there lose
-    one row's part of their common weight. Weights that are not whole are shared out evenly.
+    Also returns the weight that each row has in the estimates: the row of a threshold has none;
+    rows that tie there lose one row's part of their common weight. Weights that are not whole are
+    shared out evenly.
     """
     kept = np.array(weight, dtype=np.float64)
     total, n_bins = kept.sum(), len(directions) + 1
@@ -151,7 +166,9 @@ def fit_projections(u: FloatArray, weight: FloatArray, directions: FloatArray) -
 
 
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
-    """``u[rows] @ direction``, added up column by column so that a row's sum does not depend on its neighbours."""
+    """``u[rows] @ direction``, added up column by column so that a row's sum does not depend on its
+    neighbours.
+    """
     out = np.zeros(rows.size)
     for column in np.flatnonzero(direction):
         out += direction[column] * u[rows, column]
@@ -159,7 +176,9 @@ def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
 
 
 def _order_statistic(values: FloatArray, weight: FloatArray, reached: float) -> float:
-    """The smallest value with at least ``reached`` of the weight at or below it; the largest where there is less."""
+    """The smallest value with at least ``reached`` of the weight at or below it; the largest where
+    there is less.
+    """
     order = np.argsort(values)
     place = int(np.searchsorted(np.cumsum(weight[order]), reached))
     return float(values[order[min(place, values.size - 1)]])

@@ -30,21 +30,24 @@ MOST_RESOLUTION = 2**20
 
 
 class CanonicalBinning(BaseCalibrator):
-    r"""Binning of whole probability vectors: each is replaced by the frequencies of the labels in its bin.
+    r"""Binning of whole probability vectors: each is replaced by the frequencies of the labels in
+    its bin.
 
     With :math:`\mathcal B(s)` the bin of vector s,
 
     .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
         {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
 
-    and 1/L in a bin without calibration rows. Meant for few classes: bins grow exponentially with L.
+    and 1/L in a bin without calibration rows. Meant for few classes: bins grow exponentially with
+    L.
 
     Parameters
     ----------
     partition : {"projection", "sierpinski", "grid"}
-        "projection" (Algorithm 10) cuts off one bin after another: in direction :math:`q_b` the :math:`\lfloor (n+1)/B \rfloor`
-        rows of smallest :math:`s \cdot q_b`. "sierpinski" halves the simplex towards a class with more than half of the
-        probability, again and again. "grid" is a grid of triangles for L = 3 and its like for more.
+        "projection" (Algorithm 10) cuts off one bin after another: in direction :math:`q_b` the
+        :math:`\lfloor (n+1)/B \rfloor` rows of smallest :math:`s \cdot q_b`. "sierpinski" halves
+        the simplex towards a class with more than half of the probability, again and again. "grid"
+        is a grid of triangles for L = 3 and its like for more.
     n_bins : int, optional
         Of the projection partition; ``None`` means ``floor(n / 50)``, at least one.
     depth : int
@@ -52,8 +55,8 @@ class CanonicalBinning(BaseCalibrator):
     resolution : int
         Of the grid: bins are :math:`1/K` wide in every coordinate, K the resolution.
     directions : {"cyclic", "random"} or array of shape (m, L)
-        Of the projection partition: :math:`-e_1, \dots, -e_L` in turn (the rows surest of each class first), random ones, or
-        those given, scaled to length one and repeated in turn.
+        Of the projection partition: :math:`-e_1, \dots, -e_L` in turn (the rows surest of each
+        class first), random ones, or those given, scaled to length one and repeated in turn.
     random_state : int, optional
         Seed of random directions; the default is a fixed one.
     inputs : {"proba", "logits"}
@@ -70,7 +73,8 @@ class CanonicalBinning(BaseCalibrator):
     counts_ : array of shape (n_occupied,)
         Weight of the rows behind them.
     directions_, thresholds_ : arrays of shape (n_bins_ - 1, L) and (n_bins_ - 1,)
-        Of the projection partition: bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds.
+        Of the projection partition: bin b holds the vectors with :math:`s \cdot q_b < T_b` that no
+        earlier bin holds.
     n_tied_ : int
         Rows that share the threshold of a projection with others.
     is_weighted_ : bool
@@ -80,19 +84,22 @@ class CanonicalBinning(BaseCalibrator):
     -----
     Cost O(n L depth), O(n L), and O(n n_bins) for projections, which hold the data in memory.
 
-    Rows that became a threshold of a projection are left out of the estimate (line 13 of the algorithm); of rows that tie
-    there, one row's part of their weight is, so that no order of rows matters. Weight 2 is then not the row twice. The other
-    partitions do not depend on the data, and all rows count.
+    Rows that became a threshold of a projection are left out of the estimate (line 13 of the
+    algorithm); of rows that tie there, one row's part of their weight is, so that no order of rows
+    matters. Weight 2 is then not the row twice. The other partitions do not depend on the data, and
+    all rows count.
 
     References
     ----------
-    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, appendix G, arXiv:2107.08353.
+    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, appendix G,
+    arXiv:2107.08353.
 
     Examples
     --------
     >>> P, y = [[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.4, 0.3, 0.3]], [0, 1, 1, 2]
     >>> calibrator = CanonicalBinning(partition="sierpinski", depth=1).fit(P, y)
-    >>> calibrator.n_bins_, calibrator.predict_proba([[0.9, 0.0, 0.1], [0.1, 0.1, 0.8]]).round(2).tolist()
+    >>> proba = calibrator.predict_proba([[0.9, 0.0, 0.1], [0.1, 0.1, 0.8]])
+    >>> calibrator.n_bins_, proba.round(2).tolist()
     (4, [[0.5, 0.5, 0.0], [0.33, 0.33, 0.33]])
     """
 
@@ -131,20 +138,30 @@ class CanonicalBinning(BaseCalibrator):
             _check_directions(self.directions, n_classes)
         if self.partition != "projection" and self._has_too_many_bins(n_classes):
             raise ValueError(
-                f"the {self.partition} partition of {n_classes} classes has more bins than can be numbered; "
+                f"the {self.partition} partition of {n_classes} classes has more bins than can be "
+                f"numbered; "
                 "use a smaller depth or resolution, or partition='projection'"
             )
 
     def _has_too_many_bins(self, n_classes: int) -> bool:
-        # Depth and resolution alone decide first: the number of bins of large ones takes forever to compute.
-        size, most = (self.depth, 61) if self.partition == "sierpinski" else (self.resolution, MOST_RESOLUTION)
+        # Depth and resolution alone decide first: the number of bins of large ones takes forever to
+        # compute.
+        size, most = (
+            (self.depth, 61)
+            if self.partition == "sierpinski"
+            else (self.resolution, MOST_RESOLUTION)
+        )
         return size > most or self._fixed_partition(n_classes).n_bins >= MOST_BINS
 
     @property
     def _calibrator_exceptions(self) -> dict[str, str]:
         if self.partition != "projection":
             return {}
-        return {"check_weights_are_copies": "the row left out at an edge is heavier than one of two copies"}
+        return {
+            "check_weights_are_copies": (
+                "the row left out at an edge is heavier than one of two copies"
+            )
+        }
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         kept = np.array(weight, dtype=np.float64)
@@ -162,7 +179,9 @@ class CanonicalBinning(BaseCalibrator):
     def _estimate(self, place: IntArray, y: IntArray, weight: FloatArray) -> None:
         self.occupied_, cell = np.unique(place, return_inverse=True)
         shape = (self.occupied_.size, self.n_classes_)
-        sums = np.bincount(cell * shape[1] + y, weight, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = np.bincount(cell * shape[1] + y, weight, minlength=shape[0] * shape[1]).reshape(
+            shape
+        )
         self.counts_ = sums.sum(axis=1)
         self.values_ = sums / self.counts_[:, None]
 
@@ -172,7 +191,11 @@ class CanonicalBinning(BaseCalibrator):
             rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
             rows = rng.standard_normal((count, self.n_classes_))
         else:
-            given = -np.eye(self.n_classes_) if isinstance(self.directions, str) else np.asarray(self.directions, dtype=float)
+            given = (
+                -np.eye(self.n_classes_)
+                if isinstance(self.directions, str)
+                else np.asarray(self.directions, dtype=float)
+            )
             rows = given[np.arange(count) % len(given)]
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
@@ -198,14 +221,17 @@ class CanonicalBinning(BaseCalibrator):
     def bins(self, X: ScoresLike) -> IntArray:
         """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""
         scores = self._check_new(X)
-        parts = map_blocks(lambda rows: self._partition.assign(self._lift(scores[rows])), *scores.shape)
+        parts = map_blocks(
+            lambda rows: self._partition.assign(self._lift(scores[rows])), *scores.shape
+        )
         return np.concatenate(list(parts))
 
     def guarantee(self, alpha: float = 0.05) -> CanonicalGuarantee:
-        r"""How far the frequencies of a bin can be from its true distribution, whatever the distribution of the data.
+        r"""How far the frequencies of a bin can be from its true distribution, whatever the
+        distribution of the data.
 
-        By the inequality of Bretagnolle, Huber and Carol and a union bound over the B bins with calibration rows, with
-        probability :math:`1 - \alpha` for all of them at once,
+        By the inequality of Bretagnolle, Huber and Carol and a union bound over the B bins with
+        calibration rows, with probability :math:`1 - \alpha` for all of them at once,
 
         .. math:: \|h - \pi\|_1 \le \sqrt{2 (L \log 2 + \log(B / \alpha)) / n_b} .
 
@@ -216,22 +242,38 @@ class CanonicalBinning(BaseCalibrator):
         """
         check_fitted(self)
         if self.is_weighted_:
-            raise ValueError("there is no guarantee for weighted rows: fit without sample_weight, or with weights of one")
+            raise ValueError(
+                "there is no guarantee for weighted rows: fit without sample_weight, or with "
+                "weights of one"
+            )
         is_reliable = self.counts_ >= 1
         if not is_reliable.any():
-            raise ValueError("too few points for a guarantee: no bin has a calibration row; use more data, or fewer bins")
+            raise ValueError(
+                "too few points for a guarantee: no bin has a calibration row; use more data, or "
+                "fewer bins"
+            )
         n_empty = self.n_bins_ - int(is_reliable.sum())
-        reasons = [f"{n_empty} bin(s) without rows, which report equal probabilities"] if n_empty else []
+        reasons = (
+            [f"{n_empty} bin(s) without rows, which report equal probabilities"] if n_empty else []
+        )
         if self.n_tied_:
-            reasons.append(f"ties of {self.n_tied_} rows at the edge of a bin (the proof assumes distinct scores)")
+            reasons.append(
+                f"ties of {self.n_tied_} rows at the edge of a bin (the proof assumes distinct "
+                f"scores)"
+            )
         bins, counts = self.occupied_[is_reliable], self.counts_[is_reliable]
         return canonical_guarantee(bins, counts, self.n_classes_, alpha, tuple(reasons))
 
 
 def _check_directions(directions: Any, n_classes: int) -> None:
     rows = np.asarray(directions, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != n_classes or not (np.isfinite(rows).all() and rows.any(axis=1).all()):
+    if (
+        rows.ndim != 2
+        or rows.shape[1] != n_classes
+        or not (np.isfinite(rows).all() and rows.any(axis=1).all())
+    ):
         raise ValueError(
-            f"directions must be 'cyclic', 'random' or an array of shape (m, {n_classes}) whose rows are not zero; "
+            f"directions must be 'cyclic', 'random' or an array of shape (m, {n_classes}) whose "
+            f"rows are not zero; "
             f"got {directions!r}"
         )

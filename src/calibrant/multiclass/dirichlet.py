@@ -21,14 +21,15 @@ FALLBACK_LAM = 1e-3
 
 _HELD_OUT_FLOOR = 1e-15
 
-# Fits of folds are compared by their held-out loss and not kept: cal_dirichlet stops them at a relative 1e-8, or after 500
-# iterations, which fits without a penalty need.
+# Fits of folds are compared by their held-out loss and not kept: cal_dirichlet stops them at a
+# relative 1e-8, or after 500 iterations, which fits without a penalty need.
 _FOLD_TOLERANCE = 1e-9
 _FOLD_WORK = 500
 
 
 class DirichletCalibration(BaseCalibrator):
-    r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p + b)`.
+    r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
+    b)`.
 
     Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2`` (``penalty="odir"``), or
     ``mean NLL + lam * (sum_kl W_kl^2 + sum_k b_k^2)`` (``penalty="l2"``).
@@ -36,14 +37,14 @@ class DirichletCalibration(BaseCalibrator):
     Parameters
     ----------
     lam : float, optional
-        Strength of the penalty, for raw sums. Kull's normalised strengths are ``K (K - 1) lam`` and ``K mu``. None:
-        chosen from ``grid`` by cross-validation.
+        Strength of the penalty, for raw sums. Kull's normalised strengths are ``K (K - 1) lam`` and
+        ``K mu``. None: chosen from ``grid`` by cross-validation.
     mu : float, optional
         Strength on the intercepts ("odir" only); None means ``lam``.
     penalty : {"odir", "l2"}
     eps : float
-        Probabilities are clipped to [eps, 1 - eps], not renormalised, before their logarithm is taken. Logits enter as
-        their ``log_softmax``, unfloored.
+        Probabilities are clipped to [eps, 1 - eps], not renormalised, before their logarithm is
+        taken. Logits enter as their ``log_softmax``, unfloored.
     grid : sequence of float
         Candidates for ``lam``.
     cv : int
@@ -64,16 +65,17 @@ class DirichletCalibration(BaseCalibrator):
 
     Notes
     -----
-    ``lam=None`` follows the specification of cal_dirichlet: at most ``cv`` deterministic folds, the rows of each class
-    dealt to them in their existing order; the candidate with the smallest unweighted mean of the folds' mean held-out
-    log-losses, the first of ties; 1e-3 where the smallest class has fewer than two rows. So the choice, and only it,
-    depends on the order of the rows. The path over ``grid`` is warm-started from the strongest penalty down.
+    ``lam=None`` follows the specification of cal_dirichlet: at most ``cv`` deterministic folds, the
+    rows of each class dealt to them in their existing order; the candidate with the smallest
+    unweighted mean of the folds' mean held-out log-losses, the first of ties; 1e-3 where the
+    smallest class has fewer than two rows. So the choice, and only it, depends on the order of the
+    rows. The path over ``grid`` is warm-started from the strongest penalty down.
 
     For two-dimensional grids over (lam, mu) use scikit-learn's ``GridSearchCV`` with
     ``calibrant.metrics.scorer("log_loss")``, as in Kull's experiments.
 
-    Newton's method: exact Hessian as preconditioner for K <= 21, its K blocks beyond. A pass costs O(n K^2) time; memory
-    is O(block + K^2) (K^3 up to 160 classes, at most 33 MB), never n K^2.
+    Newton's method: exact Hessian as preconditioner for K <= 21, its K blocks beyond. A pass costs
+    O(n K^2) time; memory is O(block + K^2) (K^3 up to 160 classes, at most 33 MB), never n K^2.
 
     References
     ----------
@@ -138,8 +140,12 @@ class DirichletCalibration(BaseCalibrator):
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         record(self, solution)
 
-    def _select(self, u: Rows, y: IntArray, weight: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:
-        """The chosen strength, the score of each candidate, and parameters to start the last fit from."""
+    def _select(
+        self, u: Rows, y: IntArray, weight: FloatArray
+    ) -> tuple[float, FloatArray | None, FloatArray | None]:
+        """The chosen strength, the score of each candidate, and parameters to start the last fit
+        from.
+        """
         n_classes = u.shape[1]
         counts = weight > 0  # a row of weight zero is absent
         smallest = int(np.bincount(y[counts], minlength=n_classes).min())
@@ -151,7 +157,10 @@ class DirichletCalibration(BaseCalibrator):
         found: list[FloatArray | None] = [None] * len(self.grid)
         for held_out in range(fold.max() + 1):
             # Rows of the other folds keep weight zero instead of being copied.
-            train, test = np.where(fold == held_out, 0.0, weight), np.where(fold == held_out, weight, 0.0)
+            train, test = (
+                np.where(fold == held_out, 0.0, weight),
+                np.where(fold == held_out, weight, 0.0),
+            )
             start = np.eye(n_classes, n_classes + 1)
             for place in np.argsort(self.grid)[::-1]:
                 solution = fit_affine(
@@ -164,9 +173,12 @@ class DirichletCalibration(BaseCalibrator):
                     max_work=_FOLD_WORK,
                 )
                 scores[place] += _held_out_loss(solution.parameters, u, y, test)
-                # Where no finite optimum exists, the way leads nowhere that another penalty could start from.
+                # Where no finite optimum exists, the way leads nowhere that another penalty could
+                # start from.
                 found[place] = solution.parameters if solution.converged else None
-                start = solution.parameters if solution.converged else np.eye(n_classes, n_classes + 1)
+                start = (
+                    solution.parameters if solution.converged else np.eye(n_classes, n_classes + 1)
+                )
         # Equal scores differ by the tolerance of the fits; the first of them is chosen.
         best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
         return float(self.grid[best]), scores / (fold.max() + 1), found[best]
@@ -176,7 +188,9 @@ class DirichletCalibration(BaseCalibrator):
         if self.lam is not None:
             return {}
         return {
-            "check_weights_are_copies": "lam=None deals rows to folds, and a row of weight 2 cannot be in two folds",
+            "check_weights_are_copies": (
+                "lam=None deals rows to folds, and a row of weight 2 cannot be in two folds"
+            ),
             "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order",
         }
 
@@ -184,10 +198,11 @@ class DirichletCalibration(BaseCalibrator):
         return log_softmax(u @ self.coef_.T + self.intercept_)
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
-        r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
+        r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log
+        c)`.
 
-        The smallest entry of each column of A is zero; c is the image of the centre of the simplex. See
-        `canonical_to_linear` for the way back.
+        The smallest entry of each column of A is zero; c is the image of the centre of the simplex.
+        See `canonical_to_linear` for the way back.
         """
         check_fitted(self)
         coef = self.coef_ - self.coef_.min(axis=0)
@@ -195,7 +210,8 @@ class DirichletCalibration(BaseCalibrator):
         return coef, np.exp(log_softmax(centre[None])[0])
 
     def generative(self) -> tuple[FloatArray, FloatArray]:
-        """The generative form (alpha, pi): class k's scores follow Dirichlet(alpha[k]), classes have the prior pi.
+        """The generative form (alpha, pi): class k's scores follow Dirichlet(alpha[k]), classes
+        have the prior pi.
 
         See `generative_to_linear` for the way back.
         """
@@ -206,7 +222,8 @@ class DirichletCalibration(BaseCalibrator):
 
 
 def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(W, b) of the same map as the canonical (A, c): ``W = A``, ``b = log c - A log(1/K)``; Kull 2019, Theorem 1.
+    """(W, b) of the same map as the canonical (A, c): ``W = A``, ``b = log c - A log(1/K)``; Kull
+    2019, Theorem 1.
 
     Examples
     --------
@@ -217,11 +234,13 @@ def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArra
 
 
 def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(W, b) of the same map as the generative (alpha, pi): ``W = alpha - 1``, ``b = log pi - log B(alpha)``.
+    """(W, b) of the same map as the generative (alpha, pi): ``W = alpha - 1``, ``b = log pi - log
+    B(alpha)``.
 
     Examples
     --------
-    >>> generative_to_linear(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0.5, 0.5]))[1].round(12).tolist()
+    >>> alpha, pi = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([0.5, 0.5])
+    >>> generative_to_linear(alpha, pi)[1].round(12).tolist()
     [0.0, 0.0]
     """
     return alpha - 1.0, np.log(prior) - _log_beta(alpha)

@@ -23,36 +23,42 @@ from calibrant.exceptions import ConvergenceWarning
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
-# Share of the variance added to the covariance of a row before its Cholesky factor is taken: scores may be equal.
+# Share of the variance added to the covariance of a row before its Cholesky factor is taken: scores
+# may be equal.
 _JITTER = 1e-8
 
 
 class GaussianProcessCalibration(BaseCalibrator):
-    r"""Softmax of a latent Gaussian process, evaluated at every score of a row: the calibration map is learned, not chosen.
+    r"""Softmax of a latent Gaussian process, evaluated at every score of a row: the calibration map
+    is learned, not chosen.
 
-    With u the inner form of the scores (``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean),
+    With u the inner form of the scores (``log(clip(p, eps, 1 - eps))`` of probabilities, logits
+    minus their row mean),
 
     .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
-              f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u = u'}\bigr).
+              f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u =
+              u'}\bigr).
 
-    The prior mean ``f(u) = u`` says that the classifier is calibrated already; ``f(u) = u / T`` would be temperature scaling.
-    M inducing variables with distribution ``N(m, S)`` carry the posterior; m, S, the M inducing inputs and the kernel
-    parameters maximise a variational bound on the evidence.
+    The prior mean ``f(u) = u`` says that the classifier is calibrated already; ``f(u) = u / T``
+    would be temperature scaling. M inducing variables with distribution ``N(m, S)`` carry the
+    posterior; m, S, the M inducing inputs and the kernel parameters maximise a variational bound on
+    the evidence.
 
     Parameters
     ----------
     n_inducing : int, default 10
         M, the number of inducing inputs.
     n_samples : int, default 100
-        Draws of the latent function that a prediction averages over. 0: the softmax of the latent mean.
+        Draws of the latent function that a prediction averages over. 0: the softmax of the latent
+        mean.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Whether the part of a row's prior covariance that the inducing inputs leave unexplained is taken as diagonal or kept
-        as a K x K matrix. See Notes.
+        Whether the part of a row's prior covariance that the inducing inputs leave unexplained is
+        taken as diagonal or kept as a K x K matrix. See Notes.
     monotone : bool, default False
         Constrain the latent mean to increase, so that no prediction changes its class. See Notes.
     random_state : int, Generator, RandomState or None, default None
-        Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed seed: refitting gives the
-        same result.
+        Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed
+        seed: refitting gives the same result.
     inputs : {"proba", "logits"}, default "proba"
     classes : labels of the columns, optional
     eps : float, default 1e-12
@@ -61,7 +67,8 @@ class GaussianProcessCalibration(BaseCalibrator):
     Attributes
     ----------
     elbo_ : float
-        The bound on the log evidence that was reached, its expectations approximated to second order.
+        The bound on the log evidence that was reached, its expectations approximated to second
+        order.
     kernel_variance_, lengthscale_, noise_ : float
         v, l and the variance of the white noise; l in units of u.
     inducing_inputs_ : ndarray of shape (M,)
@@ -76,40 +83,46 @@ class GaussianProcessCalibration(BaseCalibrator):
     n_iter_ : int
         Iterations over kernel parameters and inducing inputs.
     objective_ : float
-        What was minimised: the negative of `elbo_` and of the log prior of the kernel parameters, per unit of weight.
+        What was minimised: the negative of `elbo_` and of the log prior of the kernel parameters,
+        per unit of weight.
 
     Notes
     -----
-    *Objective.* A row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S A'``. With
-    ``s = softmax(phi)`` and ``H = diag(s) - s s'`` its expected log-likelihood is taken as ``log s_y - tr(H C) / 2``: eq. 7 of
-    the paper, an approximation of the bound of eq. 6 that may lie above the evidence. For given kernel parameters and inducing
-    inputs S is ``(I + sum A' H A)^-1`` in closed form and m comes from a few Newton steps; the rest is found by L-BFGS with
+    *Objective.* A row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S
+    A'``. With ``s = softmax(phi)`` and ``H = diag(s) - s s'`` its expected log-likelihood is taken
+    as ``log s_y - tr(H C) / 2``: eq. 7 of the paper, an approximation of the bound of eq. 6 that
+    may lie above the evidence. For given kernel parameters and inducing inputs S is ``(I + sum A' H
+    A)^-1`` in closed form and m comes from a few Newton steps; the rest is found by L-BFGS with
     exact gradients from the best of four starts.
 
-    *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I``, K_w the RBF kernel of the inducing inputs
-    w. The prior covariance of the row is ``K_u + noise I``, of which the inducing variables explain ``A A'``:
-    ``R = K_u + noise I - A A'``. "diagonal" keeps the diagonal of R alone; ``A S A'`` stays whole either way. White noise is
-    independent between evaluations of f, so that it stands on the diagonals of ``K_w`` and R and nowhere else. For given m
-    and S the objective falls with the noise, because the log-likelihood is concave: it ends at its floor of 1e-6.
+    *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I``, K_w the RBF
+    kernel of the inducing inputs w. The prior covariance of the row is ``K_u + noise I``, of which
+    the inducing variables explain ``A A'``: ``R = K_u + noise I - A A'``. "diagonal" keeps the
+    diagonal of R alone; ``A S A'`` stays whole either way. White noise is independent between
+    evaluations of f, so that it stands on the diagonals of ``K_w`` and R and nowhere else. For
+    given m and S the objective falls with the noise, because the log-likelihood is concave: it ends
+    at its floor of 1e-6.
 
-    *Beside the paper.* (1) The kernel acts on u, that of the paper on z. For probabilities the latter ties the latent values of
-    1e-12 and 1e-3 together; on u the bound was at least as large on all ten files tried (by 120 on 20 newsgroups, where three
-    quarters of the probabilities are exactly zero). (2) Kernel parameters have the log prior
-    ``-sqrt(v) / a - sd(u) / (2 l)`` with ``a = max(3, sd(u) / 3)``: eq. 7 hardly charges for a large variance, Monte-Carlo
-    predictions do. (3) Scores are changed only on strong evidence: unless the objective gains 3, a Bayes factor of 20, v is set
-    to 1e-4 and the classifier is left alone.
+    *Beside the paper.* (1) The kernel acts on u, that of the paper on z. For probabilities the
+    latter ties the latent values of 1e-12 and 1e-3 together; on u the bound was at least as large
+    on all ten files tried (by 120 on 20 newsgroups, where three quarters of the probabilities are
+    exactly zero). (2) Kernel parameters have the log prior ``-sqrt(v) / a - sd(u) / (2 l)`` with
+    ``a = max(3, sd(u) / 3)``: eq. 7 hardly charges for a large variance, Monte-Carlo predictions
+    do. (3) Scores are changed only on strong evidence: unless the objective gains 3, a Bayes factor
+    of 20, v is set to 1e-4 and the classifier is left alone.
 
-    *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean. With ``monotone=True`` the
-    latent mean has slope at least 1e-3 / max(1, sd(u)) on the range of the calibration scores (enforced on a grid, between
-    its points by a bound on the third derivative), and slope 1 beyond, where the deviation at the end of the range is kept;
-    each draw is arranged in increasing order over the scores of a row. Hence every row keeps the order of its scores, and no
-    prediction changes its class, up to rounding and to differences that the floor ``eps`` removes. The result depends
-    neither on the order of rows or classes nor on whether a row is repeated or weighted; equal scores of a row get equal
-    probabilities.
+    *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean.
+    With ``monotone=True`` the latent mean has slope at least 1e-3 / max(1, sd(u)) on the range of
+    the calibration scores (enforced on a grid, between its points by a bound on the third
+    derivative), and slope 1 beyond, where the deviation at the end of the range is kept; each draw
+    is arranged in increasing order over the scores of a row. Hence every row keeps the order of its
+    scores, and no prediction changes its class, up to rounding and to differences that the floor
+    ``eps`` removes. The result depends neither on the order of rows or classes nor on whether a row
+    is repeated or weighted; equal scores of a row get equal probabilities.
 
-    *Cost.* A pass over the data evaluates n K M kernels and costs O(n K M^2), with "full" O(n K^2) more; a fit takes about a
-    hundred passes, with ``monotone=True`` several times as many where the constraint is active. Weights multiply the
-    log-likelihood.
+    *Cost.* A pass over the data evaluates n K M kernels and costs O(n K M^2), with "full" O(n K^2)
+    more; a fit takes about a hundred passes, with ``monotone=True`` several times as many where the
+    constraint is active. Weights multiply the log-likelihood.
 
     See Also
     --------
@@ -117,9 +130,10 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     References
     ----------
-    Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS, arXiv:1906.04933.
-    Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process classification, AISTATS, arXiv:1411.2005.
-    Simpson et al. (2017), Penalising model component complexity, Statistical Science 32, doi:10.1214/16-STS576.
+    Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    arXiv:1906.04933. Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process
+    classification, AISTATS, arXiv:1411.2005. Simpson et al. (2017), Penalising model component
+    complexity, Statistical Science 32, doi:10.1214/16-STS576.
 
     Examples
     --------
@@ -166,10 +180,14 @@ class GaussianProcessCalibration(BaseCalibrator):
             found = fit_increasing(outline, residual, n_inducing=self.n_inducing)
         else:
             found = fit_evidence(
-                outline, lambda inducing: SparseBound(outline.rows, inducing, residual), n_inducing=self.n_inducing
+                outline,
+                lambda inducing: SparseBound(outline.rows, inducing, residual),
+                n_inducing=self.n_inducing,
             )
         self._keep(found, outline)
-        self.draws_ = _antithetic(self.random_state, self.n_samples, self.n_inducing + self.n_classes_)
+        self.draws_ = _antithetic(
+            self.random_state, self.n_samples, self.n_inducing + self.n_classes_
+        )
         _warn(found)
 
     def _keep(self, found: Evidence[Posterior], outline: Outline) -> None:
@@ -193,7 +211,8 @@ class GaussianProcessCalibration(BaseCalibrator):
         Parameters
         ----------
         z : array of any shape
-            Scores in the units of ``inputs``: probabilities, or logits measured from their row mean.
+            Scores in the units of ``inputs``: probabilities, or logits measured from their row
+            mean.
 
         Returns
         -------
@@ -206,27 +225,38 @@ class GaussianProcessCalibration(BaseCalibrator):
         features = prior.features(self._kernel_inputs(u))
         spread = np.einsum("nkm,nkm->nk", features @ self.inducing_covariance_, features)
         deviation = np.sqrt(spread + prior.unexplained(features))
-        return (u + features @ self.inducing_mean_).reshape(scores.shape), deviation.reshape(scores.shape)
+        return (u + features @ self.inducing_mean_).reshape(scores.shape), deviation.reshape(
+            scores.shape
+        )
 
     def _lift_scalars(self, z: FloatArray) -> FloatArray:
         if self.inputs == "proba":
             if not ((z >= 0) & (z <= 1)).all():
-                raise ValueError("z must hold probabilities, in [0, 1]: this calibrator was made with inputs='proba'")
+                raise ValueError(
+                    "z must hold probabilities, in [0, 1]: this calibrator was made with "
+                    "inputs='proba'"
+                )
             return log_clipped(z, self.eps)
         if not (z < np.inf).all():
-            raise ValueError("z must hold logits, measured from their row mean; NaN and +inf are not allowed")
+            raise ValueError(
+                "z must hold logits, measured from their row mean; NaN and +inf are not allowed"
+            )
         return finite_logits(z)
 
     def _inducing(self) -> InducingInputs:
-        return InducingInputs(Kernel(self.kernel_variance_, self.lengthscale_, self.noise_), self.inducing_inputs_)
+        return InducingInputs(
+            Kernel(self.kernel_variance_, self.lengthscale_, self.noise_), self.inducing_inputs_
+        )
 
     def _kernel_inputs(self, u: FloatArray) -> FloatArray:
-        """Where the kernel is evaluated: a monotone latent function keeps its deviation beyond the calibration scores."""
+        """Where the kernel is evaluated: a monotone latent function keeps its deviation beyond the
+        calibration scores.
+        """
         return np.clip(u, *self.score_range_) if self.monotone else u
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
-        # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of its column: permuting
-        # classes permutes the result.
+        # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of
+        # its column: permuting classes permutes the result.
         order = np.argsort(u, axis=1)
         out = np.empty_like(u)
         n_elements = u.shape[1] * (u.shape[1] if self.covariance == "full" else 1)
@@ -243,7 +273,9 @@ class GaussianProcessCalibration(BaseCalibrator):
         return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), 1e-300)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
-        """Draws of the latent values of rows in increasing order, or their mean if there are none."""
+        """Draws of the latent values of rows in increasing order, or their mean if there are
+        none.
+        """
         x = self._kernel_inputs(u)
         prior = self._inducing()
         features = prior.features(x)
@@ -252,21 +284,27 @@ class GaussianProcessCalibration(BaseCalibrator):
             yield mean
             return
         root = cholesky(self.inducing_covariance_, lower=True)
-        spread: _Spread = (_FullSpread if self.covariance == "full" else _DiagonalSpread)(prior, x, features)
+        spread: _Spread = (_FullSpread if self.covariance == "full" else _DiagonalSpread)(
+            prior, x, features
+        )
         for draw in self.draws_:
             common, own = np.split(draw, [len(root)])
             yield mean + features @ (root @ common) + spread.times(own)
 
 
 class _Spread(Protocol):
-    """What the inducing inputs leave unexplained of the latent values of rows in increasing order."""
+    """What the inducing inputs leave unexplained of the latent values of rows in increasing
+    order.
+    """
 
     def times(self, draw: FloatArray) -> FloatArray:
         """Latent deviations from K standard normal numbers."""
 
 
 class _DiagonalSpread:
-    """Independent deviations; equal scores of a row share theirs, as they share their latent value."""
+    """Independent deviations; equal scores of a row share theirs, as they share their latent
+    value.
+    """
 
     def __init__(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> None:
         self.deviation = np.sqrt(prior.unexplained(features))
@@ -305,10 +343,12 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
 
 
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
-    """Rows that count, as sets of scores with one marked: sorted within and among themselves, equal ones merged.
+    """Rows that count, as sets of scores with one marked: sorted within and among themselves, equal
+    ones merged.
 
-    The bound does not change. But the result does not depend, not even by rounding, on the order of rows or classes or on
-    whether a row is repeated or weighted. Data that are lifted on demand stay as they are.
+    The bound does not change. But the result does not depend, not even by rounding, on the order of
+    rows or classes or on whether a row is repeated or weighted. Data that are lifted on demand stay
+    as they are.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LiftedRows):
@@ -322,7 +362,9 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
 
 
 def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray:
-    """Standard normal draws; every second one is the negative of its neighbour, so that their mean is right."""
+    """Standard normal draws; every second one is the negative of its neighbour, so that their mean
+    is right.
+    """
     legacy = isinstance(random_state, np.random.RandomState)
     seed = random_state.randint(2**31) if legacy else 0 if random_state is None else random_state
     half = np.random.default_rng(seed).standard_normal(((n_samples + 1) // 2, n_numbers))
@@ -334,7 +376,9 @@ def _warn(found: Evidence[Posterior]) -> None:
     if found.converged:
         return
     message = (
-        f"the search for kernel parameters stopped after {found.n_iter} iterations before it converged "
-        f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make the problem easier"
+        f"the search for kernel parameters stopped after {found.n_iter} iterations before it "
+        f"converged "
+        f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make "
+        f"the problem easier"
     )
     warnings.warn(message, ConvergenceWarning, stacklevel=5)

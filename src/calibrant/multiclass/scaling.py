@@ -13,7 +13,8 @@ from calibrant.base._calibrator import BaseCalibrator, Rows, record
 
 
 class VectorScaling(BaseCalibrator):
-    r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum likelihood.
+    r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum
+    likelihood.
 
     Parameters
     ----------
@@ -32,9 +33,9 @@ class VectorScaling(BaseCalibrator):
 
     Notes
     -----
-    Logits enter minus their row mean, so that a constant added to a row changes nothing. Newton's method; O(n K) memory is
-    never needed beside the data. 2K parameters without a penalty: with less than about 50 rows a class prefer
-    `StructuredScaling(structure="vector")`.
+    Logits enter minus their row mean, so that a constant added to a row changes nothing. Newton's
+    method; O(n K) memory is never needed beside the data. 2K parameters without a penalty: with
+    less than about 50 rows a class prefer `StructuredScaling(structure="vector")`.
 
     References
     ----------
@@ -73,7 +74,8 @@ class MatrixScaling(BaseCalibrator):
     Parameters
     ----------
     lam : float
-        Strength on the off-diagonal entries; 0 is plain matrix scaling, which overfits unless n is far above K^2.
+        Strength on the off-diagonal entries; 0 is plain matrix scaling, which overfits unless n is
+        far above K^2.
     mu : float, optional
         Strength on the intercepts; None means ``lam``.
     inputs : {"proba", "logits"}
@@ -90,8 +92,9 @@ class MatrixScaling(BaseCalibrator):
 
     Notes
     -----
-    Logits enter minus their row mean. With probabilities this is `DirichletCalibration` with a given ``lam``.
-    Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (K^3 up to 160 classes, at most 33 MB).
+    Logits enter minus their row mean. With probabilities this is `DirichletCalibration` with a
+    given ``lam``. Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (K^3 up to
+    160 classes, at most 33 MB).
 
     References
     ----------
@@ -106,7 +109,13 @@ class MatrixScaling(BaseCalibrator):
     """
 
     def __init__(
-        self, lam: float = 0.0, mu: float | None = None, *, inputs: str = "proba", classes: Any = None, eps: float = EPS
+        self,
+        lam: float = 0.0,
+        mu: float | None = None,
+        *,
+        inputs: str = "proba",
+        classes: Any = None,
+        eps: float = EPS,
     ) -> None:
         self.lam = lam
         self.mu = mu

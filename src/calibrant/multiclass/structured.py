@@ -1,4 +1,6 @@
-"""Structured scaling: temperature first, then a penalised affine map of the tempered log-probabilities."""
+"""Structured scaling: temperature first, then a penalised affine map of the tempered
+log-probabilities.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,24 @@ from calibrant.base._calibrator import BaseCalibrator, Rows, record
 class StructuredScaling(BaseCalibrator):
     r"""Affine calibration that needs no tuning: SMS and SVS of Berta et al.
 
-    1. Temperature scaling, then a Laplace mixture :math:`q = (1 - a)\,\mathrm{softmax}(u / T) + a / K`, a = 1/(n + 1).
-    2. :math:`\mathrm{softmax}(W \log q + b)` with a ridge towards the identity: ``mean NLL + K/n sum_k b_k^2 +
-       K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``. ``structure="vector"`` keeps W diagonal.
+    1. Temperature scaling, then a Laplace mixture :math:`q = (1 - a)\,\mathrm{softmax}(u / T) + a /
+    K`, a = 1/(n + 1).
+    2. :math:`\mathrm{softmax}(W \log q + b)` with a ridge towards the identity: ``mean NLL + K/n
+    sum_k b_k^2 +
+       K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``. ``structure="vector"`` keeps W
+       diagonal.
 
     With few rows the result is temperature scaling, with many a free affine map.
 
     Parameters
     ----------
     structure : {"matrix", "vector"}
-        "matrix" also corrects confusions between pairs of classes; "vector" costs O(n K) and is the choice for K > 300.
+        "matrix" also corrects confusions between pairs of classes; "vector" costs O(n K) and is the
+        choice for K > 300.
     centre : bool
-        Take the row mean off ``log q`` before the affine map. The ridge then charges nothing for a constant that softmax
-        ignores: better for "matrix" where n is below about K^2, a little worse where rows are plenty.
+        Take the row mean off ``log q`` before the affine map. The ridge then charges nothing for a
+        constant that softmax ignores: better for "matrix" where n is below about K^2, a little
+        worse where rows are plenty.
     prior_scale : float, optional
         Standard deviation of a Gaussian prior on log T around 0, as of `TemperatureScaling`.
     inputs : {"proba", "logits"}
@@ -48,8 +55,8 @@ class StructuredScaling(BaseCalibrator):
 
     Notes
     -----
-    Every parameter is penalised: missing classes keep the identity's parameters, separable data have a finite optimum.
-    No class ever gets probability zero. n is the sum of the weights.
+    Every parameter is penalised: missing classes keep the identity's parameters, separable data
+    have a finite optimum. No class ever gets probability zero. n is the sum of the weights.
 
     References
     ----------
@@ -92,10 +99,16 @@ class StructuredScaling(BaseCalibrator):
         t = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
-        scores = self._tempered(u) if isinstance(u, np.ndarray) else lifted(u.scores, lambda s: self._tempered(u.lift(s)))
+        scores = (
+            self._tempered(u)
+            if isinstance(u, np.ndarray)
+            else lifted(u.scores, lambda s: self._tempered(u.lift(s)))
+        )
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
         if self.structure == "vector":
-            solution = fit_diagonal(scores, y, weight, diagonal_ridge_to_identity(own, own, n_classes))
+            solution = fit_diagonal(
+                scores, y, weight, diagonal_ridge_to_identity(own, own, n_classes)
+            )
             self.coef_, self.intercept_ = solution.parameters
         else:
             solution = fit_affine(scores, y, weight, ridge_to_identity(own, pair, own, n_classes))

@@ -18,14 +18,15 @@ from calibrant.base._calibrator import BaseCalibrator, Rows, record
 class TemperatureScaling(BaseCalibrator):
     r"""One number for all: :math:`\mathrm{softmax}(u / T)` with T by maximum likelihood.
 
-    u are the logits, or the logarithms of the probabilities. T > 1 makes a model less confident, T < 1 more; the ranking
-    of the classes, and so accuracy, never changes.
+    u are the logits, or the logarithms of the probabilities. T > 1 makes a model less confident, T
+    < 1 more; the ranking of the classes, and so accuracy, never changes.
 
     Parameters
     ----------
     prior_scale : float, optional
-        Standard deviation s of a Gaussian prior on log T around 0: adds :math:`(\log T)^2 / (2 n s^2)` to the mean
-        log-loss. With few rows it keeps T from running away; 0.25 is a good value below a hundred rows.
+        Standard deviation s of a Gaussian prior on log T around 0: adds :math:`(\log T)^2 / (2 n
+        s^2)` to the mean log-loss. With few rows it keeps T from running away; 0.25 is a good value
+        below a hundred rows.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
     eps : float
@@ -38,9 +39,10 @@ class TemperatureScaling(BaseCalibrator):
 
     Notes
     -----
-    The log-loss is convex in 1/T; Newton's method in log T, safeguarded by a bracket, takes two to five passes over the
-    data, O(n K) each, in O(block) memory. Give logits where there are any: 56 % of the probabilities of a DenseNet are
-    below 1e-12, and flooring them moved its temperature from 2.88 to 2.85.
+    The log-loss is convex in 1/T; Newton's method in log T, safeguarded by a bracket, takes two to
+    five passes over the data, O(n K) each, in O(block) memory. Give logits where there are any: 56
+    % of the probabilities of a DenseNet are below 1e-12, and flooring them moved its temperature
+    from 2.88 to 2.85.
 
     References
     ----------
@@ -55,7 +57,12 @@ class TemperatureScaling(BaseCalibrator):
     """
 
     def __init__(
-        self, prior_scale: float | None = None, *, inputs: str = "proba", classes: Any = None, eps: float = EPS
+        self,
+        prior_scale: float | None = None,
+        *,
+        inputs: str = "proba",
+        classes: Any = None,
+        eps: float = EPS,
     ) -> None:
         self.prior_scale = prior_scale
         self.inputs = inputs
@@ -76,10 +83,11 @@ class TemperatureScaling(BaseCalibrator):
 
 
 class EnsembleTemperatureScaling(BaseCalibrator):
-    r"""A mixture that keeps the ranking: :math:`w_1\,\mathrm{softmax}(u/T) + w_2\,\mathrm{softmax}(u) + w_3 / K`.
+    r"""A mixture that keeps the ranking: :math:`w_1\,\mathrm{softmax}(u/T) +
+    w_2\,\mathrm{softmax}(u) + w_3 / K`.
 
-    T is that of `TemperatureScaling`; then the weights, on the simplex, minimise the log-loss. The uniform part keeps any
-    class from probability zero.
+    T is that of `TemperatureScaling`; then the weights, on the simplex, minimise the log-loss. The
+    uniform part keeps any class from probability zero.
 
     Parameters
     ----------
@@ -96,8 +104,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     Notes
     -----
-    The weights are optimal to 1e-6 and better (a convex problem, solved by Newton steps). O(n K) time; three numbers a row
-    are kept.
+    The weights are optimal to 1e-6 and better (a convex problem, solved by Newton steps). O(n K)
+    time; three numbers a row are kept.
 
     References
     ----------
@@ -134,8 +142,16 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     def _log_members(self, u: FloatArray) -> FloatArray:
         """Log-probabilities of the three members, (3, m, K)."""
-        return np.stack([log_softmax(u / self.temperature_), log_softmax(u), np.full(u.shape, -np.log(u.shape[1]))])
+        return np.stack(
+            [
+                log_softmax(u / self.temperature_),
+                log_softmax(u),
+                np.full(u.shape, -np.log(u.shape[1])),
+            ]
+        )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         used = self.weights_ > 0
-        return np.logaddexp.reduce(self._log_members(u)[used] + np.log(self.weights_[used])[:, None, None], axis=0)
+        return np.logaddexp.reduce(
+            self._log_members(u)[used] + np.log(self.weights_[used])[:, None, None], axis=0
+        )

@@ -1,31 +1,33 @@
 """Notions of calibration: which claims of a forecast are checked.
 
-A multiclass forecast makes claims ("class l with 0.8"); every claim is a binary problem, a score in [0, 1] and an outcome
-in {0, 1}. A notion says which claims are checked (Gupta & Ramdas 2022, Table 1 and Algorithm 5), and selects the data for
-metrics, calibrators, tests, guarantees and plots alike.
+A multiclass forecast makes claims ("class l with 0.8"); every claim is a binary problem, a score in
+[0, 1] and an outcome in {0, 1}. A notion says which claims are checked (Gupta & Ramdas 2022, Table
+1 and Algorithm 5), and selects the data for metrics, calibrators, tests, guarantees and plots
+alike.
 
-===================== ============================================================ ==============================
-notion                claims                                                       source
-===================== ============================================================ ==============================
-``"confidence"``      one: the top score, is the top class right?                  Guo 2017; Kull 2019, eq. 3
-``"top-label"``       one per predicted class: the top score, among its rows       Gupta & Ramdas 2022, eq. 2
-``"class-wise"``      one per class: the score of class l, is it l?                Kull 2019, eq. 2
-``"class-3"``         the one claim of column 3                                    as above
-``"rank-2"``          the second highest score, is that class right?               Gupta 2021, eq. 3, 4
-``"within-top-2"``    the sum of the 2 highest, is the truth among them?           Gupta 2021, eq. 5
-``"top-3-confidence"`` ranks 1 to 3, one claim each                                Gupta & Ramdas 2022, eq. 6
-``"top-3-label"``     ranks 1 to 3, each split by predicted class                  Gupta & Ramdas 2022, eq. 7
-``"canonical"``       the whole vector: no binary notion                           Kull 2019, eq. 1
-===================== ============================================================ ==============================
+====================== ======================================================= =====================
+notion                 claims                                                  source
+====================== ======================================================= =====================
+``"confidence"``       one: the top score, is the top class right?             Guo 2017; Kull, eq. 3
+``"top-label"``        one per predicted class: the top score, among its rows  Gupta & Ramdas, eq. 2
+``"class-wise"``       one per class: the score of class l, is it l?           Kull, eq. 2
+``"class-3"``          the one claim of column 3                               as above
+``"rank-2"``           the second highest score, is that class right?          Gupta, eq. 3, 4
+``"within-top-2"``     the sum of the 2 highest, is the truth among them?      Gupta, eq. 5
+``"top-3-confidence"`` ranks 1 to 3, one claim each                            Gupta & Ramdas, eq. 6
+``"top-3-label"``      ranks 1 to 3, each split by predicted class             Gupta & Ramdas, eq. 7
+``"canonical"``        the whole vector: no binary notion                      Kull, eq. 1
+====================== ======================================================= =====================
 
-Inside, a notion makes ``J`` *quantities* per row (columns of scores). Where it splits by label, each quantity is ``K``
-claims, one per label; else it is one. Claim ``j * L + l`` is quantity ``j`` with label ``l`` (``L`` is K or 1).
+Inside, a notion makes ``J`` *quantities* per row (columns of scores). Where it splits by label,
+each quantity is ``K`` claims, one per label; else it is one. Claim ``j * L + l`` is quantity ``j``
+with label ``l`` (``L`` is K or 1).
 
 References
 ----------
-Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR, arXiv:2107.08353.
-Gupta et al. (2021), Calibration of neural networks using splines, ICLR, arXiv:2006.12800.
-Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv:1910.12656.
+Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR,
+arXiv:2107.08353. Gupta et al. (2021), Calibration of neural networks using splines, ICLR,
+arXiv:2006.12800. Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv:1910.12656.
 """
 
 from __future__ import annotations
@@ -42,10 +44,20 @@ from calibrant._blocks import BLOCK_ELEMENTS, READ_ELEMENTS, LiftedRows, row_blo
 from calibrant._kernels import entries, top_labels
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Claim", "ClaimBlock", "Claims", "ClassNotion", "Notion", "RankNotion", "WithinTopNotion", "as_notion"]
+__all__ = [
+    "Claim",
+    "ClaimBlock",
+    "Claims",
+    "ClassNotion",
+    "Notion",
+    "RankNotion",
+    "WithinTopNotion",
+    "as_notion",
+]
 
 VALID = (
-    "'confidence', 'top-label', 'class-wise', 'class-<k>', 'rank-<r>', 'within-top-<r>', 'top-<k>-confidence', 'top-<k>-label'"
+    "'confidence', 'top-label', 'class-wise', 'class-<k>', 'rank-<r>', 'within-top-<r>', "
+    "'top-<k>-confidence', 'top-<k>-label'"
 )
 
 # Elements of the columns of scores that are gathered at a time where a claim must be seen whole.
@@ -55,8 +67,9 @@ _GATHER_ELEMENTS = 2**23
 class ClaimBlock(NamedTuple):
     """The claims of a block of rows.
 
-    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where it speaks of a set;
-    ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the truth is not known).
+    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where
+    it speaks of a set; ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the
+    truth is not known).
     """
 
     score: FloatArray
@@ -107,16 +120,23 @@ class Notion(ABC):
         size = (n_rows, self.n_quantities(n_classes), self.n_labels(n_classes))
         return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
 
-    def reported(self, score: FloatArray, label: IntArray, y: IntArray, weight: FloatArray, n_classes: int) -> Claims:
-        """Claims that were reported as labels with their probabilities, instead of taken from whole rows."""
+    def reported(
+        self, score: FloatArray, label: IntArray, y: IntArray, weight: FloatArray, n_classes: int
+    ) -> Claims:
+        """Claims that were reported as labels with their probabilities, instead of taken from whole
+        rows.
+        """
         if not isinstance(self, RankNotion) or self.n_quantities(n_classes) != score.shape[1]:
             raise ValueError(
-                f"y_pred goes with the notions 'confidence', 'top-label', 'top-<k>-confidence' and 'top-<k>-label' "
+                f"y_pred goes with the notions 'confidence', 'top-label', 'top-<k>-confidence' and "
+                f"'top-<k>-label' "
                 f"of as many ranks as it has columns ({score.shape[1]}); got notion {self.name!r}"
             )
 
         def select(rows: slice) -> ClaimBlock:
-            return ClaimBlock(score[rows], label[rows], np.flatnonzero(label[rows] == y[rows, None]))
+            return ClaimBlock(
+                score[rows], label[rows], np.flatnonzero(label[rows] == y[rows, None])
+            )
 
         return Claims(len(y), score.shape[1], self.n_labels(n_classes), weight, select, n_classes)
 
@@ -147,7 +167,11 @@ class RankNotion(Notion):
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
         label = top_labels(proba, max(self.ranks))[:, self.ranks[0] - 1 :]
-        return ClaimBlock(entries(proba, label), label, _no_hits() if y is None else np.flatnonzero(label == y[:, None]))
+        return ClaimBlock(
+            entries(proba, label),
+            label,
+            _no_hits() if y is None else np.flatnonzero(label == y[:, None]),
+        )
 
 
 @dataclass(frozen=True)
@@ -175,7 +199,11 @@ class ClassNotion(Notion):
         n_rows, n_classes = proba.shape
         if self.column is None:
             label = np.broadcast_to(np.arange(n_classes), proba.shape)
-            return ClaimBlock(_in_float64(proba), label, _no_hits() if y is None else np.arange(n_rows) * n_classes + y)
+            return ClaimBlock(
+                _in_float64(proba),
+                label,
+                _no_hits() if y is None else np.arange(n_rows) * n_classes + y,
+            )
         label = np.broadcast_to(self.column, (n_rows, 1))
         hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
         return ClaimBlock(_in_float64(proba[:, self.column : self.column + 1]), label, hit)
@@ -211,8 +239,8 @@ class WithinTopNotion(Notion):
 class Claims:
     """All claims that a notion makes about some data.
 
-    ``select(rows)`` gives those of a row block; iterating gives each claim whole, as a `Claim`, in the order of their
-    index. Whole claims need memory for a few columns of scores at a time.
+    ``select(rows)`` gives those of a row block; iterating gives each claim whole, as a `Claim`, in
+    the order of their index. Whole claims need memory for a few columns of scores at a time.
     """
 
     n_rows: int
@@ -228,16 +256,21 @@ class Claims:
         return self.n_quantities * self.n_labels
 
     def index(self, block: ClaimBlock) -> IntArray:
-        """Claim index of every score of a block, (m, J), or (J,) where it is the same in every row."""
+        """Claim index of every score of a block, (m, J), or (J,) where it is the same in every
+        row.
+        """
         quantity = np.arange(self.n_quantities) * self.n_labels
         if self.n_labels == 1 or block.label is None:
             return quantity
         return np.asarray(block.label + quantity)
 
-    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0) -> Any:
+    def sum_over(
+        self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
+    ) -> Any:
         """Sum of ``function(block, weight)`` over row blocks of the claims and their weights.
 
-        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many elements of the data.
+        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
+        elements of the data.
         """
         elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
         return sum_blocks(
@@ -268,7 +301,9 @@ class Claims:
         for j, quantity in enumerate(quantities):
             yield from self._split(quantity, score[j], label[j], outcome[j])
 
-    def _split(self, quantity: int, score: FloatArray, label: IntArray, outcome: BoolArray) -> Iterator[Claim]:
+    def _split(
+        self, quantity: int, score: FloatArray, label: IntArray, outcome: BoolArray
+    ) -> Iterator[Claim]:
         if self.n_labels == 1:
             yield Claim(quantity, slice(None), score, outcome, self.weight)
             return
@@ -276,7 +311,9 @@ class Claims:
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
         for name in range(self.n_labels):
             rows = order[ends[name] : ends[name + 1]]
-            yield Claim(quantity * self.n_labels + name, rows, score[rows], outcome[rows], self.weight[rows])
+            yield Claim(
+                quantity * self.n_labels + name, rows, score[rows], outcome[rows], self.weight[rows]
+            )
 
 
 _PATTERNS: tuple[tuple[str, Callable[[int], Notion]], ...] = (
@@ -302,7 +339,10 @@ def as_notion(notion: Any) -> Notion:
     if isinstance(notion, Notion):
         return notion
     if notion == "canonical":
-        raise ValueError(f"notion 'canonical' is about whole vectors and makes no binary claims; use one of {VALID}")
+        raise ValueError(
+            f"notion 'canonical' is about whole vectors and makes no binary claims; use one of "
+            f"{VALID}"
+        )
     if notion in _NAMES:
         return _NAMES[notion]
     for pattern, make in _PATTERNS:
@@ -317,7 +357,9 @@ def as_notion(notion: Any) -> Notion:
 
 def _check_rank(name: str, rank: int, n_classes: int) -> None:
     if rank > n_classes:
-        raise ValueError(f"notion {name!r} needs at least {rank} classes; the scores have {n_classes}")
+        raise ValueError(
+            f"notion {name!r} needs at least {rank} classes; the scores have {n_classes}"
+        )
 
 
 def _in_float64(block: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
 """Pictures of calibration: displays that draw computed numbers with matplotlib (extra ``plot``).
 
-Every display is built from result objects, or by ``from_predictions`` or ``from_estimator``, which compute them; ``plot``
-draws and returns the display. matplotlib is imported when the first display is made.
+Every display is built from result objects, or by ``from_predictions`` or ``from_estimator``, which
+compute them; ``plot`` draws and returns the display. matplotlib is imported when the first display
+is made.
 """
 
 from calibrant.plots.bars import AcceptanceDisplay, ChoiceDisplay, ClassErrorDisplay

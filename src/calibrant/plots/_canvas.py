@@ -1,4 +1,6 @@
-"""Where displays are drawn: matplotlib on demand, one axes or a grid of axes in the place of one."""
+"""Where displays are drawn: matplotlib on demand, one axes or a grid of axes in the place of
+one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"displays are drawn with matplotlib, which is not installed; run: {INSTALL}") from error
+        raise ImportError(
+            f"displays are drawn with matplotlib, which is not installed; run: {INSTALL}"
+        ) from error
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -31,8 +35,12 @@ def one_axes(ax: Any, size: tuple[float, float]) -> Any:
     return new_figure(size).add_subplot() if ax is None else ax
 
 
-def grid_spec(ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], **ratios: Any) -> tuple[Any, Any]:
-    """A figure and a grid of places for axes: a new figure, or the place of ``ax``, which keeps a strip for its title."""
+def grid_spec(
+    ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], **ratios: Any
+) -> tuple[Any, Any]:
+    """A figure and a grid of places for axes: a new figure, or the place of ``ax``, which keeps a
+    strip for its title.
+    """
     require_matplotlib()
     if ax is None:
         figure = new_figure(size)
@@ -47,16 +55,23 @@ def grid_spec(ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], *
 
 def _split_off_title(ax: Any) -> Any:
     """The place of ``ax`` as a strip and what is below it."""
-    shape = {"height_ratios": (0.06, 1), "hspace": 0.25 if ax.figure.get_layout_engine() is None else 0.04}
+    shape = {
+        "height_ratios": (0.06, 1),
+        "hspace": 0.25 if ax.figure.get_layout_engine() is None else 0.04,
+    }
     place = ax.get_subplotspec()
     if place is not None:
         return place.subgridspec(2, 1, **shape)
     box = ax.get_position()
-    return ax.figure.add_gridspec(2, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1, **shape)
+    return ax.figure.add_gridspec(
+        2, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1, **shape
+    )
 
 
 def heading(figure: Any, ax: Any, text: str) -> None:
-    """The title of a display of several axes: of the figure, or in the strip above those in the place of ``ax``."""
+    """The title of a display of several axes: of the figure, or in the strip above those in the
+    place of ``ax``.
+    """
     if ax is None:
         figure.suptitle(text, fontsize=LARGE)
     else:

@@ -13,11 +13,17 @@ from calibrant.notions import Claims, ClassNotion, Notion, RankNotion, WithinTop
 
 
 def claims_of(
-    notion: Notion, y_true: LabelsLike, y_prob: ScoresLike, sample_weight: WeightsLike | None, classes: LabelsLike | None
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None,
+    classes: LabelsLike | None,
 ) -> tuple[Claims, AnyArray]:
     """The claims about checked predictions, and the names of the classes."""
     sum_to_one = not isinstance(notion, ClassNotion)
-    proba, y, weight, names = check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one)
+    proba, y, weight, names = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+    )
     return notion.claims(proba, y, weight), names
 
 
@@ -32,7 +38,9 @@ def class_names(y_true: LabelsLike, n_classes: int, classes: LabelsLike | None) 
 def claim_names(notion: Notion, names: Sequence[Any]) -> tuple[str, ...]:
     """A short name for every claim, in the order of their index."""
     if isinstance(notion, ClassNotion):
-        return tuple(f"class {n}" for n in (names if notion.column is None else [names[notion.column]]))
+        return tuple(
+            f"class {n}" for n in (names if notion.column is None else [names[notion.column]])
+        )
     if isinstance(notion, RankNotion):
         if not notion.by_label:
             return tuple(f"rank {r}" if r > 1 else "top score" for r in notion.ranks)
@@ -45,11 +53,16 @@ def _rank(rank: int) -> str:
 
 
 def axis_labels(notion: Notion) -> tuple[str, str]:
-    """What the score and the frequency of the outcome are, for the axes of a reliability diagram."""
+    """What the score and the frequency of the outcome are, for the axes of a reliability
+    diagram.
+    """
     if isinstance(notion, ClassNotion):
         return "predicted probability of the class", "frequency of the class"
     if isinstance(notion, WithinTopNotion):
-        return f"sum of the {notion.rank} highest probabilities", f"share of rows with the truth among the {notion.rank}"
+        return (
+            f"sum of the {notion.rank} highest probabilities",
+            f"share of rows with the truth among the {notion.rank}",
+        )
     if isinstance(notion, RankNotion) and notion.ranks == (1,):
         return "confidence (highest probability)", "accuracy"
     return "predicted probability at the rank", "share of rows where that class is true"

@@ -14,10 +14,11 @@ BAR_COLOR = "#9CC4E0"
 
 
 class Curve(NamedTuple):
-    """The occupied bins of one claim: share of the rows, mean score and frequency of the outcome, each (m,).
+    """The occupied bins of one claim: share of the rows, mean score and frequency of the outcome,
+    each (m,).
 
-    ``left`` and ``width`` are those of bins of equal width, None where bins were made from data; ``low`` and ``high`` the
-    consistency band, None where there is none.
+    ``left`` and ``width`` are those of bins of equal width, None where bins were made from data;
+    ``low`` and ``high`` the consistency band, None where there is none.
     """
 
     share: FloatArray
@@ -29,7 +30,9 @@ class Curve(NamedTuple):
     high: FloatArray | None
 
 
-def curve_of(table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | None = None) -> Curve:
+def curve_of(
+    table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | None = None
+) -> Curve:
     """The occupied bins of a claim, in increasing order of score."""
     weight = table.weight[claim]
     at = np.flatnonzero(weight > 0)
@@ -43,11 +46,22 @@ def curve_of(table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | 
 
 
 def draw_bars(ax: Any, curve: Curve) -> list[Any]:
-    """Bars of the frequency, narrow bars from there to the mean score, and the band; handles for a legend."""
+    """Bars of the frequency, narrow bars from there to the mean score, and the band; handles for a
+    legend.
+    """
     if curve.left is None:
         return draw_points(ax, curve)
     left, width = curve.left, curve.width
-    bars = ax.bar(left, curve.outcome, width, align="edge", color=BAR_COLOR, edgecolor="white", linewidth=0.6, zorder=2)
+    bars = ax.bar(
+        left,
+        curve.outcome,
+        width,
+        align="edge",
+        color=BAR_COLOR,
+        edgecolor="white",
+        linewidth=0.6,
+        zorder=2,
+    )
     bars.set_label("observed")
     gap = ax.bar(
         left + width / 2,
@@ -73,14 +87,29 @@ def _band_boxes(ax: Any, curve: Curve, left: FloatArray, width: float) -> list[A
 
 
 def draw_points(ax: Any, curve: Curve) -> list[Any]:
-    """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from the data."""
-    gap = ax.vlines(curve.score, curve.score, curve.outcome, color=VERMILION, linewidth=1.2, zorder=3)
+    """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from
+    the data.
+    """
+    gap = ax.vlines(
+        curve.score, curve.score, curve.outcome, color=VERMILION, linewidth=1.2, zorder=3
+    )
     gap.set_label("gap to mean score")
-    points = ax.scatter(curve.score, curve.outcome, s=14, color=BLUE, edgecolor="white", linewidth=0.4, zorder=4, clip_on=False)
+    points = ax.scatter(
+        curve.score,
+        curve.outcome,
+        s=14,
+        color=BLUE,
+        edgecolor="white",
+        linewidth=0.4,
+        zorder=4,
+        clip_on=False,
+    )
     points.set_label("observed")
     handles = [points, gap]
     if curve.low is not None:
-        bars = ax.vlines(curve.score, curve.low, curve.high, color=INK, alpha=0.16, linewidth=5, zorder=2)
+        bars = ax.vlines(
+            curve.score, curve.low, curve.high, color=INK, alpha=0.16, linewidth=5, zorder=2
+        )
         handles.append(bars)
     return handles
 
@@ -88,7 +117,14 @@ def draw_points(ax: Any, curve: Curve) -> list[Any]:
 def draw_line(ax: Any, curve: Curve, style: Series, name: str) -> Any:
     """The curve as a line with a marker per bin; larger markers hold more rows."""
     size = 8 + 60 * np.sqrt(curve.share)
-    (line,) = ax.plot(curve.score, curve.outcome, color=style.color, linestyle=style.linestyle, linewidth=1.4, zorder=4)
+    (line,) = ax.plot(
+        curve.score,
+        curve.outcome,
+        color=style.color,
+        linestyle=style.linestyle,
+        linewidth=1.4,
+        zorder=4,
+    )
     ax.scatter(
         curve.score,
         curve.outcome,
@@ -108,7 +144,9 @@ def draw_pair(ax: Any, before: Curve, after: Curve) -> list[Any]:
     """Before and after calibration in one axes, with the band of the latter."""
     handles = [draw_line(ax, before, BEFORE, "before"), draw_line(ax, after, AFTER, "after")]
     if after.low is not None and after.score.size > 1:
-        filled = ax.fill_between(after.score, after.low, after.high, color=AFTER.color, alpha=0.18, linewidth=0, zorder=2)
+        filled = ax.fill_between(
+            after.score, after.low, after.high, color=AFTER.color, alpha=0.18, linewidth=0, zorder=2
+        )
         handles.append(filled)
     return handles
 
@@ -119,13 +157,28 @@ def draw_shares(ax: Any, curve: Curve) -> None:
         ax.vlines(curve.score, 0, curve.share, color=GREY, linewidth=2)
         ax.set_ylim(bottom=0)
         return
-    ax.bar(curve.left, curve.share, curve.width, align="edge", color=GREY, edgecolor="white", linewidth=0.6)
+    ax.bar(
+        curve.left,
+        curve.share,
+        curve.width,
+        align="edge",
+        color=GREY,
+        edgecolor="white",
+        linewidth=0.6,
+    )
 
 
 def draw_share_outline(ax: Any, curve: Curve, style: Series) -> None:
     """The share of the rows in every bin as an outline, so that two can lie over each other."""
     if curve.left is None:
-        ax.plot(curve.score, curve.share, color=style.color, linestyle=style.linestyle, marker=style.marker, markersize=3)
+        ax.plot(
+            curve.score,
+            curve.share,
+            color=style.color,
+            linestyle=style.linestyle,
+            marker=style.marker,
+            markersize=3,
+        )
         return
     n_bins = round(1.0 / curve.width)
     share = np.zeros(n_bins)
@@ -141,7 +194,10 @@ def draw_means(ax: Any, curve: Curve) -> None:
     # both texts stand on the side with more room, clear of both lines
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
-    for value, text, style, height in ((score, "mean score", "-", 1.75), (outcome, "frequency", (0, (2, 1)), 1.3)):
+    for value, text, style, height in (
+        (score, "mean score", "-", 1.75),
+        (outcome, "frequency", (0, (2, 1)), 1.3),
+    ):
         ax.axvline(value, color=INK, linewidth=1.1, linestyle=style)
         ax.annotate(
             f"{text} {value:.3f}",
@@ -159,7 +215,18 @@ def draw_means(ax: Any, curve: Curve) -> None:
 
 
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:
-    """Pale bars of the share of rows, from the bottom of a diagram whose vertical axis runs from 0 to 1."""
-    bars = ax.bar(edges_left, share, width, align="edge", color=PALE, edgecolor="white", linewidth=0.6, zorder=1)
+    """Pale bars of the share of rows, from the bottom of a diagram whose vertical axis runs from 0
+    to 1.
+    """
+    bars = ax.bar(
+        edges_left,
+        share,
+        width,
+        align="edge",
+        color=PALE,
+        edgecolor="white",
+        linewidth=0.6,
+        zorder=1,
+    )
     bars.set_label("share of rows")
     return bars

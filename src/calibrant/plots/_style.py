@@ -1,6 +1,8 @@
-"""Colours, lines and markers of all displays, told apart by colour-blind eyes and in print without colour.
+"""Colours, lines and markers of all displays, told apart by colour-blind eyes and in print without
+colour.
 
-The colours are of the set of Okabe and Ito; series also differ in line and marker, and in lightness.
+The colours are of the set of Okabe and Ito; series also differ in line and marker, and in
+lightness.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The top-label figure: stars and pluses of all bins, and single bins class by class (Gupta & Ramdas 2022, Figure 1)."""
+"""The top-label figure: stars and pluses of all bins, and single bins class by class (Gupta &
+Ramdas 2022, Figure 1).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 MOST_BARS = 10
 
 
-def draw_top_label(display: ReliabilityDisplay, figure: Any, grid: Any, details: tuple[int, ...]) -> Any:
+def draw_top_label(
+    display: ReliabilityDisplay, figure: Any, grid: Any, details: tuple[int, ...]
+) -> Any:
     """Draw all panels; the axes, the overview first, then points and counts of each detail."""
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
@@ -38,26 +42,60 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
     stars, pluses = display.stars, display.pluses
     if isinstance(display.table.bins, UniformBins):
         n_bins = display.table.n_bins
-        marks.draw_background_shares(ax, np.arange(n_bins) / n_bins, 1.0 / n_bins, rows / rows.sum())
+        marks.draw_background_shares(
+            ax, np.arange(n_bins) / n_bins, 1.0 / n_bins, rows / rows.sum()
+        )
     style: dict[str, Any] = {"zorder": 5, "clip_on": False}
     ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=VERMILION, linewidth=0.9, zorder=3)
-    ax.scatter(*stars.T, marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, label="confidence", **style)
-    ax.scatter(*pluses.T, marker="+", s=70, color=VERMILION, linewidth=1.8, label="top-label (mean gap)", **style)
+    ax.scatter(
+        *stars.T,
+        marker="*",
+        s=90,
+        color=BLUE,
+        edgecolor="white",
+        linewidth=0.5,
+        label="confidence",
+        **style,
+    )
+    ax.scatter(
+        *pluses.T,
+        marker="+",
+        s=70,
+        color=VERMILION,
+        linewidth=1.8,
+        label="top-label (mean gap)",
+        **style,
+    )
     unit_square(ax)
-    ax.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, columnspacing=1.0)
+    ax.legend(
+        fontsize=SMALL,
+        frameon=False,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.13),
+        ncols=3,
+        columnspacing=1.0,
+    )
     label(ax, "confidence (highest probability)", "accuracy")
 
 
-def draw_detail(points: Any, counts: Any, display: ReliabilityDisplay, b: int, is_last: bool) -> None:
-    """Predicted and true probability of each predicted class in bin b, and the number of its rows."""
+def draw_detail(
+    points: Any, counts: Any, display: ReliabilityDisplay, b: int, is_last: bool
+) -> None:
+    """Predicted and true probability of each predicted class in bin b, and the number of its
+    rows.
+    """
     weight = display.table.weight[:, b]
     shown = np.flatnonzero(weight > 0)
     score = display.table.score[shown, b] / weight[shown]
     outcome = display.table.outcome[shown, b] / weight[shown]
     tidy(points)
     points.vlines(score, score, outcome, color=GREY, linewidth=0.8, zorder=2)
-    points.scatter(score, outcome, s=22, color=VERMILION, edgecolor="white", linewidth=0.5, zorder=4)
-    points.scatter(*display.stars[b], marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, zorder=5)
+    points.scatter(
+        score, outcome, s=22, color=VERMILION, edgecolor="white", linewidth=0.5, zorder=4
+    )
+    points.scatter(
+        *display.stars[b], marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, zorder=5
+    )
     low, high = _limits(score)
     points.plot([low, high], [low, high], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5)
     points.set_xlim(low, high)
@@ -79,7 +117,12 @@ def _name_extremes(ax: Any, score: FloatArray, outcome: FloatArray, names: Any, 
     """Write the classes that are furthest off beside their points."""
     for i in furthest(outcome - score, count):
         ax.annotate(
-            str(names[i]), (score[i], outcome[i]), xytext=(5, 0), textcoords="offset points", fontsize=SMALL, va="center"
+            str(names[i]),
+            (score[i], outcome[i]),
+            xytext=(5, 0),
+            textcoords="offset points",
+            fontsize=SMALL,
+            va="center",
         )
 
 

@@ -33,8 +33,8 @@ class AcceptanceDisplay:
 
     Notes
     -----
-    A calibrated method is accepted with probability ``1 - alpha``, the dashed line. The intervals treat experiments as
-    independent, which repeats on the same dataset are not.
+    A calibrated method is accepted with probability ``1 - alpha``, the dashed line. The intervals
+    treat experiments as independent, which repeats on the same dataset are not.
 
     References
     ----------
@@ -42,7 +42,8 @@ class AcceptanceDisplay:
 
     Examples
     --------
-    >>> AcceptanceDisplay.from_p_values({"none": [0.01, 0.2], "dirichlet": [0.3, 0.6]}).share.tolist()
+    >>> p_values = {"none": [0.01, 0.2], "dirichlet": [0.3, 0.6]}
+    >>> AcceptanceDisplay.from_p_values(p_values).share.tolist()
     [0.5, 1.0]
     """
 
@@ -56,7 +57,9 @@ class AcceptanceDisplay:
 
     @classmethod
     def from_p_values(cls, p_values: Mapping[str, Any], *, alpha: float = 0.05) -> Self:
-        """Count accepted tests; ``p_values`` holds the p-values of all experiments of each method."""
+        """Count accepted tests; ``p_values`` holds the p-values of all experiments of each
+        method.
+        """
         require_matplotlib()
         arrays = [np.asarray(values, dtype=np.float64).ravel() for values in p_values.values()]
         if any(not a.size for a in arrays):
@@ -113,8 +116,12 @@ class ChoiceDisplay:
     ax_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
-    def from_values(cls, chosen: Sequence[Any], *, grid: Sequence[Any] | None = None, name: str = "value") -> Self:
-        """Count the chosen values; ``grid`` lists all candidates, so that those never chosen are shown too."""
+    def from_values(
+        cls, chosen: Sequence[Any], *, grid: Sequence[Any] | None = None, name: str = "value"
+    ) -> Self:
+        """Count the chosen values; ``grid`` lists all candidates, so that those never chosen are
+        shown too.
+        """
         require_matplotlib()
         counts = Counter(chosen)
         values = sorted(counts) if grid is None else list(grid)
@@ -131,7 +138,9 @@ class ChoiceDisplay:
         at = np.arange(len(self.values))
         drawn = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
         self.ax_.bar_label(drawn, fontsize=SMALL, padding=1.5, color=INK)
-        self.ax_.set_xticks(at, [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values], fontsize=SMALL)
+        self.ax_.set_xticks(
+            at, [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values], fontsize=SMALL
+        )
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
         label(self.ax_, self.name, "times chosen", f"Chosen values of {self.name}")
@@ -140,7 +149,8 @@ class ChoiceDisplay:
 
 @dataclass(eq=False)
 class ClassErrorDisplay:
-    """Calibration error of every claim (class) of one or several models, with the claims' share of the rows below.
+    """Calibration error of every claim (class) of one or several models, with the claims' share of
+    the rows below.
 
     Parameters
     ----------
@@ -160,7 +170,8 @@ class ClassErrorDisplay:
     --------
     >>> from calibrant.datasets import two_label_example
     >>> data = two_label_example()
-    >>> ClassErrorDisplay.from_predictions(data.labels, {"model": data.proba}).errors["model"].round(6).tolist()
+    >>> display = ClassErrorDisplay.from_predictions(data.labels, {"model": data.proba})
+    >>> display.errors["model"].round(6).tolist()
     [0.4, 0.4]
     """
 
@@ -186,13 +197,21 @@ class ClassErrorDisplay:
     ) -> Self:
         """Compute what is drawn; ``y_prob`` is an array or a dict of arrays, one per model.
 
-        Other parameters as in `calibrant.metrics.expected_calibration_error`; the notion is "top-label" or "class-wise".
+        Other parameters as in `calibrant.metrics.expected_calibration_error`; the notion is
+        "top-label" or "class-wise".
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "bins": bins}
+        options: dict[str, Any] = {
+            "notion": notion,
+            "n_bins": n_bins,
+            "strategy": strategy,
+            "bins": bins,
+        }
         options |= {"sample_weight": sample_weight, "classes": classes}
-        tables = {name: calibration_curve(y_true, proba, **options) for name, proba in models.items()}
+        tables = {
+            name: calibration_curve(y_true, proba, **options) for name, proba in models.items()
+        }
         errors = {}
         for name, table in tables.items():
             rows = table.weight.sum(axis=1)
@@ -201,7 +220,8 @@ class ClassErrorDisplay:
         first = next(iter(tables.values()))
         rows = first.weight.sum(axis=1)
         chosen = as_notion(notion)
-        # predicted classes split the rows; class-wise, all rows speak of every class and the outcomes are its share
+        # predicted classes split the rows; class-wise, all rows speak of every class and the
+        # outcomes are its share
         by_label = chosen.splits_by_label
         share = rows / rows.sum() if by_label else first.outcome.sum(axis=1) / rows
         names = class_names(y_true, first.n_claims, classes)
@@ -218,7 +238,13 @@ class ClassErrorDisplay:
         for i, (name, error) in enumerate(self.errors.items()):
             hatch = (None, "////", "....", "xxxx")[i % 4]
             above.bar(
-                at + (i - (models - 1) / 2) * width, error, width, color=series(i).color, label=name, hatch=hatch, ec="white"
+                at + (i - (models - 1) / 2) * width,
+                error,
+                width,
+                color=series(i).color,
+                label=name,
+                hatch=hatch,
+                ec="white",
             )
         below.bar(at, self.share, 0.8, color=GREY)
         for panel in (above, below):
@@ -226,7 +252,9 @@ class ClassErrorDisplay:
         above.tick_params(labelbottom=False)
         above.legend(fontsize=SMALL, frameon=False)
         step = -(-count // 12)
-        below.set_xticks(at[::step], list(self.names)[::step], fontsize=SMALL, rotation=30, ha="right")
+        below.set_xticks(
+            at[::step], list(self.names)[::step], fontsize=SMALL, rotation=30, ha="right"
+        )
         label(above, "", "mean gap (ECE)")
         label(below, "", "share\nof rows")
         heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
@@ -235,4 +263,11 @@ class ClassErrorDisplay:
 
 
 def _slanted(ax: Any, names: Sequence[str]) -> None:
-    ax.set_xticks(np.arange(len(names)), names, rotation=35, ha="right", rotation_mode="anchor", fontsize=SMALL + 0.5)
+    ax.set_xticks(
+        np.arange(len(names)),
+        names,
+        rotation=35,
+        ha="right",
+        rotation_mode="anchor",
+        fontsize=SMALL + 0.5,
+    )

@@ -18,15 +18,18 @@ BOX, OWN_BOX = "#D9D9D9", "#9CC4E0"
 
 @dataclass(eq=False)
 class ScoreBoxDisplay:
-    r"""Distribution of the predicted probabilities, by true class: boxes, with the mean and standard deviation beside them.
+    r"""Distribution of the predicted probabilities, by true class: boxes, with the mean and
+    standard deviation beside them.
 
-    Whiskers reach from the 5th to the 95th percentile; the notch is the median :math:`\pm 1.57\,\mathrm{IQR}/\sqrt n`, about
-    a 95 % interval; the bar to the right of a box is the mean with one standard deviation to either side.
+    Whiskers reach from the 5th to the 95th percentile; the notch is the median :math:`\pm
+    1.57\,\mathrm{IQR}/\sqrt n`, about a 95 % interval; the bar to the right of a box is the mean
+    with one standard deviation to either side.
 
     Parameters
     ----------
     quantiles : array of shape (K, K, 5)
-        Of the score of class j (second index) among the rows of true class i (first); NaN for a class without rows.
+        Of the score of class j (second index) among the rows of true class i (first); NaN for a
+        class without rows.
     mean, sd : arrays of shape (K, K)
     rows : array of shape (K,)
         Weight of the rows of each true class.
@@ -39,12 +42,13 @@ class ScoreBoxDisplay:
 
     References
     ----------
-    Kull et al. (2019), supplement, Figure 3, arXiv:1910.12656; McGill, Tukey & Larsen (1978), Variations of box plots,
-    doi:10.1080/00031305.1978.10479236.
+    Kull et al. (2019), supplement, Figure 3, arXiv:1910.12656; McGill, Tukey & Larsen (1978),
+    Variations of box plots, doi:10.1080/00031305.1978.10479236.
 
     Examples
     --------
-    >>> display = ScoreBoxDisplay.from_predictions([0, 0, 0, 1], [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    >>> proba = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
+    >>> display = ScoreBoxDisplay.from_predictions([0, 0, 0, 1], proba)
     >>> display.quantiles[0, 0, 2], round(float(display.mean[0, 0]), 3)
     (np.float64(0.8), 0.7)
     """
@@ -87,13 +91,17 @@ class ScoreBoxDisplay:
         return cls(quantiles, mean, sd, np.bincount(y, weight, minlength=size), names)
 
     def plot(self, ax: Any = None, *, max_classes: int = 6) -> Self:
-        """Draw one axes per true class; of more than ``max_classes``, those predicted worst with their main rivals."""
+        """Draw one axes per true class; of more than ``max_classes``, those predicted worst with
+        their main rivals.
+        """
         check_count(max_classes, "max_classes")
         size = len(self.rows)
         shown = self.worst_first[:max_classes] if size > max_classes else np.sort(self.worst_first)
         n_rows = -(-len(shown) // 3) if len(shown) != 4 else 2
         n_columns = -(-len(shown) // n_rows)
-        self.figure_, grid = grid_spec(ax, n_rows, n_columns, (2.9 * n_columns + 0.4, 2.5 * n_rows + 0.5))
+        self.figure_, grid = grid_spec(
+            ax, n_rows, n_columns, (2.9 * n_columns + 0.4, 2.5 * n_rows + 0.5)
+        )
         axes = []
         for i, k in enumerate(shown):
             panel = self.figure_.add_subplot(grid[divmod(i, n_columns)])
@@ -108,7 +116,9 @@ class ScoreBoxDisplay:
         return self
 
     def columns(self, k: int, most: int) -> Any:
-        """Classes whose scores are drawn for true class k: all, or its own and those with the highest mean."""
+        """Classes whose scores are drawn for true class k: all, or its own and those with the
+        highest mean.
+        """
         size = len(self.rows)
         if size <= most:
             return np.arange(size)
@@ -124,7 +134,17 @@ class ScoreBoxDisplay:
             half = 1.57 * (q3 - q1) / np.sqrt(self.rows[k])
             # a notch beyond its box would fold back and hide it
             notch = {"cilo": max(q1, median - half), "cihi": min(q3, median + half)}
-            made.append({"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "fliers": [], **notch})
+            made.append(
+                {
+                    "whislo": low,
+                    "q1": q1,
+                    "med": median,
+                    "q3": q3,
+                    "whishi": high,
+                    "fliers": [],
+                    **notch,
+                }
+            )
         return made
 
     def _draw(self, ax: Any, k: int, max_classes: int) -> None:
@@ -144,7 +164,11 @@ class ScoreBoxDisplay:
             capprops={"color": INK, "linewidth": 0.9},
         )
         for j, box in zip(columns, drawn["boxes"], strict=True):
-            box.set(facecolor=OWN_BOX if j == k else BOX, edgecolor=BLUE if j == k else INK, linewidth=0.9)
+            box.set(
+                facecolor=OWN_BOX if j == k else BOX,
+                edgecolor=BLUE if j == k else INK,
+                linewidth=0.9,
+            )
         style = {"fmt": "D", "color": GREEN, "markersize": 3, "linewidth": 1.3, "capsize": 2}
         ax.errorbar(at + 0.32, self.mean[k, columns], self.sd[k, columns], **style)
         ax.set_xticks(at, [self._name(j) for j in columns])

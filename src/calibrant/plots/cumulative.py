@@ -23,14 +23,15 @@ SCORE, PROBABILITY = AFTER, BEFORE
 
 @dataclass(eq=False)
 class CumulativeDisplay:
-    r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile and against the score.
+    r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile
+    and against the score.
 
     At the distinct scores s, with t the share of rows up to s,
 
     .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
 
-    and the KS error :math:`\max_s |S(s) - P(s)|`. The probability that is not cumulative is the slope of a spline fitted to
-    P over the fractile, as `SplineCalibration` has it.
+    and the KS error :math:`\max_s |S(s) - P(s)|`. The probability that is not cumulative is the
+    slope of a spline fitted to P over the fractile, as `SplineCalibration` has it.
 
     Parameters
     ----------
@@ -47,15 +48,18 @@ class CumulativeDisplay:
 
     Notes
     -----
-    Of more than 2000 distinct scores an even selection is kept, with the place of the largest distance always in it.
+    Of more than 2000 distinct scores an even selection is kept, with the place of the largest
+    distance always in it.
 
     References
     ----------
-    Gupta et al. (2021), Calibration of neural networks using splines, Figures 1 and 2, arXiv:2006.12800.
+    Gupta et al. (2021), Calibration of neural networks using splines, Figures 1 and 2,
+    arXiv:2006.12800.
 
     Examples
     --------
-    >>> display = CumulativeDisplay.from_predictions([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
+    >>> proba = [0.8, 0.8, 0.8, 0.8]
+    >>> display = CumulativeDisplay.from_predictions([1, 1, 0, 1], proba, notion="class-1")
     >>> round(display.ks, 6), display.rate
     (0.05, 0.75)
     """
@@ -91,12 +95,14 @@ class CumulativeDisplay:
         ----------
         y_true, y_prob, notion, sample_weight, classes : as in `calibrant.metrics.ks_error`
         claim : int
-            Which claim of a notion of several, counted from 0: the class, for "class-wise" and "top-label".
+            Which claim of a notion of several, counted from 0: the class, for "class-wise" and
+            "top-label".
         n_knots : int
             Of the spline.
         name : str, optional
-            Of the claim, for the title. To judge calibrated claims as they are (``predict_claims``), pass their outcomes as
-            ``y_true``, the claims as ``y_prob`` and ``notion="class-1"``.
+            Of the claim, for the title. To judge calibrated claims as they are
+            (``predict_claims``), pass their outcomes as ``y_true``, the claims as ``y_prob`` and
+            ``notion="class-1"``.
         """
         require_matplotlib()
         chosen = as_notion(notion)
@@ -107,13 +113,17 @@ class CumulativeDisplay:
 
     @classmethod
     def _of_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
-        score, total, hits = distinct_sums(claim.score, claim.outcome.astype(np.float64), claim.weight)
+        score, total, hits = distinct_sums(
+            claim.score, claim.outcome.astype(np.float64), claim.weight
+        )
         if not score.size:
             raise ValueError(f"no row makes the claim {name!r}: choose another claim")
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
         rows = total.sum()
-        up_to, of_score, of_outcome = (np.cumsum(part) / rows for part in (total, total * score, hits))
+        up_to, of_score, of_outcome = (
+            np.cumsum(part) / rows for part in (total, total * score, hits)
+        )
         distance = np.abs(of_score - of_outcome)
         kept = _selection(len(score), int(distance.argmax()))
         probability = spline.predict_proba(score[kept])[:, 1]
@@ -150,11 +160,20 @@ class CumulativeDisplay:
         return self
 
     def _draw_cumulative(self, ax: Any, x: FloatArray) -> None:
-        score, outcome = np.append(0.0, self.cumulative_score), np.append(0.0, self.cumulative_outcome)
+        score, outcome = (
+            np.append(0.0, self.cumulative_score),
+            np.append(0.0, self.cumulative_outcome),
+        )
         ax.fill_between(x, score, outcome, color=VERMILION, alpha=0.18, linewidth=0)
         _draw_two(ax, x, score, outcome)
         at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
-        ax.plot([x[at]] * 2, [score[at], outcome[at]], color=VERMILION, linewidth=1.8, label="largest distance (KS)")
+        ax.plot(
+            [x[at]] * 2,
+            [score[at], outcome[at]],
+            color=VERMILION,
+            linewidth=1.8,
+            label="largest distance (KS)",
+        )
 
     def _draw_plain(self, ax: Any, x: FloatArray) -> None:
         _draw_two(ax, x, self.score, self.probability)
@@ -164,8 +183,24 @@ class CumulativeDisplay:
 
 def _draw_two(ax: Any, x: FloatArray, score: FloatArray, outcome: FloatArray) -> None:
     marker = {"marker": "o", "markersize": 3} if x.size < 8 else {}
-    ax.plot(x, score, color=SCORE.color, linestyle=SCORE.linestyle, linewidth=1.6, label="score", **marker)
-    ax.plot(x, outcome, color=PROBABILITY.color, linestyle=PROBABILITY.linestyle, linewidth=1.8, label="probability", **marker)
+    ax.plot(
+        x,
+        score,
+        color=SCORE.color,
+        linestyle=SCORE.linestyle,
+        linewidth=1.6,
+        label="score",
+        **marker,
+    )
+    ax.plot(
+        x,
+        outcome,
+        color=PROBABILITY.color,
+        linestyle=PROBABILITY.linestyle,
+        linewidth=1.8,
+        label="probability",
+        **marker,
+    )
 
 
 def _selection(size: int, keep: int) -> Any:

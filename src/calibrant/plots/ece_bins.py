@@ -20,7 +20,8 @@ _MARKERS = ("o", "^", "s", "D")
 
 @dataclass(eq=False)
 class EceVersusBinsDisplay:
-    """Calibration errors of one or several models against the number of bins they were estimated with.
+    """Calibration errors of one or several models against the number of bins they were estimated
+    with.
 
     A conclusion that changes with the number of bins is none.
 
@@ -31,14 +32,15 @@ class EceVersusBinsDisplay:
 
     References
     ----------
-    Gupta & Ramdas (2022), Figure 2, arXiv:2107.08353; Roelofs et al. (2022), Mitigating bias in calibration error
-    estimation, arXiv:2012.08668.
+    Gupta & Ramdas (2022), Figure 2, arXiv:2107.08353; Roelofs et al. (2022), Mitigating bias in
+    calibration error estimation, arXiv:2012.08668.
 
     Examples
     --------
     >>> from calibrant.datasets import two_label_example
     >>> data = two_label_example()
-    >>> display = EceVersusBinsDisplay.from_predictions(data.labels, {"model": data.proba}, n_bins=[5, 10])
+    >>> models = {"model": data.proba}
+    >>> display = EceVersusBinsDisplay.from_predictions(data.labels, models, n_bins=[5, 10])
     >>> display.errors["model", "top-label"].round(6).tolist()
     [0.4, 0.4]
     """
@@ -68,7 +70,12 @@ class EceVersusBinsDisplay:
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
         counts = [check_count(b, "n_bins") for b in n_bins]
-        options: dict[str, Any] = {"strategy": strategy, "norm": norm, "sample_weight": sample_weight, "classes": classes}
+        options: dict[str, Any] = {
+            "strategy": strategy,
+            "norm": norm,
+            "sample_weight": sample_weight,
+            "classes": classes,
+        }
 
         def error(proba: Any, notion: str, count: int) -> float:
             return expected_calibration_error(y_true, proba, notion=notion, n_bins=count, **options)
@@ -88,10 +95,21 @@ class EceVersusBinsDisplay:
         models, notions = (list(dict.fromkeys(key[i] for key in self.errors)) for i in range(2))
         for (model, notion), error in self.errors.items():
             color, n = series(models.index(model)).color, notions.index(notion) % len(_LINES)
-            style = {"color": color, "linestyle": _LINES[n], "marker": _MARKERS[n], "markersize": 3.5, "linewidth": 1.4}
+            style = {
+                "color": color,
+                "linestyle": _LINES[n],
+                "marker": _MARKERS[n],
+                "markersize": 3.5,
+                "linewidth": 1.4,
+            }
             self.ax_.plot(self.n_bins, error, label=f"{model}, {notion}", **style)
         self.ax_.set_ylim(bottom=0)
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        label(self.ax_, "number of bins", "expected calibration error", "Calibration error against the number of bins")
+        label(
+            self.ax_,
+            "number of bins",
+            "expected calibration error",
+            "Calibration error against the number of bins",
+        )
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return self

@@ -27,7 +27,8 @@ class HasLatent(Protocol):
 
 @dataclass(eq=False)
 class LatentDisplay:
-    """The latent function of a Gaussian process calibrator, with the inputs and labels that it was fitted to below.
+    """The latent function of a Gaussian process calibrator, with the inputs and labels that it was
+    fitted to below.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ class LatentDisplay:
     Examples
     --------
     >>> z = np.linspace(0.1, 1, 4)
-    >>> display = LatentDisplay(z, np.log(z), np.ones(4), np.log(z), np.array([[0.3, 0.7]]), np.array([1]))
+    >>> scores, labels = np.array([[0.3, 0.7]]), np.array([1])
+    >>> display = LatentDisplay(z, np.log(z), np.ones(4), np.log(z), scores, labels)
     >>> display.band[1][-1]
     np.float64(2.0)
     """
@@ -64,8 +66,11 @@ class LatentDisplay:
     axes_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, estimator: HasLatent, X: ScoresLike, y: LabelsLike, *, n_points: int = 200) -> Self:
-        """Compute what is drawn: the latent function over the range of the scores X, and X with its labels.
+    def from_estimator(
+        cls, estimator: HasLatent, X: ScoresLike, y: LabelsLike, *, n_points: int = 200
+    ) -> Self:
+        """Compute what is drawn: the latent function over the range of the scores X, and X with its
+        labels.
 
         Of more than 300 rows the first 300 are drawn below.
         """
@@ -111,18 +116,43 @@ class LatentDisplay:
 
     def _draw_latent(self, ax: Any) -> None:
         tidy(ax)
-        ax.fill_between(self.z, *self.band, color=BLUE, alpha=0.2, linewidth=0, label="mean \N{PLUS-MINUS SIGN} 2 sd")
+        ax.fill_between(
+            self.z,
+            *self.band,
+            color=BLUE,
+            alpha=0.2,
+            linewidth=0,
+            label="mean \N{PLUS-MINUS SIGN} 2 sd",
+        )
         ax.plot(self.z, self.mean, color=BLUE, linewidth=2, label="latent mean")
         name = r"prior mean, $\log z$" if self.inputs == "proba" else r"prior mean, $z$"
-        ax.plot(self.z, self.prior_mean, color=INK, linewidth=1.2, linestyle=(0, (4, 3)), label=name)
+        ax.plot(
+            self.z, self.prior_mean, color=INK, linewidth=1.2, linestyle=(0, (4, 3)), label=name
+        )
         ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
         ax.tick_params(labelbottom=False)
         label(ax, "", "latent function f(z)")
 
     def _draw_inputs(self, ax: Any) -> None:
         tidy(ax, grid="x")
-        ax.scatter(self.hits, np.ones(len(self.hits)), marker="|", s=90, color=BLUE, alpha=0.55, linewidth=0.9)
-        ax.scatter(self.misses, np.zeros(self.misses.size), marker="|", s=90, color=VERMILION, alpha=0.55, linewidth=0.9)
+        ax.scatter(
+            self.hits,
+            np.ones(len(self.hits)),
+            marker="|",
+            s=90,
+            color=BLUE,
+            alpha=0.55,
+            linewidth=0.9,
+        )
+        ax.scatter(
+            self.misses,
+            np.zeros(self.misses.size),
+            marker="|",
+            s=90,
+            color=VERMILION,
+            alpha=0.55,
+            linewidth=0.9,
+        )
         ax.set_yticks([0, 1], ["other\nclasses", "true\nclass"])
         ax.set_ylim(-0.6, 1.6)
         what = "probability" if self.inputs == "proba" else "logit"

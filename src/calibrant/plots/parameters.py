@@ -21,9 +21,9 @@ MOST_NUMBERS = 12
 class ParameterDisplay:
     r"""The parameters of a map as a picture of a matrix with a column beside it.
 
-    For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a large entry in row i and
-    column j raises class i wherever class j has a high score; c is what the uniform vector becomes. For other linear maps
-    the weights and intercepts.
+    For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a
+    large entry in row i and column j raises class i wherever class j has a high score; c is what
+    the uniform vector becomes. For other linear maps the weights and intercepts.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class ParameterDisplay:
     --------
     >>> from calibrant import DirichletCalibration, datasets
     >>> data = datasets.noisy_simplex(200, 3, rng=0)
-    >>> ParameterDisplay.from_estimator(DirichletCalibration(lam=0.01).fit(data.proba, data.labels)).matrix.shape
+    >>> fitted = DirichletCalibration(lam=0.01).fit(data.proba, data.labels)
+    >>> ParameterDisplay.from_estimator(fitted).matrix.shape
     (3, 3)
     """
 
@@ -54,28 +55,45 @@ class ParameterDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
-        """The canonical form of a `DirichletCalibration`; ``coef_`` and ``intercept_`` of other linear maps."""
+        """The canonical form of a `DirichletCalibration`; ``coef_`` and ``intercept_`` of other
+        linear maps.
+        """
         require_matplotlib()
         check_fitted(estimator)
         if hasattr(estimator, "canonical"):
             matrix, column = estimator.canonical()
             return cls(matrix, column, estimator.classes_)
         if not hasattr(estimator, "coef_"):
-            raise TypeError(f"{type(estimator).__name__} has no coef_: use a Dirichlet, matrix or vector scaling calibrator")
+            raise TypeError(
+                f"{type(estimator).__name__} has no coef_: use a Dirichlet, matrix or vector "
+                f"scaling calibrator"
+            )
         coef = np.asarray(estimator.coef_)
-        return cls(np.diag(coef) if coef.ndim == 1 else coef, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
+        return cls(
+            np.diag(coef) if coef.ndim == 1 else coef,
+            np.asarray(estimator.intercept_),
+            estimator.classes_,
+            ("W", "b"),
+        )
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; numbers are written into the cells of up to 12 classes."""
         size = len(self.column)
         side = float(np.clip(0.46 * size, 2.6, 5.2))
         self.figure_, grid = grid_spec(
-            ax, 1, 2, (side + 1.7, side + 0.9), width_ratios=(size, max(1.0, size / 12)), wspace=0.03
+            ax,
+            1,
+            2,
+            (side + 1.7, side + 0.9),
+            width_ratios=(size, max(1.0, size / 12)),
+            wspace=0.03,
         )
         left, right = (self.figure_.add_subplot(grid[i]) for i in range(2))
         names = _names(self.class_names, size)
         draw_matrix(left, self.matrix, names, names, signed=bool((self.matrix < 0).any()), digits=2)
-        draw_matrix(right, self.column[:, None], names, [""], signed=bool((self.column < 0).any()), digits=2)
+        draw_matrix(
+            right, self.column[:, None], names, [""], signed=bool((self.column < 0).any()), digits=2
+        )
         right.set_yticks([])
         label(left, "score of class", "calibrated probability of class", self.symbols[0])
         label(right, "", "", self.symbols[1])
@@ -135,7 +153,9 @@ class ConfusionChangeDisplay:
         proba, y, weight, names = check_predictions(y_true, before, sample_weight, classes)
         later, _, _, _ = check_predictions(y_true, after, sample_weight, classes)
         if later.shape != proba.shape:
-            raise ValueError(f"before and after must have the same shape, got {proba.shape} and {later.shape}")
+            raise ValueError(
+                f"before and after must have the same shape, got {proba.shape} and {later.shape}"
+            )
         return cls(_confusion(proba, y, weight), _confusion(later, y, weight), names)
 
     def plot(self, ax: Any = None) -> Self:
@@ -147,7 +167,12 @@ class ConfusionChangeDisplay:
         names = _names(self.class_names, size)
         draw_matrix(self.ax_, self.change, names, names, signed=True, digits=0)
         gained = float(np.trace(self.change))
-        label(self.ax_, "predicted class", "true class", f"Confusions after minus before ({gained:+g} right)")
+        label(
+            self.ax_,
+            "predicted class",
+            "true class",
+            f"Confusions after minus before ({gained:+g} right)",
+        )
         return self
 
 
@@ -167,13 +192,22 @@ def _names(class_names: AnyArray | None, size: int) -> list[str]:
     return [str(n) for n in (range(size) if class_names is None else class_names)]
 
 
-def draw_matrix(ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int) -> None:
+def draw_matrix(
+    ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int
+) -> None:
     """Cells by colour and, where there is room, by number."""
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
     low = -largest if signed else 0.0
-    image = ax.imshow(matrix, cmap=DIVERGING if signed else SEQUENTIAL, vmin=low, vmax=largest, aspect="auto")
+    image = ax.imshow(
+        matrix, cmap=DIVERGING if signed else SEQUENTIAL, vmin=low, vmax=largest, aspect="auto"
+    )
     is_long = max(map(len, columns)) > 4
-    ax.set_xticks(*_ticks(columns), fontsize=SMALL, rotation=40 if is_long else 0, ha="right" if is_long else "center")
+    ax.set_xticks(
+        *_ticks(columns),
+        fontsize=SMALL,
+        rotation=40 if is_long else 0,
+        ha="right" if is_long else "center",
+    )
     ax.set_yticks(*_ticks(rows), fontsize=SMALL)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
@@ -185,7 +219,11 @@ def draw_matrix(ax: Any, matrix: FloatArray, rows: list[str], columns: list[str]
             bar.ax.tick_params(labelsize=SMALL)
         return
     for (i, j), value in np.ndenumerate(matrix):
-        text = f"{value:+.{digits}f}" if signed and digits == 0 and round(value) != 0 else f"{value:.{digits}f}"
+        text = (
+            f"{value:+.{digits}f}"
+            if signed and digits == 0 and round(value) != 0
+            else f"{value:.{digits}f}"
+        )
         shade = abs(value) / largest
         color = "white" if shade > 0.62 else INK if shade > 0.005 else "#A0A0A0"
         ax.text(j, i, text, ha="center", va="center", fontsize=MEDIUM - 2, color=color)

@@ -17,7 +17,8 @@ from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 
 @dataclass(eq=False)
 class CriticalDifferenceDisplay:
-    """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than the critical difference.
+    """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than
+    the critical difference.
 
     Parameters
     ----------
@@ -55,8 +56,13 @@ class CriticalDifferenceDisplay:
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.average_ranks):
-            raise ValueError(f"names must name each of the {len(self.average_ranks)} methods, got {len(self.names)}")
-        self.groups = _groups(np.sort(np.asarray(self.average_ranks, dtype=np.float64)), self.critical_difference)
+            raise ValueError(
+                f"names must name each of the {len(self.average_ranks)} methods, got "
+                f"{len(self.names)}"
+            )
+        self.groups = _groups(
+            np.sort(np.asarray(self.average_ranks, dtype=np.float64)), self.critical_difference
+        )
 
     @classmethod
     def from_scores(
@@ -75,7 +81,9 @@ class CriticalDifferenceDisplay:
         """
         require_matplotlib()
         result = friedman_test(scores)
-        distance = critical_difference(result.n_methods, result.n_datasets, alpha=alpha, method=method, tails=tails)
+        distance = critical_difference(
+            result.n_methods, result.n_datasets, alpha=alpha, method=method, tails=tails
+        )
         return cls(list(result.average_ranks), list(names), distance, result.p_value, title)
 
     @classmethod
@@ -89,10 +97,17 @@ class CriticalDifferenceDisplay:
         method: str = "bonferroni-dunn",
         tails: int = 1,
     ) -> Self:
-        """Judge every method on every dataset first: ``y_true[dataset]``, ``y_prob[method][dataset]``; smaller is better."""
-        table = [[metric(y, proba[dataset]) for proba in y_prob.values()] for dataset, y in y_true.items()]
+        """Judge every method on every dataset first: ``y_true[dataset]``,
+        ``y_prob[method][dataset]``; smaller is better.
+        """
+        table = [
+            [metric(y, proba[dataset]) for proba in y_prob.values()]
+            for dataset, y in y_true.items()
+        ]
         title = getattr(metric, "__name__", "").replace("_", " ")
-        return cls.from_scores(table, list(y_prob), alpha=alpha, method=method, tails=tails, title=title)
+        return cls.from_scores(
+            table, list(y_prob), alpha=alpha, method=method, tails=tails, title=title
+        )
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -105,7 +120,10 @@ class CriticalDifferenceDisplay:
         self._draw_axis(low, high)
         self._draw_groups()
         self._draw_names(low, high, below)
-        self.ax_.set(xlim=(low - 0.42 * (high - low), high + 0.42 * (high - low)), ylim=(-(depth + below), 2.3))
+        self.ax_.set(
+            xlim=(low - 0.42 * (high - low), high + 0.42 * (high - low)),
+            ylim=(-(depth + below), 2.3),
+        )
         self.ax_.set_axis_off()
         self.ax_.set_title(self._title(), fontsize=MEDIUM, color=INK)
         return self
@@ -120,13 +138,32 @@ class CriticalDifferenceDisplay:
             self.ax_.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
             self.ax_.text(rank, 0.32, str(rank), ha="center", va="bottom", fontsize=SMALL)
         end = low + self.critical_difference
-        self.ax_.plot([low, low, low, end, end, end], [1.25, 1.55, 1.4, 1.4, 1.25, 1.55], color=INK, linewidth=1.4)
-        self.ax_.text((low + end) / 2, 1.62, f"CD = {self.critical_difference:.2f}", ha="center", va="bottom", fontsize=SMALL)
+        self.ax_.plot(
+            [low, low, low, end, end, end],
+            [1.25, 1.55, 1.4, 1.4, 1.25, 1.55],
+            color=INK,
+            linewidth=1.4,
+        )
+        self.ax_.text(
+            (low + end) / 2,
+            1.62,
+            f"CD = {self.critical_difference:.2f}",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL,
+        )
 
     def _draw_groups(self) -> None:
         for i, (first, last) in enumerate(self.groups):
             y = -0.35 - 0.32 * i
-            self.ax_.plot([first - 0.03, last + 0.03], [y, y], color=BLUE, linewidth=4, solid_capstyle="round", zorder=4)
+            self.ax_.plot(
+                [first - 0.03, last + 0.03],
+                [y, y],
+                color=BLUE,
+                linewidth=4,
+                solid_capstyle="round",
+                zorder=4,
+            )
 
     def _draw_names(self, low: int, high: int, below: float) -> None:
         """Names of the better half on the left, from the top; of the other half on the right."""
@@ -138,15 +175,27 @@ class CriticalDifferenceDisplay:
             for depth, i in enumerate(methods):
                 rank, y = self.average_ranks[i], -(below + depth) - 0.1
                 self.ax_.plot([rank, rank, x], [0, y, y], color=INK, linewidth=0.9)
-                text = f"{self.names[i]}  {rank:.2f}" if side == "left" else f"{rank:.2f}  {self.names[i]}"
+                text = (
+                    f"{self.names[i]}  {rank:.2f}"
+                    if side == "left"
+                    else f"{rank:.2f}  {self.names[i]}"
+                )
                 shift, align = (-3, "right") if side == "left" else (3, "left")
                 self.ax_.annotate(
-                    text, (x, y), xytext=(shift, 0), textcoords="offset points", ha=align, va="center", fontsize=SMALL + 0.5
+                    text,
+                    (x, y),
+                    xytext=(shift, 0),
+                    textcoords="offset points",
+                    ha=align,
+                    va="center",
+                    fontsize=SMALL + 0.5,
                 )
 
 
 def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
-    """Ends of every run of sorted ranks that spans at most ``distance`` and lies in no longer one."""
+    """Ends of every run of sorted ranks that spans at most ``distance`` and lies in no longer
+    one.
+    """
     found: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):

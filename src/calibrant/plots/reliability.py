@@ -27,10 +27,11 @@ BANDS = ("binomial", "resampling", None)
 class ReliabilityDisplay:
     """Reliability diagram: how often what was claimed came true, against what was claimed.
 
-    One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks, predicted classes) make
-    a grid of their own diagrams, the worst first where there are many. Top-label claims make the figure of Gupta & Ramdas:
-    a star per bin for the confidence, a plus for the mean gap of the predicted classes, and single bins seen class by
-    class. With ``before``, two curves lie over each other.
+    One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
+    predicted classes) make a grid of their own diagrams, the worst first where there are many.
+    Top-label claims make the figure of Gupta & Ramdas: a star per bin for the confidence, a plus
+    for the mean gap of the predicted classes, and single bins seen class by class. With ``before``,
+    two curves lie over each other.
 
     Parameters
     ----------
@@ -60,20 +61,22 @@ class ReliabilityDisplay:
 
     Notes
     -----
-    The band of a bin holds the observed frequency with probability ``level`` if the bin's scores are right. It says nothing
-    of all bins together: of 15 bins of a calibrated model one or two leave a 90 % band.
+    The band of a bin holds the observed frequency with probability ``level`` if the bin's scores
+    are right. It says nothing of all bins together: of 15 bins of a calibrated model one or two
+    leave a 90 % band.
 
     References
     ----------
-    Niculescu-Mizil & Caruana (2005), doi:10.1145/1102351.1102430; Bröcker & Smith (2007), Increasing the reliability of
-    reliability diagrams, doi:10.1175/WAF993.1; Gupta & Ramdas (2022), Figure 1, arXiv:2107.08353; Kull et al. (2019),
-    Figure 1, arXiv:1910.12656.
+    Niculescu-Mizil & Caruana (2005), doi:10.1145/1102351.1102430; Bröcker & Smith (2007),
+    Increasing the reliability of reliability diagrams, doi:10.1175/WAF993.1; Gupta & Ramdas (2022),
+    Figure 1, arXiv:2107.08353; Kull et al. (2019), Figure 1, arXiv:1910.12656.
 
     Examples
     --------
     >>> from calibrant.datasets import two_label_example
     >>> data = two_label_example()
-    >>> ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label").claim_errors.round(3).tolist()
+    >>> top = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion="top-label")
+    >>> top.claim_errors.round(3).tolist()
     [0.4, 0.4]
     """
 
@@ -96,7 +99,11 @@ class ReliabilityDisplay:
         if self.class_names is None:
             self.class_names = np.arange(max(self.table.n_labels, self.table.n_quantities))
         if self.names is None:
-            self.names = tuple(f"claim {c}" for c in range(self.table.n_claims)) if self.table.n_claims > 1 else ("",)
+            self.names = (
+                tuple(f"claim {c}" for c in range(self.table.n_claims))
+                if self.table.n_claims > 1
+                else ("",)
+            )
         self.error = table_error(self.table)
         self.before_error = None if self.before is None else table_error(self.before)
         off = (self.table.weight * self.table.gap).sum(axis=1)
@@ -132,8 +139,8 @@ class ReliabilityDisplay:
         before : probabilities before calibration, of the shape of ``y_prob``, optional
             Drawn beneath, on bins of the same kind.
         band : {"binomial", "resampling"} or None
-            Exact binomial quantiles at the mean score of each bin (never too narrow), or those of ``n_resamples`` sets of
-            outcomes drawn from the scores themselves.
+            Exact binomial quantiles at the mean score of each bin (never too narrow), or those of
+            ``n_resamples`` sets of outcomes drawn from the scores themselves.
         level : float
             Probability that a calibrated bin lies within its band.
         n_resamples, rng
@@ -146,10 +153,21 @@ class ReliabilityDisplay:
         table = calibration_curve(y_true, y_prob, **options)
         earlier = None if before is None else calibration_curve(y_true, before, **options)
         names = _names_of(y_true, y_prob, y_pred, classes)
-        ends = _band(table, band, level, n_resamples, rng, chosen, (y_true, y_prob, sample_weight, classes), y_pred)
+        ends = _band(
+            table,
+            band,
+            level,
+            n_resamples,
+            rng,
+            chosen,
+            (y_true, y_prob, sample_weight, classes),
+            y_pred,
+        )
         return cls(table, chosen, claim_names(chosen, list(names)), ends, level, earlier, names)
 
-    def plot(self, ax: Any = None, *, max_claims: int = 10, details: tuple[int, ...] | None = None) -> Self:
+    def plot(
+        self, ax: Any = None, *, max_claims: int = 10, details: tuple[int, ...] | None = None
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -209,11 +227,17 @@ class ReliabilityDisplay:
         unit_square(ax)
 
     def _plot_grid(self, ax: Any, max_claims: int) -> Self:
-        shown = self.worst_first[:max_claims] if self.table.n_claims > max_claims else np.arange(self.table.n_claims)
+        shown = (
+            self.worst_first[:max_claims]
+            if self.table.n_claims > max_claims
+            else np.arange(self.table.n_claims)
+        )
         n_rows = -(-len(shown) // 5)
         n_columns = -(-len(shown) // n_rows)
         size = (max(4.6, 2.05 * n_columns + 0.5), 2.25 * n_rows + 1.0)
-        self.figure_, grid = grid_spec(ax, n_rows + 1, n_columns, size, height_ratios=[1.0] * n_rows + [0.12])
+        self.figure_, grid = grid_spec(
+            ax, n_rows + 1, n_columns, size, height_ratios=[1.0] * n_rows + [0.12]
+        )
         axes = [self.figure_.add_subplot(grid[divmod(i, n_columns)]) for i in range(len(shown))]
         for i, (panel, claim) in enumerate(zip(axes, shown, strict=True)):
             self._draw_claim(panel, int(claim))
@@ -222,7 +246,11 @@ class ReliabilityDisplay:
             panel.set_box_aspect(1)
             panel.tick_params(labelbottom=i + n_columns >= len(shown), labelleft=i % n_columns == 0)
         self._draw_grid_labels(axes, grid, n_rows, n_columns)
-        part = f", the {len(shown)} worst of {self.table.n_claims}" if len(shown) < self.table.n_claims else ""
+        part = (
+            f", the {len(shown)} worst of {self.table.n_claims}"
+            if len(shown) < self.table.n_claims
+            else ""
+        )
         heading(self.figure_, ax, f"{self._title()}{part}")
         self.axes_ = np.array(axes)
         return self
@@ -230,7 +258,9 @@ class ReliabilityDisplay:
     def _draw_grid_labels(self, axes: list[Any], grid: Any, n_rows: int, n_columns: int) -> None:
         x, y = axis_labels(self._notion)
         for row in range(n_rows):
-            axes[row * n_columns].set_ylabel(y if len(y) < 24 else "observed frequency", fontsize=SMALL)
+            axes[row * n_columns].set_ylabel(
+                y if len(y) < 24 else "observed frequency", fontsize=SMALL
+            )
         self._draw_legend(grid[n_rows, :]).set_title(x, fontsize=SMALL + 1, pad=0)
 
     def _draw_legend(self, place: Any) -> Any:
@@ -245,21 +275,29 @@ class ReliabilityDisplay:
         chosen = self.details if details is None else tuple(details)
         for b in chosen:
             check_option(b, "a bin of details", tuple(range(self.table.n_bins)))
-        self.figure_, grid = grid_spec(ax, max(1, len(chosen)), 3, (9.6, 4.6), width_ratios=(2.5, 1.35, 0.9))
+        self.figure_, grid = grid_spec(
+            ax, max(1, len(chosen)), 3, (9.6, 4.6), width_ratios=(2.5, 1.35, 0.9)
+        )
         self.axes_ = draw_top_label(self, self.figure_, grid, chosen)
         heading(self.figure_, ax, self._title())
         return self
 
     @property
     def stars(self) -> FloatArray:
-        """Mean score and frequency of each bin over all claims, (n_bins, 2): the confidence diagram; NaN where empty."""
+        """Mean score and frequency of each bin over all claims, (n_bins, 2): the confidence
+        diagram; NaN where empty.
+        """
         rows = self.table.weight.sum(axis=0)
         sums = np.stack([self.table.score.sum(axis=0), self.table.outcome.sum(axis=0)], axis=1)
-        return np.divide(sums, rows[:, None], out=np.full_like(sums, np.nan), where=rows[:, None] > 0)
+        return np.divide(
+            sums, rows[:, None], out=np.full_like(sums, np.nan), where=rows[:, None] > 0
+        )
 
     @property
     def pluses(self) -> FloatArray:
-        """Mean score, and it plus or minus the mean gap over the claims of the bin, on the side of the star: (n_bins, 2)."""
+        """Mean score, and it plus or minus the mean gap over the claims of the bin, on the side of
+        the star: (n_bins, 2).
+        """
         stars = self.stars
         rows = self.table.weight.sum(axis=0)
         off = (self.table.weight * self.table.gap).sum(axis=0)
@@ -269,7 +307,9 @@ class ReliabilityDisplay:
 
     @property
     def details(self) -> tuple[int, ...]:
-        """The bin of at least 0.5 % of the rows whose star and plus differ most, and the fullest bin."""
+        """The bin of at least 0.5 % of the rows whose star and plus differ most, and the fullest
+        bin.
+        """
         rows = self.table.weight.sum(axis=0)
         hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
         eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(hidden), -1.0)
@@ -291,7 +331,9 @@ class ReliabilityDisplay:
         return f"{name[:1].upper()}{name[1:]}: {now}"
 
 
-def _names_of(y_true: LabelsLike, y_prob: ScoresLike, y_pred: LabelsLike | None, classes: LabelsLike | None) -> AnyArray:
+def _names_of(
+    y_true: LabelsLike, y_prob: ScoresLike, y_pred: LabelsLike | None, classes: LabelsLike | None
+) -> AnyArray:
     """Names of the classes, as `calibration_curve` finds them."""
     if classes is not None:
         return as_array(classes)
@@ -319,6 +361,9 @@ def _band(
     if kind == "binomial":
         return binomial_band(table, level)
     if y_pred is not None:
-        raise ValueError("band='resampling' draws from whole rows of probabilities; with y_pred use band='binomial'")
+        raise ValueError(
+            "band='resampling' draws from whole rows of probabilities; with y_pred use "
+            "band='binomial'"
+        )
     check_count(n_resamples, "n_resamples")
     return resampled_band(claims_of(notion, *data)[0], table, level, n_resamples, rng)

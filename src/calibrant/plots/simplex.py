@@ -11,7 +11,19 @@ from calibrant._simplex import EPS, log_clipped, softmax
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
 from calibrant.plots._canvas import one_axes, require_matplotlib
-from calibrant.plots._style import BLUE, GREEN, GREY, INK, MEDIUM, ORANGE, PINK, SKY, SMALL, VERMILION, series
+from calibrant.plots._style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    MEDIUM,
+    ORANGE,
+    PINK,
+    SKY,
+    SMALL,
+    VERMILION,
+    series,
+)
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 MOST_POINTS = 4000
@@ -20,7 +32,8 @@ BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B
 # Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
 _SHORTEST = 0.004
 
-# Widths of arrows in units of the axes: on white, over dots (with a white outline), of the interpretation points.
+# Widths of arrows in units of the axes: on white, over dots (with a white outline), of the
+# interpretation points.
 _OVER_WHITE, _OVER_DOTS, _OF_MARKS = 0.0036, 0.0075, 0.009
 
 # Steps a side of the grid of dots that fills a triangle.
@@ -28,7 +41,8 @@ _REGION_STEPS = 80
 
 
 def to_plane(proba: FloatArray) -> FloatArray:
-    """Positions in the plane of probability vectors of three classes: the mean of the corners with these weights.
+    """Positions in the plane of probability vectors of three classes: the mean of the corners with
+    these weights.
 
     >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.0]]
@@ -49,15 +63,18 @@ class SimplexDisplay:
     tails, heads : arrays of shape (m, 3), optional
         Arrows: from a prediction to what a calibrator makes of it.
     marks, mark_heads : arrays of shape (4, 3), optional
-        Interpretation points and their images (Kull 2019): the centre, and the middles of the sides.
+        Interpretation points and their images (Kull 2019): the centre, and the middles of the
+        sides.
     class_names : sequence of three
     group_kind : {"class", "bin", "region"}
-        Classes get a legend, bins repeat ten colours; the dots of regions are large enough to fill the triangle.
+        Classes get a legend, bins repeat ten colours; the dots of regions are large enough to fill
+        the triangle.
     title : str
 
     References
     ----------
-    Kull et al. (2019), Figure 2a, arXiv:1910.12656; Gupta & Ramdas (2022), Figures 10 to 12, arXiv:2107.08353.
+    Kull et al. (2019), Figure 2a, arXiv:1910.12656; Gupta & Ramdas (2022), Figures 10 to 12,
+    arXiv:2107.08353.
 
     Examples
     --------
@@ -80,9 +97,15 @@ class SimplexDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: LabelsLike, y_prob: ScoresLike, *, after: ScoresLike | None = None, classes: LabelsLike | None = None
+        cls,
+        y_true: LabelsLike,
+        y_prob: ScoresLike,
+        *,
+        after: ScoresLike | None = None,
+        classes: LabelsLike | None = None,
     ) -> Self:
-        """Predictions coloured by their true class; with ``after``, an arrow from each to its calibrated self.
+        """Predictions coloured by their true class; with ``after``, an arrow from each to its
+        calibrated self.
 
         Of more than 4000 rows an even selection is drawn.
         """
@@ -92,15 +115,25 @@ class SimplexDisplay:
         rows = _selection(len(y), MOST_POINTS if after is None else 400)
         heads = None if after is None else np.asarray(check_scores(after)[rows], dtype=np.float64)
         tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
-        return cls(np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names)
+        return cls(
+            np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names
+        )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: ScoresLike | None = None, *, resolution: int = 10, min_rows: int = 10) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ScoresLike | None = None,
+        *,
+        resolution: int = 10,
+        min_rows: int = 10,
+    ) -> Self:
         """The map of a fitted calibrator of three classes.
 
-        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X coloured by bin (without X, all
-        of the triangle), and for every bin of at least ``min_rows`` rows an arrow from their mean to what the bin predicts.
-        Any other is drawn by arrows from a grid of ``resolution`` steps a side, with the four interpretation points.
+        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X coloured
+        by bin (without X, all of the triangle), and for every bin of at least ``min_rows`` rows an
+        arrow from their mean to what the bin predicts. Any other is drawn by arrows from a grid of
+        ``resolution`` steps a side, with the four interpretation points.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -109,12 +142,16 @@ class SimplexDisplay:
         points = None if X is None else _as_proba(X, estimator.inputs)
         if hasattr(estimator, "bins"):
             return cls._of_bins(estimator, points, min_rows)
-        marks = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
+        marks = (
+            np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
+        )
         tails = _grid(resolution)
         heads, mark_heads = (_mapped(estimator, p) for p in (tails, marks))
         shown = None if points is None else points[_selection(len(points), MOST_POINTS)]
         name = type(estimator).__name__
-        return cls(shown, None, tails, heads, marks, mark_heads, estimator.classes_, title=f"Map of {name}")
+        return cls(
+            shown, None, tails, heads, marks, mark_heads, estimator.classes_, title=f"Map of {name}"
+        )
 
     @classmethod
     def _of_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
@@ -122,12 +159,16 @@ class SimplexDisplay:
         place = estimator.bins(_scores_of(estimator, points))
         bins, group, counts = np.unique(place, return_inverse=True, return_counts=True)
         sums = np.stack([np.bincount(group, points[:, k]) for k in range(3)], axis=1)
-        predicted = np.asarray(estimator.predict_proba(_scores_of(estimator, points)), dtype=np.float64)
+        predicted = np.asarray(
+            estimator.predict_proba(_scores_of(estimator, points)), dtype=np.float64
+        )
         first = np.unique(group, return_index=True)[1]
         enough = counts >= min_rows
         tails, heads = (sums / counts[:, None])[enough], predicted[first][enough]
         shown = _selection(len(points), MOST_POINTS)
-        title = f"{len(bins)} bins" + (", from mean prediction to calibrated" if enough.any() else "")
+        title = f"{len(bins)} bins" + (
+            ", from mean prediction to calibrated" if enough.any() else ""
+        )
         return cls(
             points[shown],
             group[shown],
@@ -146,19 +187,39 @@ class SimplexDisplay:
         if self.points is not None:
             self._draw_points(self.points)
         if self.tails is not None and self.heads is not None:
-            _draw_arrows(self.ax_, self.tails, self.heads, INK, _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS)
+            _draw_arrows(
+                self.ax_,
+                self.tails,
+                self.heads,
+                INK,
+                _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS,
+            )
         if self.marks is not None and self.mark_heads is not None:
-            self.ax_.scatter(*to_plane(self.marks).T, s=34, color=VERMILION, zorder=6, label="interpretation points")
+            self.ax_.scatter(
+                *to_plane(self.marks).T,
+                s=34,
+                color=VERMILION,
+                zorder=6,
+                label="interpretation points",
+            )
             _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, _OF_MARKS)
-            self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0))
-        self.ax_.set_title(self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14)
+            self.ax_.legend(
+                fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0)
+            )
+        self.ax_.set_title(
+            self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14
+        )
         return self
 
     def _draw_frame(self) -> None:
         ax = self.ax_
         ax.plot(*CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.2, zorder=3)
         names = _corner_names(self.class_names)
-        places = (((-6, -6), "right", "top"), ((6, -6), "left", "top"), ((0, 5), "center", "bottom"))
+        places = (
+            ((-6, -6), "right", "top"),
+            ((6, -6), "left", "top"),
+            ((0, 5), "center", "bottom"),
+        )
         for corner, name, (shift, ha, va) in zip(CORNERS, names, places, strict=True):
             style = {"fontsize": MEDIUM, "ha": ha, "va": va, "annotation_clip": False}
             ax.annotate(name, corner, xytext=shift, textcoords="offset points", **style)
@@ -182,9 +243,21 @@ class SimplexDisplay:
         for k in range(3):
             mine, style = self.groups == k, series(k)
             name = k if self.class_names is None else self.class_names[k]
-            dots = {"s": size + 4, "color": style.color, "marker": style.marker, "alpha": 0.6, "linewidth": 0}
+            dots = {
+                "s": size + 4,
+                "color": style.color,
+                "marker": style.marker,
+                "alpha": 0.6,
+                "linewidth": 0,
+            }
             self.ax_.scatter(*at[mine].T, label=f"truth {name}", zorder=2, **dots)
-        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0), markerscale=1.8)
+        self.ax_.legend(
+            fontsize=SMALL,
+            frameon=False,
+            loc="upper right",
+            bbox_to_anchor=(1.1, 1.0),
+            markerscale=1.8,
+        )
 
 
 def _paler(color: str) -> str:
@@ -195,7 +268,9 @@ def _paler(color: str) -> str:
 
 def _corner_names(names: AnyArray | None) -> list[str]:
     """Numbers need a noun, names do not."""
-    return [n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)]
+    return [
+        n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)
+    ]
 
 
 def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, width: float) -> None:
@@ -204,7 +279,14 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
     long = np.hypot(*move.T) > _SHORTEST
     x, y = start[long].T
     u, v = move[long].T
-    style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": width, "headwidth": 4.0, "headlength": 4.5}
+    style = {
+        "angles": "xy",
+        "scale_units": "xy",
+        "scale": 1,
+        "width": width,
+        "headwidth": 4.0,
+        "headlength": 4.5,
+    }
     ax.quiver(
         x,
         y,
@@ -221,7 +303,10 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
 
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
-        raise ValueError(f"a triangle shows three classes, the scores have {n_classes}: choose three columns and renormalise")
+        raise ValueError(
+            f"a triangle shows three classes, the scores have {n_classes}: choose three columns "
+            f"and renormalise"
+        )
 
 
 def _grid(resolution: int) -> FloatArray:

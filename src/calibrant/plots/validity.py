@@ -18,7 +18,8 @@ from calibrant.plots._style import SMALL, label, series, tidy
 
 @dataclass(eq=False)
 class ValidityDisplay:
-    r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or several models.
+    r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or
+    several models.
 
     Higher is better; the area above a curve is the calibration error.
 
@@ -73,18 +74,30 @@ class ValidityDisplay:
 
         Parameters
         ----------
-        y_true, notion, n_bins, strategy, bins, sample_weight, classes : as in `calibrant.inference.validity_curve`
+        y_true, notion, n_bins, strategy, bins, sample_weight, classes : as in
+        `calibrant.inference.validity_curve`
         y_prob : probabilities, or a dict of them, one per model
         claims, names : as of the class
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        options: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "bins": bins}
+        options: dict[str, Any] = {
+            "notion": notion,
+            "n_bins": n_bins,
+            "strategy": strategy,
+            "bins": bins,
+        }
         options |= {"sample_weight": sample_weight, "classes": classes}
-        return cls({name: validity_curve(y_true, proba, **options) for name, proba in models.items()}, claims, names)
+        return cls(
+            {name: validity_curve(y_true, proba, **options) for name, proba in models.items()},
+            claims,
+            names,
+        )
 
     def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
-        """Draw; ``max_epsilon`` ends the horizontal axis, by default where every curve has reached one."""
+        """Draw; ``max_epsilon`` ends the horizontal axis, by default where every curve has reached
+        one.
+        """
         panels: list[int | None] = [None] if self.claims is None else list(self.claims)
         n_rows = -(-len(panels) // 4)
         n_columns = -(-len(panels) // n_rows)
@@ -118,13 +131,25 @@ class ValidityDisplay:
         for i, (name, curve) in enumerate(self.curves.items()):
             style = series(i)
             x = np.append(curve.epsilon[curve.epsilon <= end], end)
-            ax.step(x, curve(x, claim), where="post", color=style.color, linestyle=style.linestyle, linewidth=1.6, label=name)
+            ax.step(
+                x,
+                curve(x, claim),
+                where="post",
+                color=style.color,
+                linestyle=style.linestyle,
+                linewidth=1.6,
+                label=name,
+            )
         ax.set(xlim=(0, end), ylim=(0, 1.03))
 
     def _end(self, claim: int | None) -> float:
         """Where all curves have reached one."""
         ends = []
         for curve in self.curves.values():
-            gap, share = (curve.gap, curve.share) if claim is None else (curve.gap[claim], curve.share[claim])
+            gap, share = (
+                (curve.gap, curve.share)
+                if claim is None
+                else (curve.gap[claim], curve.share[claim])
+            )
             ends.append(gap[share > 0].max(initial=0.0))
         return max(0.01, 1.02 * float(max(ends)))

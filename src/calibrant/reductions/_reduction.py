@@ -1,4 +1,6 @@
-"""Multiclass calibration by binary calibrators: every claim of a notion is calibrated on its own data."""
+"""Multiclass calibration by binary calibrators: every claim of a notion is calibrated on its own
+data.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from calibrant.base._calibrator import BaseBinaryCalibrator, _Boundary, declared
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee
-from calibrant.notions import Claim, ClaimBlock, ClassNotion, Notion, RankNotion, WithinTopNotion, as_notion
+from calibrant.notions import (
+    Claim,
+    ClaimBlock,
+    ClassNotion,
+    Notion,
+    RankNotion,
+    WithinTopNotion,
+    as_notion,
+)
 from calibrant.reductions._guarantee import BinnedClaims, certified, check_guaranteed, claim_label
 
 __all__ = ["MulticlassToBinary"]
@@ -27,9 +37,10 @@ __all__ = ["MulticlassToBinary"]
 class MulticlassToBinary(_Boundary):
     r"""Calibrate each claim of a notion by a binary calibrator (Gupta & Ramdas 2022, Algorithm 5).
 
-    Claim c, a score :math:`s_i` and an outcome :math:`o_i` for some rows, is calibrated by a clone :math:`h_c` of
-    ``calibrator`` that was fitted to these rows alone; a new row is given :math:`h_c(s)` of the claims that it makes. With
-    ``A`` the calibrator and ``k`` the points per bin,
+    Claim c, a score :math:`s_i` and an outcome :math:`o_i` for some rows, is calibrated by a clone
+    :math:`h_c` of ``calibrator`` that was fitted to these rows alone; a new row is given
+    :math:`h_c(s)` of the claims that it makes. With ``A`` the calibrator and ``k`` the points per
+    bin,
 
     - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
     - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
@@ -37,18 +48,21 @@ class MulticlassToBinary(_Boundary):
     - Algorithm 4, normalised: ``MulticlassToBinary(A, notion="class-wise", normalize=True)``
     - Algorithm 6, top-K-label: ``MulticlassToBinary(A, notion="top-3-label")``
     - Algorithm 7, top-K-confidence: ``MulticlassToBinary(A, notion="top-3-confidence")``
-    - Algorithm 8, top-label histogram binning: ``MulticlassToBinary(HistogramBinning(points_per_bin=k))``
-    - Algorithm 9, class-wise histogram binning: ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]),
-      notion="class-wise")``
+    - Algorithm 8, top-label histogram binning:
+      ``MulticlassToBinary(HistogramBinning(points_per_bin=k))``
+    - Algorithm 9, class-wise histogram binning:
+      ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]), notion="class-wise")``
 
     Parameters
     ----------
     calibrator : binary calibrator
-        Cloned for each claim; it sees probabilities. `HistogramBinning` may have one ``points_per_bin`` per class.
+        Cloned for each claim; it sees probabilities. `HistogramBinning` may have one
+        ``points_per_bin`` per class.
     notion : str
         Which claims are calibrated, see `calibrant.notions`.
     normalize : bool
-        For ``"class-wise"``: divide the rows of `predict_proba` by their sum. Other notions give rows that sum to one anyway.
+        For ``"class-wise"``: divide the rows of `predict_proba` by their sum. Other notions give
+        rows that sum to one anyway.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
 
@@ -58,38 +72,44 @@ class MulticlassToBinary(_Boundary):
     claim_weights_ : array of shape (n_claims,)
         Rows (sum of weights) that make each claim.
     fallback_classes_ : array of labels
-        Where claims are split by label: classes with too few rows for a claim of their own, which share the pooled claim of
-        all labels. Too few are fewer than ``max(2, n_bins)`` for histogram binning (fewer than ``points_per_bin`` where
-        ``n_bins`` is None), fewer than 2 for others.
+        Where claims are split by label: classes with too few rows for a claim of their own, which
+        share the pooled claim of all labels. Too few are fewer than ``max(2, n_bins)`` for
+        histogram binning (fewer than ``points_per_bin`` where ``n_bins`` is None), fewer than 2 for
+        others.
     fallback_claims_ : array of int
         The claims of these classes.
     is_weighted_ : bool
         Whether rows had weights other than one (or zero, which is no row).
     bins_ : Bins
-        Of histogram binning: edges per claim, so that other forecasts can be judged on them by ``bins=``.
+        Of histogram binning: edges per claim, so that other forecasts can be judged on them by
+        ``bins=``.
 
     Notes
     -----
-    Only `predict_claims` and `predict_top` of the notion are calibrated, and guaranteed where `guarantee` says so. The matrix
-    of `predict_proba` carries these claims where it can:
+    Only `predict_claims` and `predict_top` of the notion are calibrated, and guaranteed where
+    `guarantee` says so. The matrix of `predict_proba` carries these claims where it can:
 
-    - class-wise: the claims as they are, whose rows need not sum to one; with ``normalize`` divided by their sum, a row of
-      zeros becomes uniform;
-    - other notions: rows on the simplex, the claimed entries as calibrated (scaled down together if they exceed one), the
-      rest of the row rescaled to what is left; "within-top-r" scales the top r to the claim.
+    - class-wise: the claims as they are, whose rows need not sum to one; with ``normalize`` divided
+      by their sum, a row of zeros becomes uniform;
+    - other notions: rows on the simplex, the claimed entries as calibrated (scaled down together if
+      they exceed one), the rest of the row rescaled to what is left; "within-top-r" scales the top
+      r to the claim.
 
-    `predict` gives the top class of the scores for every notion but class-wise: accuracy does not change.
+    `predict` gives the top class of the scores for every notion but class-wise: accuracy does not
+    change.
 
     The cost is that of one binary fit per claim; memory that of a few columns of scores.
 
     References
     ----------
-    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR, arXiv:2107.08353.
+    Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR,
+    arXiv:2107.08353.
 
     Examples
     --------
     >>> from calibrant.binary import HistogramBinning
-    >>> P, y = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.9, 0.1, 0.0], [0.2, 0.6, 0.2]]), np.array([0, 0, 2, 1])
+    >>> P = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.9, 0.1, 0.0], [0.2, 0.6, 0.2]])
+    >>> y = np.array([0, 0, 2, 1])
     >>> calibrator = MulticlassToBinary(HistogramBinning(n_bins=1), notion="top-label").fit(P, y)
     >>> calibrator.predict_top([[0.5, 0.3, 0.2]])
     (array([0]), array([0.66666667]))
@@ -97,7 +117,8 @@ class MulticlassToBinary(_Boundary):
     array([1, 2])
     """
 
-    # Each claim is one call of its calibrator a block, so that blocks are longer than the cache would like.
+    # Each claim is one call of its calibrator a block, so that blocks are longer than the cache
+    # would like.
     _block_elements: ClassVar[int | None] = 2**20
 
     def __init__(
@@ -119,12 +140,14 @@ class MulticlassToBinary(_Boundary):
         base = self.calibrator
         if not isinstance(base, BaseBinaryCalibrator):
             raise TypeError(
-                f"calibrator must be a binary calibrator such as HistogramBinning(), got {type(base).__name__}; "
+                f"calibrator must be a binary calibrator such as HistogramBinning(), got "
+                f"{type(base).__name__}; "
                 "a calibrator of whole vectors is fitted as it is"
             )
         if base.inputs != "proba" or base.classes is not None:
             raise ValueError(
-                "inputs and classes belong to MulticlassToBinary: its inner calibrator sees probabilities and outcomes; "
+                "inputs and classes belong to MulticlassToBinary: its inner calibrator sees "
+                "probabilities and outcomes; "
                 f"got {base!r}"
             )
         as_notion(self.notion).n_quantities(n_classes)
@@ -147,22 +170,33 @@ class MulticlassToBinary(_Boundary):
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())
 
-    def _fit_quantity(self, claims: Sequence[Claim]) -> Iterator[tuple[BaseBinaryCalibrator, float, bool]]:
-        """Of each claim of a quantity: its calibrator, its rows, and whether the calibrator is the pooled one."""
+    def _fit_quantity(
+        self, claims: Sequence[Claim]
+    ) -> Iterator[tuple[BaseBinaryCalibrator, float, bool]]:
+        """Of each claim of a quantity: its calibrator, its rows, and whether the calibrator is the
+        pooled one.
+        """
         rows = [float(claim.weight.sum()) for claim in claims]
-        few = [len(claims) > 1 and n < self._rows_needed(claim) for claim, n in zip(claims, rows, strict=True)]
+        few = [
+            len(claims) > 1 and n < self._rows_needed(claim)
+            for claim, n in zip(claims, rows, strict=True)
+        ]
         pooled = self._fitted(_pooled(claims)) if any(few) else None
         for claim, n, is_few in zip(claims, rows, few, strict=True):
             yield pooled if pooled and is_few else self._fitted(claim), n, is_few
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
         made = self._clone_for(claim)
-        data = made._prepared(np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight)
+        data = made._prepared(
+            np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight
+        )
         made._fit_scores(*data)  # a part of a calibrator needs no summary of its own
         return made
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
-        """A clone with what is set per claim: points per bin of its class, and a seed of its own."""
+        """A clone with what is set per claim: points per bin of its class, and a seed of its
+        own.
+        """
         made: BaseBinaryCalibrator = clone(self.calibrator)
         if isinstance(made, HistogramBinning) and np.ndim(made.points_per_bin):
             made.set_params(points_per_bin=self._points_per_bin(claim))
@@ -186,7 +220,11 @@ class MulticlassToBinary(_Boundary):
         return int(points.max() if label is None else points[label])
 
     def _lift(self, scores: FloatArray) -> FloatArray:
-        return softmax(finite_logits(scores)) if self.inputs == "logits" else np.asarray(scores, dtype=np.float64)
+        return (
+            softmax(finite_logits(scores))
+            if self.inputs == "logits"
+            else np.asarray(scores, dtype=np.float64)
+        )
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
         """The calibrated claims: what the notion is about, and all that is guaranteed.
@@ -194,22 +232,25 @@ class MulticlassToBinary(_Boundary):
         Returns
         -------
         array of shape (n, n_columns)
-            (n, 1) for "confidence", "top-label", "rank-r", "within-top-r" and "class-k"; (n, K) for "class-wise", whose rows
-            need not sum to one; (n, k) for "top-k-confidence" and "top-k-label". In float64 whatever the scores: float32
-            would merge bins that ``delta`` tells apart.
+            (n, 1) for "confidence", "top-label", "rank-r", "within-top-r" and "class-k"; (n, K) for
+            "class-wise", whose rows need not sum to one; (n, k) for "top-k-confidence" and
+            "top-k-label". In float64 whatever the scores: float32 would merge bins that ``delta``
+            tells apart.
         """
         scores, notion = self._check_new(X), as_notion(self.notion)
         parts = self._map(lambda block: self._calibrated(notion.select(self._lift(block))), scores)
         return np.concatenate(list(parts))
 
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
-        """Labels and their calibrated probabilities; the labels are those of the scores, whatever the calibration.
+        """Labels and their calibrated probabilities; the labels are those of the scores, whatever
+        the calibration.
 
         Returns
         -------
-        labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and "top-k-label"
-            The claims with the labels that they speak of. "class-wise", "class-k" and "within-top-r" give the top class of
-            the scores with its entry in `predict_proba`.
+        labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and
+        "top-k-label"
+            The claims with the labels that they speak of. "class-wise", "class-k" and
+            "within-top-r" give the top class of the scores with its entry in `predict_proba`.
         """
         parts = list(self._map(self._top_of, self._check_new(X)))
         labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
@@ -217,7 +258,9 @@ class MulticlassToBinary(_Boundary):
         return (labels, top) if top.shape[1] > 1 else (labels[:, 0], top[:, 0])
 
     def _map(self, function: Callable[[FloatArray], Any], scores: FloatArray) -> Iterator[Any]:
-        return map_blocks(lambda rows: function(scores[rows]), *scores.shape, elements=self._block_elements)
+        return map_blocks(
+            lambda rows: function(scores[rows]), *scores.shape, elements=self._block_elements
+        )
 
     def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
         notion, proba = as_notion(self.notion), self._lift(scores)
@@ -228,9 +271,13 @@ class MulticlassToBinary(_Boundary):
         return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
-        """The top class of the scores; class-wise, where every entry is a claim, of the calibrated ones."""
+        """The top class of the scores; class-wise, where every entry is a claim, of the calibrated
+        ones.
+        """
         is_class_wise = as_notion(self.notion) == ClassNotion()
-        return np.asarray((self._proba_of(scores) if is_class_wise else self._lift(scores)).argmax(axis=1))
+        return np.asarray(
+            (self._proba_of(scores) if is_class_wise else self._lift(scores)).argmax(axis=1)
+        )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notes of the class say."""
@@ -241,7 +288,9 @@ class MulticlassToBinary(_Boundary):
             return _normalized(claims) if self.normalize else claims
         if isinstance(notion, WithinTopNotion):
             label = top_labels(proba, notion.rank)
-            return _completed(proba, label, _normalized(np.take_along_axis(proba, label, axis=1)) * claims)
+            return _completed(
+                proba, label, _normalized(np.take_along_axis(proba, label, axis=1)) * claims
+            )
         return _completed(proba, _labels(block), claims)
 
     def _calibrated(self, block: ClaimBlock) -> FloatArray:
@@ -249,7 +298,9 @@ class MulticlassToBinary(_Boundary):
         out = np.empty(block.score.shape)
         for quantity in range(block.score.shape[1]):
             for claim, rows in self._makers(block, quantity):
-                out[rows, quantity] = _predicted(self.calibrators_[claim], block.score[rows, quantity])
+                out[rows, quantity] = _predicted(
+                    self.calibrators_[claim], block.score[rows, quantity]
+                )
         return out
 
     def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
@@ -266,19 +317,23 @@ class MulticlassToBinary(_Boundary):
     def bins_(self) -> Bins:
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         if not fitted:
-            raise AttributeError(f"bins_ is for histogram binning; {type(self.calibrator).__name__} has no bins")
+            raise AttributeError(
+                f"bins_ is for histogram binning; {type(self.calibrator).__name__} has no bins"
+            )
         return Bins(tuple(c.edges_ for c in fitted))
 
     def guarantee(self, alpha: float | Sequence[float] = 0.05) -> Guarantee:
         r"""What is guaranteed about `predict_claims` for new data, whatever their distribution.
 
-        With k points per bin, n rows and :math:`\delta` of the histogram binning (Theorems 1 and 2),
+        With k points per bin, n rows and :math:`\delta` of the histogram binning (Theorems 1 and
+        2),
 
         .. math:: \text{marginal} = \sqrt{\tfrac{\log(2/\alpha)}{2(k-1)}} + \delta, \quad
             \text{conditional} = \sqrt{\tfrac{\log(2n/(k\alpha))}{2(k-1)}} + \delta, \quad
             \text{expected ECE} = \sqrt{\tfrac{1}{2k}} + \delta,
 
-        and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union bound).
+        and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union
+        bound).
 
         Parameters
         ----------
@@ -292,28 +347,48 @@ class MulticlassToBinary(_Boundary):
         Raises
         ------
         ValueError
-            Where there is none: for calibrators other than histogram binning, for ``boundary="include"``, for weighted rows,
-            and where no claim has two points a bin.
+            Where there is none: for calibrators other than histogram binning, for
+            ``boundary="include"``, for weighted rows, and where no claim has two points a bin.
         """
         check_fitted(self)
         base = check_guaranteed(self.calibrator, is_weighted=self.is_weighted_)
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
-        claims = BinnedClaims(as_notion(self.notion), self.classes_, fitted, self.claim_weights_, self.fallback_claims_)
-        return certified(claims, alpha, base.delta, is_normalized=self.normalize and claims.notion == ClassNotion())
+        claims = BinnedClaims(
+            as_notion(self.notion),
+            self.classes_,
+            fitted,
+            self.claim_weights_,
+            self.fallback_claims_,
+        )
+        return certified(
+            claims,
+            alpha,
+            base.delta,
+            is_normalized=self.normalize and claims.notion == ClassNotion(),
+        )
 
 
 def _check_points_per_class(points: Any, n_classes: int, notion: Notion) -> None:
     if claim_label(notion, 0, n_classes) is None:
-        raise ValueError(f"points_per_bin is one number for notion {notion.name!r}, whose claims are about no single class")
+        raise ValueError(
+            f"points_per_bin is one number for notion {notion.name!r}, whose claims are about no "
+            f"single class"
+        )
     if np.shape(points) != (n_classes,):
-        raise ValueError(f"points_per_bin must be one number, or one for each of the {n_classes} classes; got {points!r}")
+        raise ValueError(
+            f"points_per_bin must be one number, or one for each of the {n_classes} classes; got "
+            f"{points!r}"
+        )
     for value in np.asarray(points).tolist():
         check_count(value, "points_per_bin")
 
 
 def _pooled(claims: Sequence[Claim]) -> Claim:
     """The claim of all labels: the rows of their claims together."""
-    score, outcome, weight = (np.concatenate([getattr(c, name) for c in claims]) for name in ("score", "outcome", "weight"))
+    score, outcome, weight = (
+        np.concatenate([getattr(c, name) for c in claims])
+        for name in ("score", "outcome", "weight")
+    )
     return Claim(-1, slice(None), score, outcome, weight)
 
 
@@ -335,9 +410,11 @@ def _normalized(rows: FloatArray) -> FloatArray:
 
 
 def _completed(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
-    """Rows on the simplex that hold ``claimed`` at the columns ``label``, and what is left in the proportions of ``proba``.
+    """Rows on the simplex that hold ``claimed`` at the columns ``label``, and what is left in the
+    proportions of ``proba``.
 
-    Claims are scaled down together where they exceed one, and up where no column is left to make up for them.
+    Claims are scaled down together where they exceed one, and up where no column is left to make up
+    for them.
     """
     total = claimed.sum(axis=1, keepdims=True)
     is_whole_row = label.shape[1] == proba.shape[1]

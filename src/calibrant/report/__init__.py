@@ -1,4 +1,6 @@
-"""The report: what calibration does to a set of predictions, on one page, in HTML, Markdown or JSON."""
+"""The report: what calibration does to a set of predictions, on one page, in HTML, Markdown or
+JSON.
+"""
 
 from calibrant.report._content import Report
 from calibrant.report._html import to_html

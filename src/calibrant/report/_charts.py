@@ -25,12 +25,25 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
     return tuple(np.round(values, _DIGITS).tolist())
 
 
-def reliability(y: IntArray, before: FloatArray, after: FloatArray, n_bins: int) -> tuple[Reliability, ...]:
-    """Diagrams of confidence, and of the classes with the largest errors for top-label and class-wise."""
-    made = [Reliability("confidence", None, *(_curve(_table(y, p, "confidence", n_bins), 0) for p in (before, after)))]
+def reliability(
+    y: IntArray, before: FloatArray, after: FloatArray, n_bins: int
+) -> tuple[Reliability, ...]:
+    """Diagrams of confidence, and of the classes with the largest errors for top-label and
+    class-wise.
+    """
+    made = [
+        Reliability(
+            "confidence",
+            None,
+            *(_curve(_table(y, p, "confidence", n_bins), 0) for p in (before, after)),
+        )
+    ]
     for notion in ("top-label", "class-wise"):
         tables = [_table(y, p, notion, n_bins) for p in (before, after)]
-        made += [Reliability(notion, k, *(_curve(table, k) for table in tables)) for k in _worst(tables[0])]
+        made += [
+            Reliability(notion, k, *(_curve(table, k) for table in tables))
+            for k in _worst(tables[0])
+        ]
     return tuple(made)
 
 
@@ -41,7 +54,9 @@ def _table(y: IntArray, proba: FloatArray, notion: str, n_bins: int) -> BinTable
 def _errors(table: BinTable) -> FloatArray:
     """Calibration error of each claim among its own rows; 0 where there are none."""
     rows = table.weight.sum(axis=1)
-    return np.divide((table.weight * table.gap).sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0)
+    return np.divide(
+        (table.weight * table.gap).sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0
+    )
 
 
 def _worst(table: BinTable) -> Iterator[int]:
@@ -55,7 +70,13 @@ def _curve(table: BinTable, claim: int) -> Curve:
     count, hits = table.weight[claim][some], table.outcome[claim][some]
     low, high = clopper_pearson(hits, count, 0.05)
     score = table.score[claim][some] / count
-    return Curve(_rounded(score), _rounded(hits / count), _rounded(low), _rounded(high), tuple(count.tolist()))
+    return Curve(
+        _rounded(score),
+        _rounded(hits / count),
+        _rounded(low),
+        _rounded(high),
+        tuple(count.tolist()),
+    )
 
 
 def ks_graph(y: IntArray, before: FloatArray, after: FloatArray) -> KsGraph:
@@ -72,12 +93,19 @@ def _path(y: IntArray, proba: FloatArray, share: FloatArray) -> FloatArray:
     return walk[np.rint(share * len(y)).astype(np.intp)]
 
 
-def class_rows(y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int) -> tuple[ClassRow, ...]:
+def class_rows(
+    y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int
+) -> tuple[ClassRow, ...]:
     """Errors of every class, class-wise and top-label."""
     rows = np.bincount(y, minlength=len(names))
     predicted = np.bincount(top_labels(before, 1)[:, 0], minlength=len(names))
-    errors = [_errors(_table(y, p, notion, n_bins)) for notion in ("class-wise", "top-label") for p in (before, after)]
+    errors = [
+        _errors(_table(y, p, notion, n_bins))
+        for notion in ("class-wise", "top-label")
+        for p in (before, after)
+    ]
     columns = [np.round(error, 6).tolist() for error in errors]
     return tuple(
-        ClassRow(k, name, int(rows[k]), int(predicted[k]), *(column[k] for column in columns)) for k, name in enumerate(names)
+        ClassRow(k, name, int(rows[k]), int(predicted[k]), *(column[k] for column in columns))
+        for k, name in enumerate(names)
     )

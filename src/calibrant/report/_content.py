@@ -1,4 +1,6 @@
-"""What a report says: plain numbers and sentences, the one thing that all its forms are rendered from."""
+"""What a report says: plain numbers and sentences, the one thing that all its forms are rendered
+from.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class Curve:
-    """Bins of a claim: mean score, frequency, its exact 95 % interval, and rows. Empty bins are left out."""
+    """Bins of a claim: mean score, frequency, its exact 95 % interval, and rows. Empty bins are
+    left out.
+    """
 
     score: tuple[float, ...]
     frequency: tuple[float, ...]
@@ -42,7 +46,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Reliability:
-    """A reliability diagram: of ``notion``, and where it has a claim per class, of the class of column ``column``."""
+    """A reliability diagram: of ``notion``, and where it has a claim per class, of the class of
+    column ``column``.
+    """
 
     notion: str
     column: int | None
@@ -86,7 +92,9 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class TestRow:
-    """A test of calibration, before and after; ``expected`` is the mean of its statistic for a calibrated model."""
+    """A test of calibration, before and after; ``expected`` is the mean of its statistic for a
+    calibrated model.
+    """
 
     __test__ = False  # for pytest: not a class of tests
 
@@ -104,7 +112,9 @@ class TestRow:
 
 @dataclass(frozen=True)
 class GuaranteeNote:
-    """What is guaranteed, in words, and for each reported probability: claim, value, rows, low, high."""
+    """What is guaranteed, in words, and for each reported probability: claim, value, rows, low,
+    high.
+    """
 
     method: str
     text: str

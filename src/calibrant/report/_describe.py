@@ -35,7 +35,11 @@ def describe(model: Any, classes: Sequence[str]) -> MapNote:
 
 
 def _settings(model: Any) -> str:
-    own = {k: v for k, v in model.get_params(deep=False).items() if k not in ("classes", "inputs", "calibrator")}
+    own = {
+        k: v
+        for k, v in model.get_params(deep=False).items()
+        if k not in ("classes", "inputs", "calibrator")
+    }
     return ", ".join(f"{name}={value!r}" for name, value in own.items()) or "no settings"
 
 
@@ -50,14 +54,24 @@ def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
 
 
 def _temperature(value: float) -> str:
-    effect = "softened: the model was overconfident" if value > 1 else "sharpened: the model was underconfident"
-    return f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The ranking of classes is kept."
+    effect = (
+        "softened: the model was overconfident"
+        if value > 1
+        else "sharpened: the model was underconfident"
+    )
+    return (
+        f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The "
+        f"ranking of classes is kept."
+    )
 
 
 @describe.register
 def _(model: EnsembleTemperatureScaling, classes: Sequence[str]) -> MapNote:
     tempered, raw, uniform = (f"{weight:.1%}" for weight in model.weights_)
-    text = f"A mixture: {tempered} tempered by T = {model.temperature_:.4g}, {raw} as they were, {uniform} uniform."
+    text = (
+        f"A mixture: {tempered} tempered by T = {model.temperature_:.4g}, {raw} as they were, "
+        f"{uniform} uniform."
+    )
     return MapNote("EnsembleTemperatureScaling", text)
 
 
@@ -75,34 +89,56 @@ def _vector_table(model: Any, classes: Sequence[str]) -> MapTable:
 @describe.register(MatrixScaling)
 @describe.register(StructuredScaling)
 def _(model: Any, classes: Sequence[str]) -> MapNote:
-    first = f" after tempering by T = {model.temperature_:.4g}" if isinstance(model, StructuredScaling) else ""
+    first = (
+        f" after tempering by T = {model.temperature_:.4g}"
+        if isinstance(model, StructuredScaling)
+        else ""
+    )
     if np.ndim(model.coef_) == 1:
         text = f"Every class has a factor and an offset of its own, on the scale of logits{first}."
         return MapNote(type(model).__name__, text, (_vector_table(model, classes),))
-    text = f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
-    return MapNote(type(model).__name__, text, _matrix_tables(model.coef_, model.intercept_, classes, "W", "intercept"))
+    text = (
+        f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+    )
+    return MapNote(
+        type(model).__name__,
+        text,
+        _matrix_tables(model.coef_, model.intercept_, classes, "W", "intercept"),
+    )
 
 
 @describe.register
 def _(model: DirichletCalibration, classes: Sequence[str]) -> MapNote:
     text = (
-        f"softmax(A log(K p) + log c), the canonical form, penalty {model.lam_:g}: c is where the centre of the simplex goes, "
+        f"softmax(A log(K p) + log c), the canonical form, penalty {model.lam_:g}: c is where the "
+        f"centre of the simplex goes, "
         "entry (k, l) of A how much the score of class l speaks for class k."
     )
-    return MapNote("DirichletCalibration", text, _matrix_tables(*model.canonical(), classes, "A", "c"))
+    return MapNote(
+        "DirichletCalibration", text, _matrix_tables(*model.canonical(), classes, "A", "c")
+    )
 
 
-def _matrix_tables(matrix: FloatArray, last: FloatArray, classes: Sequence[str], name: str, extra: str) -> tuple[MapTable, ...]:
+def _matrix_tables(
+    matrix: FloatArray, last: FloatArray, classes: Sequence[str], name: str, extra: str
+) -> tuple[MapTable, ...]:
     if len(classes) > MOST_CLASSES:
         return ()
-    rows = tuple((c, *row.tolist(), float(b)) for c, row, b in zip(classes, matrix, last, strict=True))
-    return (MapTable(f"{name} (row: class that is spoken for), {extra}", ("class", *classes, extra), rows),)
+    rows = tuple(
+        (c, *row.tolist(), float(b)) for c, row, b in zip(classes, matrix, last, strict=True)
+    )
+    return (
+        MapTable(
+            f"{name} (row: class that is spoken for), {extra}", ("class", *classes, extra), rows
+        ),
+    )
 
 
 @describe.register
 def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
     text = (
-        f"A latent Gaussian process of scores: variance {model.kernel_variance_:.3g}, length scale {model.lengthscale_:.3g}, "
+        f"A latent Gaussian process of scores: variance {model.kernel_variance_:.3g}, length scale "
+        f"{model.lengthscale_:.3g}, "
         f"noise {model.noise_:.3g}, {len(model.inducing_inputs_)} inducing points."
     )
     return MapNote("GaussianProcessCalibration", text)
@@ -111,7 +147,8 @@ def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
 @describe.register
 def _(model: CanonicalBinning, classes: Sequence[str]) -> MapNote:
     text = (
-        f"{len(model.occupied_)} of {model.n_bins_} bins of the simplex hold calibration rows; each reports their frequencies."
+        f"{len(model.occupied_)} of {model.n_bins_} bins of the simplex hold calibration rows; "
+        f"each reports their frequencies."
     )
     return MapNote("CanonicalBinning", text)
 
@@ -121,13 +158,18 @@ def _(model: MulticlassToBinary, classes: Sequence[str]) -> MapNote:
     base = type(model.calibrator).__name__
     pooled = len(model.fallback_classes_)
     rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
-    text = f"{base} for each of {len(model.calibrators_)} claims of the notion {model.notion!r}.{rest}"
+    text = (
+        f"{base} for each of {len(model.calibrators_)} claims of the notion {model.notion!r}.{rest}"
+    )
     return MapNote(f"MulticlassToBinary({base})", text)
 
 
 @describe.register
 def _(model: CrossFitted, classes: Sequence[str]) -> MapNote:
-    return MapNote("CrossFitted", f"The average of {len(model.calibrators_)} maps of {type(model.calibrator).__name__}.")
+    return MapNote(
+        "CrossFitted",
+        f"The average of {len(model.calibrators_)} maps of {type(model.calibrator).__name__}.",
+    )
 
 
 @describe.register
@@ -136,7 +178,9 @@ def _(model: AutoCalibration, classes: Sequence[str]) -> MapNote:
     losses = [None if np.isnan(loss) else float(loss) for loss in model.losses_]
     rows = tuple((model.names_[j], float(model.weights_[j]), losses[j]) for j in order)
     table = MapTable("Weights of the stack", ("member", "weight", "cross-fitted log-loss"), rows)
-    parts = [describe(fitted, classes) for name, fitted in model.members_.items() if name != "identity"]
+    parts = [
+        describe(fitted, classes) for name, fitted in model.members_.items() if name != "identity"
+    ]
     tables = (table, *(replaced for part in parts for replaced in part.tables))
     said = " ".join(f"{part.name}: {part.text}" for part in parts)
     return MapNote("AutoCalibration", f"{model.explain().splitlines()[0]} {said}".strip(), tables)

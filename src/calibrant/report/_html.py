@@ -60,7 +60,10 @@ def to_html(report: Report) -> str:
         "chart_js": _static("chart.umd.min.js"),
         "data": _script_data(report),
     }
-    return _filled(files("calibrant.report").joinpath("templates", "report.html").read_text(encoding="utf-8"), parts)
+    return _filled(
+        files("calibrant.report").joinpath("templates", "report.html").read_text(encoding="utf-8"),
+        parts,
+    )
 
 
 def _filled(template: str, parts: dict[str, str]) -> str:
@@ -88,19 +91,30 @@ def _warnings(lines: Sequence[str]) -> str:
     if not lines:
         return ""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f'<section class="warnings" aria-label="Warnings"><h2>Be careful</h2><ul>{items}</ul></section>'
+    return (
+        f'<section class="warnings" aria-label="Warnings"><h2>Be '
+        f"careful</h2><ul>{items}</ul></section>"
+    )
 
 
 def _radio(notion: str) -> str:
     checked = " checked" if notion == "confidence" else ""
-    return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{escape(_NOTIONS[notion])}</label>'
+    return (
+        f'<label><input type="radio" name="notion" '
+        f'value="{notion}"{checked}>{escape(_NOTIONS[notion])}</label>'
+    )
 
 
 def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]) -> str:
-    """A table whose columns sort; ``header`` says of each column its title and whether it holds numbers."""
+    """A table whose columns sort; ``header`` says of each column its title and whether it holds
+    numbers.
+    """
     heads = "".join(
         f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
-        for title, kind in ((title, "number" if is_number else _KINDS.get(title, "text")) for title, is_number in header)
+        for title, kind in (
+            (title, "number" if is_number else _KINDS.get(title, "text"))
+            for title, is_number in header
+        )
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     hidden = f'<caption class="hidden">{escape(caption)}</caption>'
@@ -130,7 +144,11 @@ def _metrics_table(rows: Sequence[MetricRow]) -> str:
 
 
 def _estimate(estimate: Estimate, kind: str) -> str:
-    interval = "" if estimate.low is None else f'<span class="interval">{estimate.low:.4f} to {estimate.high:.4f}</span>'
+    interval = (
+        ""
+        if estimate.low is None
+        else f'<span class="interval">{estimate.low:.4f} to {estimate.high:.4f}</span>'
+    )
     value = f'<span class="{kind}">{estimate.value:.4f}</span>'
     return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
 
@@ -149,7 +167,9 @@ def _class_table(report: Report) -> str:
         _head(row.name)
         + _number(row.rows, 0)
         + _number(row.predicted, 0)
-        + "".join(_number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after))
+        + "".join(
+            _number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after)
+        )
         for row in report.per_class
     ]
     return _table("Calibration error of each class", header, rows)
@@ -160,7 +180,15 @@ def _test_table(report: Report) -> str:
     header = [("test", False), *((title, True) for title in titles), ("null hypothesis", False)]
     rows = [
         _head(test.title)
-        + "".join(_number(v) for v in (test.statistic_before, test.expected_before, test.statistic_after, test.expected_after))
+        + "".join(
+            _number(v)
+            for v in (
+                test.statistic_before,
+                test.expected_before,
+                test.statistic_after,
+                test.expected_after,
+            )
+        )
         + "".join(_number(p, 4) for p in (test.p_before, test.p_after))
         + f'<td class="note">{escape(test.null)} ({escape(test.guarantee)})</td>'
         for test in report.tests
@@ -171,19 +199,31 @@ def _test_table(report: Report) -> str:
 def _guarantee(note: GuaranteeNote | None) -> str:
     if note is None:
         return f"<p>{escape(NO_GUARANTEE)}</p>"
-    header = [("when the model says", False), ("with", True), ("the truth is between", True), ("and", True), ("rows", True)]
+    header = [
+        ("when the model says", False),
+        ("with", True),
+        ("the truth is between", True),
+        ("and", True),
+        ("rows", True),
+    ]
     rows = [
         _head(claim) + _number(value, 3) + _number(low, 3) + _number(high, 3) + _number(count, 0)
         for claim, value, count, low, high in note.bins
     ]
     table = _table("Guaranteed ranges of the true frequency", header, rows)
-    return f'<p>{escape(note.text)}</p><p class="hint">By {escape(note.method)}.</p><div class="scroll tall">{table}</div>'
+    return (
+        f'<p>{escape(note.text)}</p><p class="hint">By {escape(note.method)}.</p><div '
+        f'class="scroll tall">{table}</div>'
+    )
 
 
 def _map_table(table: Any) -> str:
     header = [(title, place > 0) for place, title in enumerate(table.header)]
     rows = ["".join(_cell(value) for value in row) for row in table.rows]
-    return f'<h3>{escape(table.caption)}</h3><div class="scroll">{_table(table.caption, header, rows)}</div>'
+    return (
+        f"<h3>{escape(table.caption)}</h3><div "
+        f'class="scroll">{_table(table.caption, header, rows)}</div>'
+    )
 
 
 def _cell(value: Any) -> str:

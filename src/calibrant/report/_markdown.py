@@ -17,20 +17,44 @@ def to_markdown(report: Report) -> str:
         f"**Verdict.** {_plain(report.verdict)}",
         *_listed("Be careful", report.warnings),
         "## Before and after",
-        _markdown_table(["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]),
+        _markdown_table(
+            ["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]
+        ),
         "## Reliability, top class",
         _reliability_table(report),
         "## Classes",
         _markdown_table(
-            ["class", "rows", "predicted", "class-wise before", "after", "top-label before", "after"],
-            [[r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after] for r in report.per_class],
+            [
+                "class",
+                "rows",
+                "predicted",
+                "class-wise before",
+                "after",
+                "top-label before",
+                "after",
+            ],
+            [
+                [
+                    r.name,
+                    r.rows,
+                    r.predicted,
+                    r.class_before,
+                    r.class_after,
+                    r.top_before,
+                    r.top_after,
+                ]
+                for r in report.per_class
+            ],
         ),
         "## Cumulative difference and decomposition",
         f"{ks_sentence(report)} {decomposition_sentence(report)}",
         "## Tests",
         _markdown_table(
             ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"],
-            [[t.title, t.statistic_before, t.statistic_after, t.p_before, t.p_after, t.null] for t in report.tests],
+            [
+                [t.title, t.statistic_before, t.statistic_after, t.p_before, t.p_after, t.null]
+                for t in report.tests
+            ],
         ),
         "## Guarantee",
         _plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
@@ -62,14 +86,18 @@ def _reliability_table(report: Report) -> str:
     rows = [
         [when, *cells]
         for when, curve in (("before", first.before), ("after", first.after))
-        for cells in zip(curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True)
+        for cells in zip(
+            curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
+        )
     ]
     return _markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)
 
 
 def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(_markdown_cell(cell) for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(_markdown_cell(cell) for cell in line) + " |" for line in lines
+    )
 
 
 def _markdown_cell(value: Any) -> str:
@@ -81,4 +109,10 @@ def _markdown_cell(value: Any) -> str:
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is: no tags, no cells, no line breaks."""
     one_line = " ".join(text.split())
-    return one_line.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;").replace("`", "\\`")
+    return (
+        one_line.replace("\\", "\\\\")
+        .replace("|", "\\|")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("`", "\\`")
+    )

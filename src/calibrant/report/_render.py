@@ -14,13 +14,20 @@ from calibrant.report._markdown import to_markdown
 
 
 def render(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report; the ending of ``path`` (.html, .md, .json) says in which form. The file is whole or not there."""
+    """Write a report; the ending of ``path`` (.html, .md, .json) says in which form. The file is
+    whole or not there.
+    """
     write_text(path, check_form(path)(report))
 
 
 def check_form(path: str | os.PathLike[str]) -> Callable[[Report], str]:
     """How a report is written to such a path; raises where its ending says nothing."""
-    forms: dict[str, Callable[[Report], str]] = {".html": to_html, ".htm": to_html, ".md": to_markdown, ".json": to_json}
+    forms: dict[str, Callable[[Report], str]] = {
+        ".html": to_html,
+        ".htm": to_html,
+        ".md": to_markdown,
+        ".json": to_json,
+    }
     ending = Path(path).suffix.lower()
     if ending not in forms:
         raise ValueError(f"{os.fspath(path)}: a report is written as .html, .md or .json")

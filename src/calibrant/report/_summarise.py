@@ -21,7 +21,14 @@ from calibrant.evaluation import Evaluation, evaluate
 from calibrant.inference._gains import Gain, paired_gain
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._charts import class_rows, ks_graph, reliability
-from calibrant.report._content import Decomposition, Estimate, GuaranteeNote, MetricRow, Report, TestRow
+from calibrant.report._content import (
+    Decomposition,
+    Estimate,
+    GuaranteeNote,
+    MetricRow,
+    Report,
+    TestRow,
+)
 from calibrant.report._describe import describe
 from calibrant.report._verdict import cautions, verdict
 from calibrant.selection import AutoCalibration
@@ -30,7 +37,11 @@ _BOOTSTRAP_ELEMENTS = 2**25
 _MOST_BINS_SHOWN = 60
 _KERNEL_ROWS = 100
 
-_MEANS = {"accuracy": ("Accuracy", "higher"), "log_loss": ("Log-loss", "lower"), "brier_score": ("Brier score", "lower")}
+_MEANS = {
+    "accuracy": ("Accuracy", "higher"),
+    "log_loss": ("Log-loss", "lower"),
+    "brier_score": ("Brier score", "lower"),
+}
 _NOTIONS = {"confidence": "Confidence", "class-wise": "Class-wise", "top-label": "Top-label"}
 _TESTED = {"conf_ece": "top class", "cw_ece": "class by class", "tl_ece": "top label"}
 _PLUG_IN = {
@@ -85,11 +96,13 @@ def summarise(
     calibrator : unfitted calibrator, optional
         By default `AutoCalibration`.
     calibration : (scores, labels), optional
-        Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map fitted on other rows.
+        Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map
+        fitted on other rows.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
     method, name, command : str
-        What the calibrator and the data are called, and the command that made the report, if one did.
+        What the calibrator and the data are called, and the command that made the report, if one
+        did.
     cv : int
         Folds of cross-fitting.
     n_bins : int
@@ -103,26 +116,36 @@ def summarise(
 
     Notes
     -----
-    Costs cv + 1 fits of the calibrator, ten of structured scaling for the decomposition, and the resampling of tests.
+    Costs cv + 1 fits of the calibrator, ten of structured scaling for the decomposition, and the
+    resampling of tests.
 
     Examples
     --------
     >>> from calibrant import TemperatureScaling
     >>> from calibrant.datasets import digits_predictions
     >>> data = digits_predictions()
-    >>> report = summarise(data.val_labels, data.val_proba, calibrator=TemperatureScaling(), n_resamples=99)
+    >>> scaling = TemperatureScaling()
+    >>> report = summarise(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
     >>> report.judgement
     'good'
     """
-    data, y, _, labels = check_predictions(y_true, scores, None, classes, inputs=inputs, hint=LOGITS_HINT)
+    data, y, _, labels = check_predictions(
+        y_true, scores, None, classes, inputs=inputs, hint=LOGITS_HINT
+    )
     made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, data.shape[1])
-    fit_data = (data, y) if calibration is None else _checked(calibration, labels, inputs, data.shape[1])
-    case = _judged(data, y, made, None if calibration is None else fit_data, inputs, cv, random_state)
+    fit_data = (
+        (data, y) if calibration is None else _checked(calibration, labels, inputs, data.shape[1])
+    )
+    case = _judged(
+        data, y, made, None if calibration is None else fit_data, inputs, cv, random_state
+    )
     names = tuple(str(label) for label in np.asarray(labels).tolist())
     evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
     gain = _gain(case)
     tests = _tests(case, n_resamples, random_state)
-    judgement, sentence = verdict(evaluations[0], float(case.before.max(axis=1).mean()), gain, method)
+    judgement, sentence = verdict(
+        evaluations[0], float(case.before.max(axis=1).mean()), gain, method
+    )
     return Report(
         name=name,
         verdict=sentence,
@@ -145,14 +168,22 @@ def summarise(
     )
 
 
-def _checked(calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int) -> tuple[FloatArray, IntArray]:
-    scores, y, _, _ = check_predictions(calibration[1], calibration[0], None, labels, inputs=inputs, hint=LOGITS_HINT)
+def _checked(
+    calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int
+) -> tuple[FloatArray, IntArray]:
+    scores, y, _, _ = check_predictions(
+        calibration[1], calibration[0], None, labels, inputs=inputs, hint=LOGITS_HINT
+    )
     if scores.shape[1] != n_classes:
-        raise ValueError(f"the calibration rows have {scores.shape[1]} classes and the rows to judge {n_classes}")
+        raise ValueError(
+            f"the calibration rows have {scores.shape[1]} classes and the rows to judge {n_classes}"
+        )
     return scores, y
 
 
-def _judged(data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv: int, seed: int) -> _Case:
+def _judged(
+    data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv: int, seed: int
+) -> _Case:
     before, n_classes = as_proba(data, inputs), data.shape[1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -163,7 +194,10 @@ def _judged(data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv
         else:
             # Rows that no fit has seen: nothing overlaps.
             nothing = np.empty(0)
-            folds, after = [Fold(np.arange(1), np.ones(1), nothing.astype(np.intp), nothing)], proba_of(model, data, inputs)
+            folds, after = (
+                [Fold(np.arange(1), np.ones(1), nothing.astype(np.intp), nothing)],
+                proba_of(model, data, inputs),
+            )
     seen = np.bincount(y if held is None else held[1], minlength=n_classes).astype(float)
     own = np.bincount(y, minlength=n_classes).astype(float)
     shift = (own, own) if held is None else (seen, own)
@@ -171,13 +205,19 @@ def _judged(data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv
     return _Case(y, before, after, model, folds, seen, shift, remarks, held is not None)
 
 
-def _out_of_fold(data: FloatArray, y: IntArray, made: Any, inputs: str, cv: int, seed: int) -> tuple[list[Fold], FloatArray]:
+def _out_of_fold(
+    data: FloatArray, y: IntArray, made: Any, inputs: str, cv: int, seed: int
+) -> tuple[list[Fold], FloatArray]:
     folds = as_folds(cv, data, y, np.ones(len(y)), seed)
     if not folds:
-        raise ValueError("a report needs at least two rows, to fit on one part and judge on the other")
+        raise ValueError(
+            "a report needs at least two rows, to fit on one part and judge on the other"
+        )
     after = np.empty(data.shape)
     for fold in folds:
-        after[fold.judge] = proba_of(fit_fold(made, data, y, fold, inputs), data[fold.judge], inputs)
+        after[fold.judge] = proba_of(
+            fit_fold(made, data, y, fold, inputs), data[fold.judge], inputs
+        )
     return folds, after
 
 
@@ -199,16 +239,43 @@ def _metrics(
     resamples = int(np.clip(_BOOTSTRAP_ELEMENTS // case.before.size, 50, n_resamples))
     rows = []
     for name, (title, better) in _MEANS.items():
-        both = [_as_estimate(inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)) for p in pair]
-        rows.append(MetricRow(name, title, both[0], both[1], better, f"95 % bootstrap interval, {resamples} resamples"))
+        both = [
+            _as_estimate(
+                inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)
+            )
+            for p in pair
+        ]
+        rows.append(
+            MetricRow(
+                name,
+                title,
+                both[0],
+                both[1],
+                better,
+                f"95 % bootstrap interval, {resamples} resamples",
+            )
+        )
     for notion, title in _NOTIONS.items():
-        both = [_as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins)) for p in pair]
+        both = [
+            _as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins))
+            for p in pair
+        ]
         note = "Debiased L2 calibration error with its 95 % interval"
-        rows.append(MetricRow(f"{notion}-l2", f"{title} error (L2)", both[0], both[1], "lower", note))
-    chance = {row.name: f"{row.expected_before:.4f} and {row.expected_after:.4f}" for row in tests if row.expected_before}
+        rows.append(
+            MetricRow(f"{notion}-l2", f"{title} error (L2)", both[0], both[1], "lower", note)
+        )
+    chance = {
+        row.name: f"{row.expected_before:.4f} and {row.expected_after:.4f}"
+        for row in tests
+        if row.expected_before
+    }
     for name, title in _PLUG_IN.items():
         both = [Estimate(float(getattr(e, name))) for e in evaluations]
-        note = f"Includes chance: calibrated models would show {chance[name]}" if name in chance else ""
+        note = (
+            f"Includes chance: calibrated models would show {chance[name]}"
+            if name in chance
+            else ""
+        )
         better = "neither" if name.endswith("confidence") else "lower"
         rows.append(MetricRow(name, title, both[0], both[1], better, note))
     return tuple(rows)
@@ -221,7 +288,10 @@ def _as_estimate(interval: Any) -> Estimate:
 def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[TestRow, ...]:
     made = []
     for metric, title in _TESTED.items():
-        pair = [inference.consistency_test(case.y, p, metric, n_resamples, rng=seed) for p in (case.before, case.after)]
+        pair = [
+            inference.consistency_test(case.y, p, metric, n_resamples, rng=seed)
+            for p in (case.before, case.after)
+        ]
         made.append(_test_row(metric, f"Consistency, {title}", *pair))
     if len(case.y) >= _KERNEL_ROWS:
         pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
@@ -250,9 +320,15 @@ def _decomposition(case: _Case, seed: int) -> Decomposition:
     return Decomposition("log_loss", pairs[0], pairs[1])
 
 
-def _guarantee(scores: FloatArray, y: IntArray, inputs: str, labels: AnyArray) -> GuaranteeNote | None:
-    """What top-label histogram binning of the same rows guarantees; None where there are too few."""
-    binning = MulticlassToBinary(HistogramBinning(), notion="top-label", inputs=inputs, classes=labels)
+def _guarantee(
+    scores: FloatArray, y: IntArray, inputs: str, labels: AnyArray
+) -> GuaranteeNote | None:
+    """What top-label histogram binning of the same rows guarantees; None where there are too
+    few.
+    """
+    binning = MulticlassToBinary(
+        HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
+    )
     try:
         made = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
     except ValueError:
@@ -262,19 +338,26 @@ def _guarantee(scores: FloatArray, y: IntArray, inputs: str, labels: AnyArray) -
     return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(made), bins)
 
 
-def _how(case: _Case, method: str, cv: int, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
+def _how(
+    case: _Case, method: str, cv: int, n_bins: int, n_resamples: int, seed: int
+) -> tuple[str, ...]:
     fitted = (
-        f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on {len(case.y):,} others."
+        f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on "
+        f"{len(case.y):,} others."
         if case.is_held_out
-        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {len(case.y):,} rows is judged by a map "
-        "fitted on the other folds. The map shown was fitted on all rows."
+        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {len(case.y):,} "
+        "rows is judged by a map fitted on the other folds. The map shown was fitted on all rows."
     )
     return (
         fitted,
-        f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties go to the lowest column.",
-        f"Tests use {n_resamples:,} resamples. Seed {seed}. The gain is paired over rows, its interval asymptotic.",
-        "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement what is left.",
-        "The guarantee is that of top-label histogram binning of the same rows, not of the map above.",
+        f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
+        f"go to the lowest column.",
+        f"Tests use {n_resamples:,} resamples. Seed {seed}. The gain is paired over rows, its "
+        f"interval asymptotic.",
+        "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
+        "what is left.",
+        "The guarantee is that of top-label histogram binning of the same rows, not of the map "
+        "above.",
         f"calibrant {__version__}, NumPy {np.__version__}.",
     )
 

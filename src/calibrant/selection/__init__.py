@@ -1,4 +1,6 @@
-"""Calibration without choosing a method: maps averaged over folds, methods stacked, methods compared."""
+"""Calibration without choosing a method: maps averaged over folds, methods stacked, methods
+compared.
+"""
 
 from calibrant.inference._gains import Gain
 from calibrant.selection._auto import AutoCalibration, CrossFitted

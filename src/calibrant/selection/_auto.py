@@ -23,16 +23,18 @@ __all__ = ["AutoCalibration", "CrossFitted"]
 class CrossFitted(_Boundary):
     r"""One map per fold, their predictions averaged: :math:`\frac 1 J \sum_j g_{-j}(p)`.
 
-    Each map is fitted on all folds but one, as Kull et al. report all their results. The average is a little better than
-    one map of all rows where maps vary from sample to sample.
+    Each map is fitted on all folds but one, as Kull et al. report all their results. The average is
+    a little better than one map of all rows where maps vary from sample to sample.
 
     Parameters
     ----------
     calibrator : calibrator
-        Cloned for each fold, with ``inputs`` and ``classes`` set. A binary calibrator of a problem with more than two
-        classes becomes ``MulticlassToBinary(calibrator, notion="class-wise", normalize=True)``.
+        Cloned for each fold, with ``inputs`` and ``classes`` set. A binary calibrator of a problem
+        with more than two classes becomes ``MulticlassToBinary(calibrator, notion="class-wise",
+        normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
-        An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it were there twice.
+        An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it
+        were there twice.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     inputs : {"proba", "logits"}
@@ -91,16 +93,22 @@ class CrossFitted(_Boundary):
 
     @property
     def _calibrator_exceptions(self) -> dict[str, str]:
-        """Those of the calibrator, but for weights: methods that count rows are given whole weights as copies."""
+        """Those of the calibrator, but for weights: methods that count rows are given whole weights
+        as copies.
+        """
         inner = getattr(self.calibrator, "_calibrator_exceptions", {})
-        return {name: reason for name, reason in inner.items() if name != "check_weights_are_copies"}
+        return {
+            name: reason for name, reason in inner.items() if name != "check_weights_are_copies"
+        }
 
     @classmethod
     def _of(cls, calibrators: Sequence[Any], inputs: str, classes: AnyArray) -> Self:
         """The average of maps that are fitted already."""
         made = cls(clone(calibrators[0]), cv=len(calibrators), inputs=inputs, classes=classes)
         made.classes_, made.n_classes_, made.n_features_in_ = classes, len(classes), len(classes)
-        made.class_prior_ = np.mean([getattr(fitted, "class_prior_", np.nan) for fitted in calibrators], axis=0)
+        made.class_prior_ = np.mean(
+            [getattr(fitted, "class_prior_", np.nan) for fitted in calibrators], axis=0
+        )
         made.calibrators_ = list(calibrators)
         return made
 
@@ -108,16 +116,18 @@ class CrossFitted(_Boundary):
 class AutoCalibration(_Boundary):
     r"""Stack calibrators so that the result does no harm: :math:`\sum_j w_j\, g_j(p)`.
 
-    Every candidate is cross-fitted; the weights, on the simplex, maximise the likelihood of the probabilities that the
-    candidates gave to rows that they had not seen. The identity and the uniform forecast are always among them. Two rows'
-    worth of caution keep the result near the identity where data are few: one additional row that only the identity
-    foresaw, and 1/n taken off the weight of the uniform forecast. Then the candidates are fitted on all rows.
+    Every candidate is cross-fitted; the weights, on the simplex, maximise the likelihood of the
+    probabilities that the candidates gave to rows that they had not seen. The identity and the
+    uniform forecast are always among them. Two rows' worth of caution keep the result near the
+    identity where data are few: one additional row that only the identity foresaw, and 1/n taken
+    off the weight of the uniform forecast. Then the candidates are fitted on all rows.
 
     Parameters
     ----------
     candidates : dict of name -> calibrator, or list of calibrators, optional
-        By default temperature scaling with a prior, structured vector scaling, structured matrix scaling on raw and on
-        row-centred log-probabilities, and smoothed isotonic regression per class; see Notes for when.
+        By default temperature scaling with a prior, structured vector scaling, structured matrix
+        scaling on raw and on row-centred log-probabilities, and smoothed isotonic regression per
+        class; see Notes for when.
     cv : int, splitter or iterable of (train, test) rows
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
@@ -132,23 +142,25 @@ class AutoCalibration(_Boundary):
     members_ : dict of name -> fitted calibrator
         Those with a weight above zero, but for the uniform forecast.
     gain_ : Gain
-        Cross-fitted log-loss gain of the stack over the scores as they are, with its 95 % interval. The weights were
-        cross-fitted for it as well.
+        Cross-fitted log-loss gain of the stack over the scores as they are, with its 95 % interval.
+        The weights were cross-fitted for it as well.
     losses_ : array of shape (n_members,)
         Cross-fitted log-loss of every member.
 
     Notes
     -----
-    By default, with n the sum of the weights: the matrix members take part up to K = 100 and n K^2 = 2^30 (time), isotonic
-    where there are at least 10 rows a class on average. A single row gives the identity. Costs J + 1 fits of every candidate.
+    By default, with n the sum of the weights: the matrix members take part up to K = 100 and n K^2
+    = 2^30 (time), isotonic where there are at least 10 rows a class on average. A single row gives
+    the identity. Costs J + 1 fits of every candidate.
 
-    In 535 experiments on real predictions with 50 to 5,000 calibration rows (docs/do-no-harm.md) it never raised the test
-    log-loss by 0.005 or more, and on average it was better than any of its members at every number of rows.
+    In 535 experiments on real predictions with 50 to 5,000 calibration rows (docs/do-no-harm.md) it
+    never raised the test log-loss by 0.005 or more, and on average it was better than any of its
+    members at every number of rows.
 
     References
     ----------
-    Wolpert (1992), Stacked generalization, doi:10.1016/S0893-6080(05)80023-1; Kim et al. (2020), arXiv:1806.01412 (the
-    weights).
+    Wolpert (1992), Stacked generalization, doi:10.1016/S0893-6080(05)80023-1; Kim et al. (2020),
+    arXiv:1806.01412 (the weights).
 
     Examples
     --------
@@ -176,8 +188,15 @@ class AutoCalibration(_Boundary):
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         n_classes = scores.shape[1]
-        chosen = default_candidates(float(weight.sum()), n_classes) if self.candidates is None else named(self.candidates)
-        members = {name: set_up(made, self.inputs, n_classes) for name, made in {"identity": Identity(), **chosen}.items()}
+        chosen = (
+            default_candidates(float(weight.sum()), n_classes)
+            if self.candidates is None
+            else named(self.candidates)
+        )
+        members = {
+            name: set_up(made, self.inputs, n_classes)
+            for name, made in {"identity": Identity(), **chosen}.items()
+        }
         self.names_ = (*members, "uniform")
         folds = as_folds(self.cv, scores, y, weight, self.random_state)
         with quiet_fits():
@@ -189,7 +208,9 @@ class AutoCalibration(_Boundary):
                 if w > 0
             }
 
-    def _weigh(self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Any) -> None:
+    def _weigh(
+        self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Any
+    ) -> None:
         if not folds:
             self.weights_ = np.eye(1, len(self.names_))[0]
             self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
@@ -210,24 +231,31 @@ class AutoCalibration(_Boundary):
         check_fitted(self)
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
-        return "\n".join([self._verdict(), "Members by weight, with their cross-fitted log-loss:", *lines])
+        return "\n".join(
+            [self._verdict(), "Members by weight, with their cross-fitted log-loss:", *lines]
+        )
 
     def _verdict(self) -> str:
         gain = self.gain_
         if gain is None:
             return "One row cannot be cross-fitted: the scores are left as they are."
         shares = sorted(zip(self.weights_.tolist(), self.names_, strict=True), reverse=True)
-        top = " and ".join(f"{name} ({weight:.0%})" for weight, name in shares[:2] if weight >= 0.01)
+        top = " and ".join(
+            f"{name} ({weight:.0%})" for weight, name in shares[:2] if weight >= 0.01
+        )
         measured = (
-            f"on rows that were not used for fitting, log-loss goes from {gain.before:.4f} to {gain.after:.4f}, "
-            f"a gain of {gain.gain:.4f} with {gain.level:.0%} interval [{gain.low:.4f}, {gain.high:.4f}]"
+            f"on rows that were not used for fitting, log-loss goes from {gain.before:.4f} to "
+            f"{gain.after:.4f}, "
+            f"a gain of {gain.gain:.4f} with {gain.level:.0%} interval [{gain.low:.4f}, "
+            f"{gain.high:.4f}]"
         )
         if shares[0][1] == "identity" and shares[0][0] > 0.99:
             return f"The scores are left as they are: no candidate is better; {measured}."
         if gain.low > 0:
             return f"Calibration helps: the probabilities are mostly those of {top}; {measured}."
         return (
-            f"Whether calibration helps is not certain with these rows, so that weights stay close to the identity where "
+            f"Whether calibration helps is not certain with these rows, so that weights stay close "
+            f"to the identity where "
             f"they can: the probabilities are mostly those of {top}; {measured}."
         )
 
@@ -245,7 +273,9 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
     }
     if n_classes <= _MATRIX_CLASSES and n_samples * n_classes**2 <= _MATRIX_WORK:
         chosen["structured-matrix"] = StructuredScaling("matrix")
-        chosen["structured-matrix-centred"] = StructuredScaling("matrix", centre=True, prior_scale=0.25)
+        chosen["structured-matrix-centred"] = StructuredScaling(
+            "matrix", centre=True, prior_scale=0.25
+        )
     if n_samples >= _ROWS_PER_CLASS * n_classes:
         chosen["isotonic"] = IsotonicCalibration("linear", smoothing=1.0)
     return chosen
@@ -257,9 +287,15 @@ def named(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
         chosen = dict(candidates)
     else:
         kinds = [type(candidate).__name__ for candidate in candidates]
-        numbered = [f"{kind}-{kinds[:i].count(kind) + 1}" if kinds.count(kind) > 1 else kind for i, kind in enumerate(kinds)]
+        numbered = [
+            f"{kind}-{kinds[:i].count(kind) + 1}" if kinds.count(kind) > 1 else kind
+            for i, kind in enumerate(kinds)
+        ]
         chosen = dict(zip(numbered, candidates, strict=True))
     taken = {"identity", "uniform"} & set(chosen)
     if taken:
-        raise ValueError(f"{', '.join(sorted(taken))} is always a member: give the candidate another name, or leave it out")
+        raise ValueError(
+            f"{', '.join(sorted(taken))} is always a member: give the candidate another name, or "
+            f"leave it out"
+        )
     return chosen

@@ -41,13 +41,15 @@ _GREATER_IS_BETTER = {"accuracy"}
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as they are.
+    """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as
+    they are.
 
     Attributes
     ----------
     datasets, methods, metrics : tuples of str
     mean, spread : arrays of shape (n_datasets, n_methods, n_metrics)
-        Mean and standard deviation of a metric over the folds, each judged by a map that was fitted on the others.
+        Mean and standard deviation of a metric over the folds, each judged by a map that was fitted
+        on the others.
     ranks : array of shape (n_datasets, n_methods, n_metrics)
         Of the means; 1 is best, ties share their average.
     gains : dict of (dataset, method, score) -> Gain
@@ -110,26 +112,54 @@ class Comparison:
                     record[f"{metric}_rank"] = float(ranks[d, m, q])
                 for score in _ROW_SCORES:
                     gain = self.gains[dataset, method, score]
-                    record |= {f"{score}_gain": gain.gain, f"{score}_gain_low": gain.low, f"{score}_gain_high": gain.high}
+                    record |= {
+                        f"{score}_gain": gain.gain,
+                        f"{score}_gain_low": gain.low,
+                        f"{score}_gain_high": gain.high,
+                    }
                 yield record
 
     def _dataset_table(self, d: int, digits: int) -> str:
         head = ["method", *self.metrics, "log-loss gain", "95 % interval"]
-        lines = [f"**{self.datasets[d]}**", "", _markdown_row(head), _markdown_row(["---"] * len(head))]
+        lines = [
+            f"**{self.datasets[d]}**",
+            "",
+            _markdown_row(head),
+            _markdown_row(["---"] * len(head)),
+        ]
         for m, method in enumerate(self.methods):
             gain = self.gains[self.datasets[d], method, "log_loss"]
-            cells = [f"{self.mean[d, m, q]:.{digits}f} ± {self.spread[d, m, q]:.{digits}f}" for q in range(len(self.metrics))]
+            cells = [
+                f"{self.mean[d, m, q]:.{digits}f} ± {self.spread[d, m, q]:.{digits}f}"
+                for q in range(len(self.metrics))
+            ]
             interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}" if m else ""
-            lines.append(_markdown_row([method, *cells, f"{gain.gain:+.{digits}f}" if m else "", interval]))
+            lines.append(
+                _markdown_row([method, *cells, f"{gain.gain:+.{digits}f}" if m else "", interval])
+            )
         return "\n".join(lines)
 
     def _rank_table(self) -> str:
         head = ["average rank", *self.metrics]
         lines = [_markdown_row(head), _markdown_row(["---"] * len(head))]
         average = self.ranks.mean(axis=0)
-        lines += [_markdown_row([name, *(f"{r:.2f}" for r in average[m])]) for m, name in enumerate(self.methods)]
-        lines.append(_markdown_row(["Friedman p-value", *(f"{self.friedman[q].p_value:.2g}" for q in self.metrics)]))
-        return "\n".join([*lines, "", f"Critical difference of average ranks (Nemenyi, 5 %): {self.critical_difference:.2f}"])
+        lines += [
+            _markdown_row([name, *(f"{r:.2f}" for r in average[m])])
+            for m, name in enumerate(self.methods)
+        ]
+        lines.append(
+            _markdown_row(
+                ["Friedman p-value", *(f"{self.friedman[q].p_value:.2g}" for q in self.metrics)]
+            )
+        )
+        return "\n".join(
+            [
+                *lines,
+                "",
+                f"Critical difference of average ranks (Nemenyi, 5 %): "
+                f"{self.critical_difference:.2f}",
+            ]
+        )
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -152,9 +182,10 @@ def compare(
 ) -> Comparison:
     """Compare calibrators on one or many sets of predictions.
 
-    Every row is judged by maps that were fitted on other rows. What a method chooses by cross-validation of its own (the
-    weights of `AutoCalibration`, the strength of `DirichletCalibration`) it chooses within these rows: nested
-    cross-validation, so that choosing is charged for.
+    Every row is judged by maps that were fitted on other rows. What a method chooses by
+    cross-validation of its own (the weights of `AutoCalibration`, the strength of
+    `DirichletCalibration`) it chooses within these rows: nested cross-validation, so that choosing
+    is charged for.
 
     Parameters
     ----------
@@ -162,12 +193,13 @@ def compare(
     scores : scores of shape (n, K), or dict of name -> scores
     inputs : {"proba", "logits"}
     methods : names, or dict of name -> calibrator, optional
-        Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By default temperature,
-        structured vector and matrix scaling, isotonic and auto. "uncalibrated" is always there.
+        Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By
+        default temperature, structured vector and matrix scaling, isotonic and auto. "uncalibrated"
+        is always there.
     cv : int, splitter or iterable of (train, test) rows
     metrics : names, or dict of name -> function of (y_true, y_prob), optional
-        Names: "log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks". Functions of your own are given
-        column codes and probabilities; smaller is better.
+        Names: "log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks".
+        Functions of your own are given column codes and probabilities; smaller is better.
     sample_weight : weights of shape (n,), or dict of name -> weights, optional
     classes : labels of the columns, optional
     random_state : int, optional
@@ -183,8 +215,9 @@ def compare(
 
     Notes
     -----
-    Intervals of gains are paired over rows and asymptotic, see `Gain`. Ranks, Friedman's test and critical differences are
-    over datasets. Do not choose a method by ECE: it rewards coarse forecasts.
+    Intervals of gains are paired over rows and asymptotic, see `Gain`. Ranks, Friedman's test and
+    critical differences are over datasets. Do not choose a method by ECE: it rewards coarse
+    forecasts.
 
     References
     ----------
@@ -194,16 +227,30 @@ def compare(
     --------
     >>> from calibrant.datasets import digits_predictions
     >>> data = digits_predictions()
-    >>> result = compare(data.val_labels, data.val_proba, methods=["temperature"], metrics=["log_loss"])
+    >>> labels, proba = data.val_labels, data.val_proba
+    >>> result = compare(labels, proba, methods=["temperature"], metrics=["log_loss"])
     >>> result.methods, result.gains["data", "temperature", "log_loss"].gain > 0
     (('uncalibrated', 'temperature'), True)
     """
     sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
-    folds = {name: _check_folds(as_folds(cv, *data[:3], random_state), name) for name, data in sets.items()}
-    tasks = [_Task(name, method, f) for name in sets for method in chosen for f in range(len(folds[name]))]
-    work = (delayed(_judged)(t, sets[t.dataset], chosen[t.method], folds[t.dataset][t.fold], inputs, judges) for t in tasks)
+    folds = {
+        name: _check_folds(as_folds(cv, *data[:3], random_state), name)
+        for name, data in sets.items()
+    }
+    tasks = [
+        _Task(name, method, f)
+        for name in sets
+        for method in chosen
+        for f in range(len(folds[name]))
+    ]
+    work = (
+        delayed(_judged)(
+            t, sets[t.dataset], chosen[t.method], folds[t.dataset][t.fold], inputs, judges
+        )
+        for t in tasks
+    )
     results = Parallel(n_jobs=n_jobs, return_as="generator")(work)
     judged = dict(zip(tasks, _shown(results, len(tasks), progress), strict=True))
     return _collected(sets, tuple(chosen), judges, folds, judged)
@@ -234,13 +281,22 @@ def _brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
 _ROW_SCORES = {"log_loss": _log_losses, "brier_score": _brier_scores}
 
 
-def _judged(task: _Task, data: Predictions, calibrator: Any, fold: Fold, inputs: str, judges: Mapping[str, Metric]) -> _Judged:
+def _judged(
+    task: _Task,
+    data: Predictions,
+    calibrator: Any,
+    fold: Fold,
+    inputs: str,
+    judges: Mapping[str, Metric],
+) -> _Judged:
     y, held = data.y[fold.judge], data.scores[fold.judge]
     if calibrator is None:
         proba = as_proba(held, inputs)
     else:
         with quiet_fits():
-            fitted = fit_fold(set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs)
+            fitted = fit_fold(
+                set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs
+            )
         proba = proba_of(fitted, held, inputs)
     values = [_measured(judge, y, proba, fold.judge_weight) for judge in judges.values()]
     return _Judged(np.array(values), {name: score(proba, y) for name, score in _ROW_SCORES.items()})
@@ -251,16 +307,22 @@ def _measured(judge: Metric, y: IntArray, proba: FloatArray, weight: FloatArray)
     return float(judge(y, proba) if (weight == 1).all() else judge(y, proba, sample_weight=weight))
 
 
-def _as_sets(y_true: Any, scores: Any, sample_weight: Any, inputs: str, classes: Any) -> dict[str, Predictions]:
+def _as_sets(
+    y_true: Any, scores: Any, sample_weight: Any, inputs: str, classes: Any
+) -> dict[str, Predictions]:
     if not isinstance(scores, Mapping):
         y_true, scores, sample_weight = {"data": y_true}, {"data": scores}, {"data": sample_weight}
     elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
         raise ValueError("with scores given as a dict, y_true must be a dict with the same names")
     weights = sample_weight if isinstance(sample_weight, Mapping) else {}
     if sample_weight is not None and not isinstance(sample_weight, Mapping):
-        raise ValueError("with scores given as a dict, sample_weight must be a dict with the same names")
+        raise ValueError(
+            "with scores given as a dict, sample_weight must be a dict with the same names"
+        )
     return {
-        name: check_predictions(y_true[name], one, weights.get(name), classes, inputs=inputs, hint=LOGITS_HINT)
+        name: check_predictions(
+            y_true[name], one, weights.get(name), classes, inputs=inputs, hint=LOGITS_HINT
+        )
         for name, one in scores.items()
     }
 
@@ -282,13 +344,18 @@ def _as_metrics(metrics: Any) -> dict[str, Metric]:
     names = tuple(metrics) if metrics is not None else _DEFAULT_METRICS
     unknown = [name for name in names if name not in _BY_NAME]
     if unknown:
-        raise ValueError(f"unknown metric {unknown[0]!r}; valid are {', '.join(_BY_NAME)}, or a dict of name -> function")
+        raise ValueError(
+            f"unknown metric {unknown[0]!r}; valid are {', '.join(_BY_NAME)}, or a dict of name -> "
+            f"function"
+        )
     return {name: _BY_NAME[name] for name in names}
 
 
 def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
     if len(folds) < 2:
-        raise ValueError(f"{name} cannot be cross-validated: at least two rows of positive weight are needed")
+        raise ValueError(
+            f"{name} cannot be cross-validated: at least two rows of positive weight are needed"
+        )
     return folds
 
 
@@ -300,7 +367,14 @@ def _shown(results: Any, n_tasks: int, progress: bool) -> Any:
     from rich.progress import track
 
     console = Console(stderr=True)
-    return track(results, "Comparing", total=n_tasks, console=console, disable=not console.is_terminal, transient=True)
+    return track(
+        results,
+        "Comparing",
+        total=n_tasks,
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
 
 
 def _collected(
@@ -314,18 +388,26 @@ def _collected(
         return np.array([judged[_Task(name, method, f)].metrics for f in range(len(folds[name]))])
 
     mean = np.array([[values(name, method).mean(axis=0) for method in methods] for name in sets])
-    spread = np.array([[values(name, method).std(axis=0, ddof=1) for method in methods] for name in sets])
+    spread = np.array(
+        [[values(name, method).std(axis=0, ddof=1) for method in methods] for name in sets]
+    )
     gains = {
         (name, method, score): _gain(name, method, score, folds[name], judged)
         for name in sets
         for method in methods
         for score in _ROW_SCORES
     }
-    friedman, difference = _rank_tests(mean, tuple(judges)) if len(sets) > 1 and len(methods) > 1 else ({}, None)
-    return Comparison(tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference)
+    friedman, difference = (
+        _rank_tests(mean, tuple(judges)) if len(sets) > 1 and len(methods) > 1 else ({}, None)
+    )
+    return Comparison(
+        tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference
+    )
 
 
-def _gain(name: str, method: str, score: str, folds: list[Fold], judged: Mapping[_Task, _Judged]) -> Gain:
+def _gain(
+    name: str, method: str, score: str, folds: list[Fold], judged: Mapping[_Task, _Judged]
+) -> Gain:
     def rows(of: str) -> FloatArray:
         return np.concatenate([judged[_Task(name, of, f)].rows[score] for f in range(len(folds))])
 
@@ -333,7 +415,9 @@ def _gain(name: str, method: str, score: str, folds: list[Fold], judged: Mapping
     return paired_gain(rows(UNCALIBRATED), rows(method), weight, folds, score=score)
 
 
-def _rank_tests(mean: FloatArray, metrics: tuple[str, ...]) -> tuple[dict[str, FriedmanResult], float]:
+def _rank_tests(
+    mean: FloatArray, metrics: tuple[str, ...]
+) -> tuple[dict[str, FriedmanResult], float]:
     sign = [-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in metrics]
     tests = {name: friedman_test(sign[q] * mean[:, :, q]) for q, name in enumerate(metrics)}
     return tests, critical_difference(mean.shape[1], mean.shape[0], method="nemenyi")

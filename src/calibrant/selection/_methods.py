@@ -39,7 +39,10 @@ def method_named(name: str) -> Any:
     """An unfitted calibrator; see the names in `BINARY` and `WHOLE`, and "auto"."""
     known = {**WHOLE, **BINARY, "auto": AutoCalibration()}
     if name not in known:
-        raise ValueError(f"unknown method {name!r}; valid are {', '.join(known)}, or a dict of name -> calibrator")
+        raise ValueError(
+            f"unknown method {name!r}; valid are {', '.join(known)}, or a dict of name -> "
+            f"calibrator"
+        )
     return known[name]
 
 

@@ -19,8 +19,8 @@ _PREDICT_ELEMENTS = 2**20
 
 
 class Pool(NamedTuple):
-    """Probabilities that members gave to what happened, by maps that had not seen it; the first member is the identity
-    and the last one the uniform forecast.
+    """Probabilities that members gave to what happened, by maps that had not seen it; the first
+    member is the identity and the last one the uniform forecast.
 
     A row of weight 2 may be here twice, judged by two folds.
     """
@@ -30,7 +30,9 @@ class Pool(NamedTuple):
     fold: IntArray
 
 
-def out_of_fold(members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str) -> Pool:
+def out_of_fold(
+    members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+) -> Pool:
     """Judge every member on the rows that its maps were not fitted on."""
     n_classes = scores.shape[1]
     parts = []
@@ -56,9 +58,10 @@ def likelihood(fitted: Any, scores: FloatArray, y: IntArray, inputs: str) -> Flo
 def cautious_weights(pool: Pool) -> FloatArray:
     r"""Weights of the members: of highest out-of-fold likelihood, with two rows' worth of caution.
 
-    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \log w_1`: one row more, which only the identity (member 1)
-    foresaw (others gave it 1e-6, for arithmetic's sake). Then the uniform forecast (the last) gives one row's worth, 1/n, of
-    its weight to the identity: a single surprise is no reason to spread probability over all classes.
+    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \log w_1`: one row more, which only the
+    identity (member 1) foresaw (others gave it 1e-6, for arithmetic's sake). Then the uniform
+    forecast (the last) gives one row's worth, 1/n, of its weight to the identity: a single surprise
+    is no reason to spread probability over all classes.
     """
     n_samples, n_members = float(pool.weight.sum()), pool.likelihood.shape[1]
     prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
@@ -71,11 +74,19 @@ def cautious_weights(pool: Pool) -> FloatArray:
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
-    """Log-loss gain of the pool; the weights, too, have not seen the rows that they are judged on."""
+    """Log-loss gain of the pool; the weights, too, have not seen the rows that they are judged
+    on.
+    """
     after = np.empty(len(pool.weight))
     for number in range(len(folds)):
         held = pool.fold == number
         others = Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held])
-        weights = cautious_weights(others) if len(others.weight) else np.eye(1, pool.likelihood.shape[1])[0]
+        weights = (
+            cautious_weights(others)
+            if len(others.weight)
+            else np.eye(1, pool.likelihood.shape[1])[0]
+        )
         after[held] = -log_floored(pool.likelihood[held] @ weights, EPS)
-    return paired_gain(-log_floored(pool.likelihood[:, 0], EPS), after, pool.weight, folds, score="log_loss")
+    return paired_gain(
+        -log_floored(pool.likelihood[:, 0], EPS), after, pool.weight, folds, score="log_loss"
+    )
