@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._typing import FloatArray
+from calibrant._typing import FloatArray, IntArray
 
 EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
@@ -83,3 +83,15 @@ def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
     p = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
     return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
+    """Probabilities of checked scores in float64: as they are, or the softmax of logits."""
+    if inputs == "logits":
+        return softmax(finite_logits(scores))
+    return np.asarray(scores, dtype=np.float64)
+
+
+def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
+    """The entry of the true class of each row, (n,)."""
+    return scores[np.arange(len(y)), y]

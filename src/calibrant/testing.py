@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._typing import FloatArray, IntArray
-from calibrant.base._calibrator import BaseBinaryCalibrator, declared_exceptions
+from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._calibrator import declared_exceptions
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions"]

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calibrant import datasets
 from calibrant._crossfit.scores import SCORES, paired_scores, random_folds
-from calibrant.base._calibrator import BaseCalibrator
+from calibrant.base import BaseCalibrator
 from calibrant.metrics import brier_score, log_loss
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from calibrant import datasets
-from calibrant.base._calibrator import BaseCalibrator
+from calibrant.base import BaseCalibrator
 from calibrant.inference import calibration_gain
 from calibrant.metrics import brier_score, log_loss
 from calibrant.multiclass import StructuredScaling, TemperatureScaling

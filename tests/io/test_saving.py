@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import calibrant
 import calibrators
 from calibrant._files import written_aside
-from calibrant.base._calibrator import _Boundary
+from calibrant.base import Calibrator
 from calibrant.exceptions import NotFittedError
 from calibrant.io import _saving
 from calibrant.testing import _data
@@ -103,7 +103,7 @@ def test_files_of_earlier_versions_load_and_predict_the_same(path):
 
 def test_every_public_calibrator_can_be_saved_and_has_a_fixture():
     public = {getattr(calibrant, name) for name in calibrant.__all__}
-    ours = {cls for cls in public if isinstance(cls, type) and issubclass(cls, _Boundary)}
+    ours = {cls for cls in public if isinstance(cls, type) and issubclass(cls, Calibrator)}
     assert ours == set(_saving._CALIBRATORS)
     assert {cls.__name__.lower() for cls in ours} == {
         path.stem.partition("-")[0] for path in FIXTURES

@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import HistogramBinning
 from calibrant.metrics import accuracy, brier_score, expected_calibration_error, log_loss
 from calibrant.reductions import MulticlassToBinary

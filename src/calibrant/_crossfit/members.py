@@ -15,9 +15,10 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._folds import Fold
-from calibrant._simplex import finite_logits, softmax
+from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant.base._calibrator import BaseBinaryCalibrator, _Boundary
+from calibrant._validation import check_weight
+from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.reductions import MulticlassToBinary
 
@@ -36,7 +37,7 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
         made = MulticlassToBinary(
             made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True
         )
-    return made.set_params(inputs=inputs, classes=classes) if isinstance(made, _Boundary) else made
+    return made.set_params(inputs=inputs, classes=classes) if isinstance(made, Calibrator) else made
 
 
 def fit_on(
@@ -46,9 +47,8 @@ def fit_on(
     if weight is not None and _counts_rows(calibrator, weight):
         copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
         scores, y, weight = scores[copies], y[copies], None
-    if isinstance(calibrator, _Boundary):
-        labels = y if calibrator.classes is None else np.asarray(calibrator.classes)[y]
-        return calibrator.fit(scores, labels, sample_weight=weight)
+    if isinstance(calibrator, Calibrator):
+        return calibrator._fit_checked(scores, y, check_weight(weight, len(y)))
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
 
@@ -69,22 +69,13 @@ def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, input
 
 def proba_of(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
     """Probabilities (m, K) of checked scores."""
-    if isinstance(fitted, _Boundary):
+    if isinstance(fitted, Calibrator):
         return np.asarray(fitted._proba_of(scores), dtype=np.float64)
     out = np.zeros(scores.shape)
     out[:, np.asarray(fitted.classes_, dtype=np.intp)] = fitted.predict_proba(
         as_proba(scores, inputs)
     )
     return out
-
-
-def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
-    """Probabilities of checked scores, as they are."""
-    return (
-        softmax(finite_logits(scores))
-        if inputs == "logits"
-        else np.asarray(scores, dtype=np.float64)
-    )
 
 
 class quiet_fits(warnings.catch_warnings):  # noqa: N801  # a context manager, as its base

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._blocks import map_blocks
-from calibrant._simplex import EPS, finite_logits, log_floored, softmax
+from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_count, check_option, check_predictions
 from calibrant.multiclass import StructuredScaling
@@ -119,7 +119,7 @@ def paired_scores(
     maps = fold_maps(calibrator or default_calibrator(inputs), data, y, weight, fold)
 
     def of_rows(rows: slice) -> FloatArray:
-        block = softmax(finite_logits(data[rows])) if inputs == "logits" else data[rows]
+        block = as_proba(data[rows], inputs)
         each = np.array([predicted(fitted, data[rows]) for fitted in maps])
         after = each[fold[rows], np.arange(len(block))]
         centre = each.mean(axis=0)

@@ -56,7 +56,7 @@ class LogisticFit:
         """
         if self.status is not Status.CONVERGED:
             warnings.warn(
-                f"{name}: {self.status.value}; {remedy}", ConvergenceWarning, stacklevel=5
+                f"{name}: {self.status.value}; {remedy}", ConvergenceWarning, stacklevel=6
             )
 
 

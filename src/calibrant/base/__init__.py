@@ -1,7 +1,11 @@
-"""What all calibrators are made of: subclass `BaseCalibrator` or `BaseBinaryCalibrator` to write
-one.
+"""What all calibrators are made of.
+
+Subclass `BaseCalibrator` for a map of whole vectors in log space, `BaseBinaryCalibrator` for a map
+of one claim, and `Calibrator` for anything else that turns scores into probabilities.
 """
 
-from calibrant.base._calibrator import BaseBinaryCalibrator, BaseCalibrator
+from calibrant.base._binary import BaseBinaryCalibrator
+from calibrant.base._calibrator import Calibrator
+from calibrant.base._whole import BaseCalibrator
 
-__all__ = ["BaseBinaryCalibrator", "BaseCalibrator"]
+__all__ = ["BaseBinaryCalibrator", "BaseCalibrator", "Calibrator"]

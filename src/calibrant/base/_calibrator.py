@@ -1,35 +1,30 @@
-"""Base classes of calibrators: they own the boundary, a method owns the mathematics.
+"""The boundary of every calibrator: what users pass is checked here, and here only.
 
-`BaseCalibrator` maps whole vectors: a method writes ``_fit(u, y, weight)`` and ``_log_proba(u)``.
-`BaseBinaryCalibrator` maps one claim: a method writes ``_fit(score, outcome, weight)`` and
-``_predict(score)``. Validation, classes, dtypes, blocks and output frames live here and nowhere
-else.
+`Calibrator` owns validation, classes, dtypes, blocks and output frames. Its children own the
+mathematics: `BaseCalibrator` (`_whole`) maps whole vectors in log space, `BaseBinaryCalibrator`
+(`_binary`) one claim.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import LiftedRows, lifted, map_blocks, row_blocks
-from calibrant._optim.solution import Solution
-from calibrant._simplex import (
-    EPS,
-    centred,
-    finite_logits,
-    log_clipped,
-    log_odds,
-    log_softmax,
-    softmax,
+from calibrant._blocks import map_blocks, row_blocks
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
 )
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,
+    check_classes,
     check_fitted,
     check_option,
     check_predictions,
@@ -37,13 +32,9 @@ from calibrant._validation import (
 )
 from calibrant.base import _frames
 from calibrant.base._training import TrainingSummary, training_summary
-from calibrant.exceptions import ConvergenceWarning
-
-Rows = FloatArray | LiftedRows
-"""Lifted scores: an array, or something that gives one when its rows are asked for."""
 
 
-class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
+class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
     """What all calibrators share: checked fit, output in the dtype of the input, frames on
     request.
     """
@@ -68,26 +59,26 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         -------
         self
         """
-        scores, codes, weight = self._prepared(X, y, sample_weight)
-        self._fit_scores(scores, codes, weight)
-        self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
-        return self
-
-    def _prepared(
-        self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Checked data for `_fit_scores`, after the attributes that all calibrators have are
-        set.
-        """
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
-        self._check_parameters(scores.shape[1])
-        self.classes_ = classes
-        self.n_classes_ = scores.shape[1]
+        self._fit_checked(scores, codes, weight, classes)
         self.n_features_in_ = _frames.n_columns(X)
-        self.class_prior_ = np.bincount(codes, weight, minlength=self.n_classes_) / weight.sum()
-        return scores, codes, weight
+        self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
+        return self
+
+    def _fit_checked(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, classes: AnyArray | None = None
+    ) -> Self:
+        """Fit on checked scores and column codes: what a composite calls for its folds, members and
+        claims. Nothing is checked again, and no summary is made.
+        """
+        self._check_parameters(scores.shape[1])
+        self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
+        self.n_classes_ = self.n_features_in_ = scores.shape[1]
+        self.class_prior_ = np.bincount(y, weight, minlength=self.n_classes_) / weight.sum()
+        self._fit_scores(scores, y, weight)
+        return self
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""
@@ -155,101 +146,6 @@ class _Boundary(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ign
         return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
 
 
-class BaseCalibrator(_Boundary):
-    """A calibrator of the whole vector.
-
-    A method sets ``form``, the inner form that it works on, and writes ``_fit`` and ``_log_proba``:
-
-    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean;
-    - ``"log_softmax"``: the same of probabilities, ``log_softmax`` of logits, unfloored;
-    - ``"proba"``: probabilities.
-    """
-
-    form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
-    eps: float = EPS
-
-    @abstractmethod
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        """Set the fitted attributes. ``u[rows]`` is an array for any slice of rows; ``u.shape`` is
-        (n, K).
-        """
-
-    @abstractmethod
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        """Logarithms of the calibrated probabilities of a block."""
-
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit(lifted(scores, self._lift), y, weight)
-
-    def _proba_of(self, scores: FloatArray) -> FloatArray:
-        return np.exp(self._log_proba(self._lift(scores)))
-
-    def _lift(self, scores: FloatArray) -> FloatArray:
-        if self.inputs == "proba":
-            return (
-                np.asarray(scores, dtype=np.float64)
-                if self.form == "proba"
-                else log_clipped(scores, self.eps)
-            )
-        if self.form == "log":
-            return centred(scores)
-        finite = finite_logits(scores)
-        return softmax(finite) if self.form == "proba" else log_softmax(finite)
-
-
 def declared_exceptions(calibrator: Any) -> dict[str, str]:
     """Promises of `calibrant.testing` that this calibrator does not keep, with the reason."""
     return dict(getattr(calibrator, "_calibrator_exceptions", {}))
-
-
-def record(calibrator: Any, solution: Solution) -> None:
-    """Store how a fit ended, and warn once with cause and remedy where it did not converge."""
-    calibrator.converged_ = solution.converged
-    calibrator.n_iter_ = solution.n_iter
-    calibrator.objective_ = solution.objective
-    if not solution.converged:
-        message = f"{type(calibrator).__name__}: {solution.outcome.value}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-
-class BaseBinaryCalibrator(_Boundary):
-    """A calibrator of one claim: a score in [0, 1] or its log-odds, and an outcome.
-
-    A method sets ``form``, ``"score"`` or ``"log_odds"``, and writes ``_fit`` and ``_predict`` for
-    one-dimensional float64 arrays. It is fitted with scores of shape (n,) or (n, 2); for more
-    classes there is `MulticlassToBinary`.
-    """
-
-    form: ClassVar[Literal["score", "log_odds"]] = "score"
-    eps: float = EPS
-
-    @abstractmethod
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        """Set the fitted attributes; ``outcome`` is 0.0 or 1.0."""
-
-    @abstractmethod
-    def _predict(self, score: FloatArray) -> FloatArray:
-        """Calibrated probability of outcome 1."""
-
-    def _check_parameters(self, n_classes: int) -> None:
-        if n_classes > 2:
-            name = type(self).__name__
-            raise ValueError(
-                f"{name} calibrates one claim at a time and the scores have {n_classes} classes; "
-                f'use MulticlassToBinary({name}(), notion="class-wise", normalize=True)'
-            )
-
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit(self._lift(scores), (y == 1).astype(np.float64), weight)
-
-    def _proba_of(self, scores: FloatArray) -> FloatArray:
-        one = self._predict(self._lift(scores))
-        return np.column_stack([1.0 - one, one])
-
-    def _lift(self, scores: FloatArray) -> FloatArray:
-        if self.inputs == "logits":
-            finite = finite_logits(scores)
-            odds = finite[:, 1] - finite[:, 0]
-            return odds if self.form == "log_odds" else np.asarray(expit(odds))
-        score = np.asarray(scores[:, 1], dtype=np.float64)
-        return log_odds(score, self.eps) if self.form == "log_odds" else score

@@ -10,7 +10,7 @@ from scipy.special import betaln, softmax
 
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_count
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums, quantile_ends
 
 # Numbers of bins range from n^(1/3) / C to C n^(1/3), as Naeini has it.

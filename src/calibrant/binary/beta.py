@@ -12,7 +12,7 @@ from calibrant._optim.logistic import LogisticFit, Status, fit_logistic
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_eps, check_option
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_count, check_option
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import Bins, UniformBins, distinct_sums
 
 STRATEGIES = ("quantile", "uniform")

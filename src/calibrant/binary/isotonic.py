@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_option
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
 

@@ -11,7 +11,7 @@ from calibrant._optim.logistic import Status, fit_logistic
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_eps
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression, nnls
 
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 from calibrant.exceptions import ConvergenceWarning
 
@@ -238,7 +238,7 @@ def _with_slopes_between(
         f"{_MAX_ROUNDS} rounds and was "
         "clipped; use fewer knots, or constrained=False",
         ConvergenceWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     return values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike
-from calibrant.base._calibrator import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._blocks import in_order, n_threads
-from calibrant._crossfit.members import as_proba, set_up
+from calibrant._crossfit.members import set_up
 from calibrant._files import check_writable
+from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
 from calibrant.cli._columns import Columns, Request

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant import __version__, binary, multiclass
 from calibrant._files import write_text
 from calibrant._validation import check_fitted
-from calibrant.base._calibrator import _Boundary
+from calibrant.base import Calibrator
 from calibrant.base._training import TrainingSummary
 from calibrant.classifier import CalibratedClassifier
 from calibrant.inference._gains import Gain
@@ -87,7 +87,7 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _check_calibrator(calibrator: Any) -> None:
-    if isinstance(calibrator, _Boundary):
+    if isinstance(calibrator, Calibrator):
         check_fitted(calibrator)
         return
     hint = "save takes a fitted calibrator such as TemperatureScaling().fit(P, y)"

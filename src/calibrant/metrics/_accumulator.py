@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
-from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax
+from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_classes, check_count, check_predictions
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._binned import table_error
 from calibrant.metrics._confidence import ConfidenceSums
-from calibrant.metrics._scores import true_class
 from calibrant.notions import as_notion
 
 SCHEMA = "calibrant.metric-accumulator/1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calibrant._blocks import LiftedRows
-from calibrant._simplex import finite_logits, softmax
+from calibrant._simplex import as_proba
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_count, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator, accumulate
@@ -57,8 +57,6 @@ def evaluate(
     )
     result = accumulate(scores, y, weight, inputs, n_bins).compute()
     proba = (
-        scores
-        if inputs == "proba"
-        else LiftedRows(scores, lambda block: softmax(finite_logits(block)))
+        scores if inputs == "proba" else LiftedRows(scores, lambda block: as_proba(block, inputs))
     )
     return replace(result, ks=claims_ks(as_notion("confidence").claims(proba, y, weight)))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import READ_ELEMENTS, sum_blocks
-from calibrant._simplex import EPS, log_floored
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._simplex import EPS, log_floored, true_class
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
 from calibrant.notions import ClaimBlock, ClassNotion, Notion, as_notion
 
@@ -100,8 +100,3 @@ def accuracy(
     claims = as_notion("confidence").claims(proba, y, weight)
     right = claims.sum_over(lambda block, weight: weight[block.hit].sum())
     return float(right / weight.sum())
-
-
-def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
-    """The entry of the true class of each row, (n,)."""
-    return scores[np.arange(len(y)), y]

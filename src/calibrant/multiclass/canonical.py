@@ -9,7 +9,8 @@ import numpy as np
 from calibrant._blocks import map_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted, check_option
-from calibrant.base._calibrator import BaseCalibrator, Rows
+from calibrant.base import BaseCalibrator
+from calibrant.base._whole import Rows
 from calibrant.guarantees import CanonicalGuarantee, canonical_guarantee
 from calibrant.multiclass._partitions import (
     GridPartition,

@@ -14,7 +14,9 @@ from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_interc
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base._calibrator import BaseCalibrator, Rows, record
+from calibrant.base import BaseCalibrator
+from calibrant.base._outcome import store_outcome
+from calibrant.base._whole import Rows
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""
@@ -138,7 +140,7 @@ class DirichletCalibration(BaseCalibrator):
         self.mu_ = self.lam_ if self.mu is None else self.mu
         solution = fit_affine(u, y, weight, self._penalty(self.lam_, u.shape[1]), start=start)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        record(self, solution)
+        store_outcome(self, solution)
 
     def _select(
         self, u: Rows, y: IntArray, weight: FloatArray

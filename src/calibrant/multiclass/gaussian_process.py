@@ -18,7 +18,8 @@ from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, softmax
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
-from calibrant.base._calibrator import BaseCalibrator, Rows
+from calibrant.base import BaseCalibrator
+from calibrant.base._whole import Rows
 from calibrant.exceptions import ConvergenceWarning
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
@@ -381,4 +382,4 @@ def _warn(found: Evidence[Posterior]) -> None:
         f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make "
         f"the problem easier"
     )
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)

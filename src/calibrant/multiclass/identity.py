@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from calibrant._simplex import finite_logits, softmax
+from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
-from calibrant.base._calibrator import _Boundary
+from calibrant.base import Calibrator
 
 
-class Identity(_Boundary):
+class Identity(Calibrator):
     """Returns probabilities as they are, and the softmax of logits: what others must beat.
 
     Parameters
@@ -33,4 +31,4 @@ class Identity(_Boundary):
         """Nothing to learn."""
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        return softmax(finite_logits(scores)) if self.inputs == "logits" else np.asarray(scores)
+        return as_proba(scores, self.inputs)

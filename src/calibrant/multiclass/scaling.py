@@ -9,7 +9,9 @@ from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
-from calibrant.base._calibrator import BaseCalibrator, Rows, record
+from calibrant.base import BaseCalibrator
+from calibrant.base._outcome import store_outcome
+from calibrant.base._whole import Rows
 
 
 class VectorScaling(BaseCalibrator):
@@ -60,7 +62,7 @@ class VectorScaling(BaseCalibrator):
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         solution = fit_diagonal(u, y, weight, no_penalty((2, u.shape[1])))
         self.coef_, self.intercept_ = solution.parameters
-        record(self, solution)
+        store_outcome(self, solution)
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(u * self.coef_ + self.intercept_)
@@ -132,7 +134,7 @@ class MatrixScaling(BaseCalibrator):
         mu = self.lam if self.mu is None else self.mu
         solution = fit_affine(u, y, weight, off_diagonal_and_intercept(self.lam, mu, u.shape[1]))
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        record(self, solution)
+        store_outcome(self, solution)
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(u @ self.coef_.T + self.intercept_)

@@ -15,7 +15,9 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base._calibrator import BaseCalibrator, Rows, record
+from calibrant.base import BaseCalibrator
+from calibrant.base._outcome import store_outcome
+from calibrant.base._whole import Rows
 
 
 class StructuredScaling(BaseCalibrator):
@@ -113,7 +115,7 @@ class StructuredScaling(BaseCalibrator):
         else:
             solution = fit_affine(scores, y, weight, ridge_to_identity(own, pair, own, n_classes))
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        record(self, solution)
+        store_outcome(self, solution)
 
     def _tempered(self, u: FloatArray) -> FloatArray:
         proba = np.exp(log_softmax(u / self.temperature_))

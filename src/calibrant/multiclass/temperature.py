@@ -12,7 +12,9 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_prior_scale
-from calibrant.base._calibrator import BaseCalibrator, Rows, record
+from calibrant.base import BaseCalibrator
+from calibrant.base._outcome import store_outcome
+from calibrant.base._whole import Rows
 
 
 class TemperatureScaling(BaseCalibrator):
@@ -76,7 +78,7 @@ class TemperatureScaling(BaseCalibrator):
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
-        record(self, solution)
+        store_outcome(self, solution)
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(u / self.temperature_)
@@ -137,7 +139,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
         mixture = mixture_weights(likelihood, weight)
         self.weights_ = mixture.parameters
-        record(self, temperature)
+        store_outcome(self, temperature)
         self.objective_ = mixture.objective
 
     def _log_members(self, u: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._simplex import EPS, log_clipped, softmax
+from calibrant._simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
 from calibrant.plots._canvas import one_axes, require_matplotlib
@@ -139,7 +139,11 @@ class SimplexDisplay:
         check_fitted(estimator)
         _check_three(int(estimator.n_classes_))
         check_count(resolution, "resolution", minimum=3)
-        points = None if X is None else _as_proba(X, estimator.inputs)
+        points = (
+            None
+            if X is None
+            else as_proba(check_scores(X, inputs=estimator.inputs), estimator.inputs)
+        )
         if hasattr(estimator, "bins"):
             return cls._of_bins(estimator, points, min_rows)
         marks = (
@@ -315,11 +319,6 @@ def _grid(resolution: int) -> FloatArray:
     inside = i + j <= resolution
     count = np.stack([i[inside], j[inside], resolution - i[inside] - j[inside]], axis=1)
     return np.asarray((count + 1 / 3) / (resolution + 1))
-
-
-def _as_proba(X: ScoresLike, inputs: str) -> FloatArray:
-    scores = np.asarray(check_scores(X, inputs=inputs), dtype=np.float64)
-    return scores if inputs == "proba" else softmax(scores)
 
 
 def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:

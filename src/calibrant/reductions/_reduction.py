@@ -13,10 +13,11 @@ from sklearn.base import clone
 
 from calibrant._blocks import lifted, map_blocks
 from calibrant._kernels import top_labels
-from calibrant._simplex import finite_logits, softmax
+from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted
-from calibrant.base._calibrator import BaseBinaryCalibrator, _Boundary, declared_exceptions
+from calibrant.base import BaseBinaryCalibrator, Calibrator
+from calibrant.base._calibrator import declared_exceptions
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee
@@ -34,7 +35,7 @@ from calibrant.reductions._guarantee import BinnedClaims, certified, check_guara
 __all__ = ["MulticlassToBinary"]
 
 
-class MulticlassToBinary(_Boundary):
+class MulticlassToBinary(Calibrator):
     r"""Calibrate each claim of a notion by a binary calibrator (Gupta & Ramdas 2022, Algorithm 5).
 
     Claim c, a score :math:`s_i` and an outcome :math:`o_i` for some rows, is calibrated by a clone
@@ -187,11 +188,10 @@ class MulticlassToBinary(_Boundary):
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
         made = self._clone_for(claim)
-        data = made._prepared(
-            np.minimum(claim.score, 1.0), claim.outcome.astype(np.intp), claim.weight
+        one = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
+        return made._fit_checked(
+            np.column_stack([1.0 - one, one]), claim.outcome.astype(np.intp), claim.weight
         )
-        made._fit_scores(*data)  # a part of a calibrator needs no summary of its own
-        return made
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
         """A clone with what is set per claim: points per bin of its class, and a seed of its
@@ -220,11 +220,7 @@ class MulticlassToBinary(_Boundary):
         return int(points.max() if label is None else points[label])
 
     def _lift(self, scores: FloatArray) -> FloatArray:
-        return (
-            softmax(finite_logits(scores))
-            if self.inputs == "logits"
-            else np.asarray(scores, dtype=np.float64)
-        )
+        return as_proba(scores, self.inputs)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
         """The calibrated claims: what the notion is about, and all that is guaranteed.

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant import __version__, inference
-from calibrant._crossfit.members import as_proba, fit_fold, fit_on, proba_of, set_up
+from calibrant._crossfit.members import fit_fold, fit_on, proba_of, set_up
 from calibrant._folds import Fold, as_folds
-from calibrant._simplex import EPS, log_floored
+from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning

@@ -12,7 +12,7 @@ from calibrant._crossfit.members import fit_fold, fit_on, proba_of, quiet_fits, 
 from calibrant._folds import as_folds
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
-from calibrant.base._calibrator import _Boundary
+from calibrant.base import Calibrator
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
 from calibrant.selection._pool import cautious_weights, out_of_fold, pool_gain
@@ -20,7 +20,7 @@ from calibrant.selection._pool import cautious_weights, out_of_fold, pool_gain
 __all__ = ["AutoCalibration", "CrossFitted"]
 
 
-class CrossFitted(_Boundary):
+class CrossFitted(Calibrator):
     r"""One map per fold, their predictions averaged: :math:`\frac 1 J \sum_j g_{-j}(p)`.
 
     Each map is fitted on all folds but one, as Kull et al. report all their results. The average is
@@ -113,7 +113,7 @@ class CrossFitted(_Boundary):
         return made
 
 
-class AutoCalibration(_Boundary):
+class AutoCalibration(Calibrator):
     r"""Stack calibrators so that the result does no harm: :math:`\sum_j w_j\, g_j(p)`.
 
     Every candidate is cross-fitted; the weights, on the simplex, maximise the likelihood of the

@@ -12,9 +12,9 @@ from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant import metrics as _metrics
-from calibrant._crossfit.members import as_proba, fit_fold, proba_of, quiet_fits, set_up
+from calibrant._crossfit.members import fit_fold, proba_of, quiet_fits, set_up
 from calibrant._folds import Fold, as_folds
-from calibrant._simplex import EPS, log_floored
+from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test

@@ -1,0 +1,58 @@
+"""Calibrators of whole vectors: a method writes ``_fit(u, y, weight)`` and ``_log_proba(u)``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant._blocks import LiftedRows, lifted
+from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_softmax, softmax
+from calibrant._typing import FloatArray, IntArray
+from calibrant.base._calibrator import Calibrator
+
+Rows = FloatArray | LiftedRows
+"""Lifted scores: an array, or something that gives one when its rows are asked for."""
+
+
+class BaseCalibrator(Calibrator):
+    """A calibrator of the whole vector.
+
+    A method sets ``form``, the inner form that it works on, and writes ``_fit`` and ``_log_proba``:
+
+    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean;
+    - ``"log_softmax"``: the same of probabilities, ``log_softmax`` of logits, unfloored;
+    - ``"proba"``: probabilities.
+    """
+
+    form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
+    eps: float = EPS
+
+    @abstractmethod
+    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+        """Set the fitted attributes. ``u[rows]`` is an array for any slice of rows; ``u.shape`` is
+        (n, K).
+        """
+
+    @abstractmethod
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        """Logarithms of the calibrated probabilities of a block."""
+
+    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._fit(lifted(scores, self._lift), y, weight)
+
+    def _proba_of(self, scores: FloatArray) -> FloatArray:
+        return np.exp(self._log_proba(self._lift(scores)))
+
+    def _lift(self, scores: FloatArray) -> FloatArray:
+        if self.inputs == "proba":
+            return (
+                np.asarray(scores, dtype=np.float64)
+                if self.form == "proba"
+                else log_clipped(scores, self.eps)
+            )
+        if self.form == "log":
+            return centred(scores)
+        finite = finite_logits(scores)
+        return softmax(finite) if self.form == "proba" else log_softmax(finite)
