@@ -187,11 +187,8 @@ class MulticlassToBinary(Calibrator):
             yield pooled if pooled and is_few else self._fitted(claim), n, is_few
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
-        made = self._clone_for(claim)
-        one = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
-        return made._fit_checked(
-            np.column_stack([1.0 - one, one]), claim.outcome.astype(np.intp), claim.weight
-        )
+        score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
+        return self._clone_for(claim)._fit_claim(score, claim.outcome, claim.weight)
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
         """A clone with what is set per claim: points per bin of its class, and a seed of its
@@ -389,8 +386,7 @@ def _pooled(claims: Sequence[Claim]) -> Claim:
 
 
 def _predicted(calibrator: BaseBinaryCalibrator, score: FloatArray) -> FloatArray:
-    one = np.minimum(score, 1.0)  # rows may exceed one by rounding
-    return calibrator._proba_of(np.column_stack([1.0 - one, one]))[:, 1]
+    return calibrator._predict_claim(np.minimum(score, 1.0))  # rows may exceed one by rounding
 
 
 def _labels(block: ClaimBlock) -> IntArray:
