@@ -161,6 +161,11 @@ class MulticlassToBinary(Calibrator):
     def _calibrator_exceptions(self) -> dict[str, str]:
         return declared_exceptions(self.calibrator)
 
+    _part_name: ClassVar[str] = "claims"
+
+    def _parts(self) -> Sequence[BaseBinaryCalibrator]:
+        return self.calibrators_
+
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
         quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
