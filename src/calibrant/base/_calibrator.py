@@ -55,6 +55,21 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     _part_name: ClassVar[str] = "parts"
     """What `_parts` are called in a warning: "claims", "folds"."""
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the method counts rows, so that weight 2 is not the row twice: it leaves whole
+        rows out, or deals them to folds. Whole weights are then given to it as copies by what is
+        made of others (`CrossFitted`, `AutoCalibration`, `compare`).
+        """
+        return False
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
+        """Promises of `calibrant.testing.check_calibrator` that the method cannot keep: the name of
+        the check, and the reason. What `counts_rows` excuses need not be repeated.
+        """
+        return {}
+
     def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
         """Learn the map from scores and labels.
 
@@ -164,8 +179,3 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     @property
     def _output(self) -> str:
         return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
-
-
-def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Promises of `calibrant.testing` that this calibrator does not keep, with the reason."""
-    return dict(getattr(calibrator, "_calibrator_exceptions", {}))

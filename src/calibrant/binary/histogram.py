@@ -164,14 +164,9 @@ class HistogramBinning(BaseBinaryCalibrator):
         return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        if self.boundary == "include" or self.strategy == "uniform":
-            return {}
-        return {
-            "check_weights_are_copies": (
-                "the row left out at an edge is heavier than one of two copies"
-            )
-        }
+    def counts_rows(self) -> bool:
+        """Where a row is left out at an edge: it is heavier than one of two copies."""
+        return self.boundary == "exclude" and self.strategy == "quantile"
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

@@ -155,14 +155,9 @@ class CanonicalBinning(BaseCalibrator):
         return size > most or self._fixed_partition(n_classes).n_bins >= MOST_BINS
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        if self.partition != "projection":
-            return {}
-        return {
-            "check_weights_are_copies": (
-                "the row left out at an edge is heavier than one of two copies"
-            )
-        }
+    def counts_rows(self) -> bool:
+        """Where a row is left out at a threshold: it is heavier than one of two copies."""
+        return self.partition == "projection"
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         kept = np.array(weight, dtype=np.float64)
