@@ -141,6 +141,13 @@ def check_output_is_valid(calibrator: Any) -> None:
     assert 0 <= calibrator.score(X, y) <= 1
 
 
+def check_log_proba(calibrator: Any) -> None:
+    X, y = make_data(calibrator)
+    fitted = calibrator.fit(X, y)
+    _assert_close(np.exp(fitted.predict_log_proba(X)), fitted.predict_proba(X), 1e-12)
+    assert fitted.predict_log_proba(X.astype(np.float32)).dtype == np.float32
+
+
 def check_array_kinds(calibrator: Any) -> None:
     X, y = make_data(calibrator)
     expected = calibrator.fit(X, y).predict_proba(X)
@@ -294,6 +301,19 @@ def check_frames(calibrator: Any) -> None:
     assert out.index.equals(frame.index)
     assert list(out.columns) == list(calibrator.classes_)
     _assert_close(out.to_numpy(), expected, 1e-7)
+
+
+def check_feature_names(calibrator: Any) -> None:
+    try:
+        import pandas
+    except ImportError:
+        return
+    X, y = make_data(calibrator)
+    frame = pandas.DataFrame(X, columns=list("abcd"[: X.shape[1]]))
+    calibrator.fit(frame, y)
+    assert calibrator.feature_names_in_.tolist() == list(frame.columns)
+    _assert_raises(lambda: calibrator.predict_proba(frame[frame.columns[::-1]]), "another order")
+    assert not hasattr(calibrator.fit(X, y), "feature_names_in_")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
