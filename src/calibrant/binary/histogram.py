@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_option
 from calibrant.base import BaseBinaryCalibrator
@@ -13,9 +14,6 @@ from calibrant.binning import Bins, UniformBins, distinct_sums
 
 STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
-
-# A share of the weight that round-off may take from a cumulative sum.
-_ROUND_OFF = 1e-12
 
 
 class HistogramBinning(BaseBinaryCalibrator):
@@ -202,7 +200,7 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
     """
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
-    last = np.searchsorted(reached, ends - _ROUND_OFF * reached[-1])
+    last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
     return np.unique(values[np.minimum(last, values.size - 1)])
 
 

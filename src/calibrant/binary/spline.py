@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.interpolate import PPoly
+from scipy.interpolate import CubicSpline, PPoly
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import isotonic_regression, nnls
 
@@ -20,9 +20,8 @@ from calibrant.binning import distinct_sums
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
 
-# Second derivatives at the first knots that an end condition makes of those at the inner knots: M_1
-# = sum_j e_j M_{j+1}.
-_END_CONDITION = {"natural": (0.0,), "quadratic": (1.0,), "cubic": (2.0, -1.0)}
+# The two end conditions that SciPy knows: cubic over the last two intervals is its "not-a-knot".
+_SCIPY_ENDS = {"natural": "natural", "cubic": "not-a-knot"}
 
 # In steps this narrow the difference quotient loses to round-off what the slope in the middle loses
 # to curvature.
@@ -165,18 +164,19 @@ class SplineCalibration(BaseBinaryCalibrator):
 
 def _spline_basis(knots: FloatArray, runout: str) -> PPoly:
     """Cubic splines, one for each knot, that are 1 at that knot and 0 at the others."""
-    n_knots = len(knots)
+    values = np.eye(len(knots))
+    if runout in _SCIPY_ENDS:
+        return CubicSpline(knots, values, bc_type=_SCIPY_ENDS[runout])
     step = knots[1] - knots[0]
-    values = np.eye(n_knots)
-    bend = _second_derivatives(n_knots, runout) / step**2
+    bend = _quadratic_bends(len(knots)) / step**2
     left, right = bend[:-1], bend[1:]
     slope = np.diff(values, axis=0) / step - step * (2.0 * left + right) / 6.0
     return PPoly(np.stack([(right - left) / (6.0 * step), left / 2.0, slope, values[:-1]]), knots)
 
 
-def _second_derivatives(n_knots: int, runout: str) -> FloatArray:
-    """Matrix that makes second derivatives at the knots, times the squared step, of values at the
-    knots.
+def _quadratic_bends(n_knots: int) -> FloatArray:
+    """Matrix that makes second derivatives M at the knots, times the squared step, of values at the
+    knots, where they are constant over the first and the last interval.
 
     Continuity of the slope at an inner knot is M_{j-1} + 4 M_j + M_{j+1} = 6 (y_{j-1} - 2 y_j +
     y_{j+1}) / step^2.
@@ -186,10 +186,8 @@ def _second_derivatives(n_knots: int, runout: str) -> FloatArray:
     for j in range(1, n_knots - 1):
         system[j, j - 1 : j + 2] = 1.0, 4.0, 1.0
         right[j, j - 1 : j + 2] = 6.0, -12.0, 6.0
-    ends = np.array(_END_CONDITION[runout])[: n_knots - 2]
-    system[0, 0] = system[-1, -1] = 1.0
-    system[0, 1 : 1 + len(ends)] = -ends
-    system[-1, n_knots - 1 - len(ends) : -1] = -ends[::-1]
+    system[0, :2] = 1.0, -1.0
+    system[-1, -2:] = -1.0, 1.0
     return np.linalg.solve(system, right)
 
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import LiftedRows, row_blocks
+from calibrant._blocks import LiftedRows, Rows, row_blocks
 from calibrant._gp.bound import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant._gp.monotone import fit_increasing
-from calibrant._gp.scores import Outline, outlined, standardised
+from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, TINY, finite_logits, log_clipped, log_floored, softmax
@@ -26,7 +26,6 @@ from calibrant._validation import (
     check_option,
 )
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -187,31 +186,31 @@ class GaussianProcessCalibration(BaseCalibrator):
         check_eps(self.eps)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        outline = outlined(standardised(*_distinct(u, y, weight)))
+        summary = summarise_scores(standardise(*_distinct(u, y, weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
-            found = fit_increasing(outline, residual, n_inducing=self.n_inducing)
+            found = fit_increasing(summary, residual, n_inducing=self.n_inducing)
         else:
             found = fit_evidence(
-                outline,
-                lambda inducing: SparseBound(outline.rows, inducing, residual),
+                summary,
+                lambda inducing: SparseBound(summary.rows, inducing, residual),
                 n_inducing=self.n_inducing,
             )
-        self._keep(found, outline)
+        self._keep(found, summary)
         self.draws_ = _antithetic(
             as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )
 
-    def _keep(self, found: Evidence[Posterior], outline: Outline) -> None:
+    def _keep(self, found: Evidence[Posterior], summary: ScoreSummary) -> None:
         """Fitted attributes, in units of u."""
-        centre, scale = outline.rows.centre, outline.rows.scale
+        centre, scale = summary.rows.centre, summary.rows.scale
         self.kernel_variance_ = found.inducing.kernel.variance
         self.lengthscale_ = found.inducing.kernel.lengthscale * scale
         self.noise_ = found.inducing.kernel.noise
         self.inducing_inputs_ = found.inducing.inputs * scale + centre
         self.inducing_mean_ = found.point.mean
         self.inducing_covariance_ = found.point.covariance
-        self.score_range_ = np.array([outline.low, outline.high]) * scale + centre
+        self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
         self.elbo_ = found.point.value
         store_outcome(self, found.solution)
 
@@ -362,7 +361,7 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LiftedRows):
-        kept = u if len(rows) == len(weight) else LiftedRows(u.scores[rows], u.lift)
+        kept = u if len(rows) == len(weight) else u.take(rows)
         return kept, y[rows], weight[rows]
     marked = u[rows, y[rows]][:, None]
     ranked = np.sort(u[rows], axis=1)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from calibrant._optim.fit import fit_affine, fit_diagonal
+from calibrant._blocks import Rows
+from calibrant._optim.fit import fit_map
+from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 
 class VectorScaling(BaseCalibrator):
@@ -66,7 +67,8 @@ class VectorScaling(BaseCalibrator):
         check_eps(self.eps)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        solution = fit_diagonal(u, y, weight, no_penalty((2, u.shape[1])))
+        score_map = DiagonalMap(u.shape[1])
+        solution = fit_map(score_map, u, y, weight, no_penalty(score_map.shape))
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
 
@@ -148,7 +150,8 @@ class MatrixScaling(BaseCalibrator):
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         mu = self.lam if self.mu is None else self.mu
-        solution = fit_affine(u, y, weight, off_diagonal_and_intercept(self.lam, mu, u.shape[1]))
+        penalty = off_diagonal_and_intercept(self.lam, mu, u.shape[1])
+        solution = fit_map(AffineMap(u.shape[1]), u, y, weight, penalty)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
