@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import _blocks
+from calibrant._blocks import LiftedRows, mapped
 
 
 @given(n_rows=st.integers(1, 200), n_columns=st.integers(1, 20), elements=st.integers(1, 500))
@@ -58,3 +59,26 @@ def test_small_data_is_lifted_once_and_large_data_on_demand(monkeypatch):
     assert lazy.shape == (4, 3)
     assert len(lazy) == 4
     np.testing.assert_array_equal(lazy[1:3], np.sqrt(scores[1:3]))
+
+
+def test_a_function_of_lifted_rows_is_applied_when_they_are_asked_for(rng):
+    scores = rng.random((20, 3))
+    asked = []
+
+    def lift(block):
+        asked.append(len(block))
+        return np.log(block)
+
+    lazy = mapped(LiftedRows(scores, lift), np.exp)
+    assert not asked
+    assert lazy.shape == (20, 3)
+    np.testing.assert_allclose(lazy[5:9], scores[5:9])
+    assert asked == [4]
+    np.testing.assert_array_equal(mapped(np.log(scores), np.exp), np.exp(np.log(scores)))
+
+
+def test_some_lifted_rows_are_lifted_on_demand_too(rng):
+    scores = rng.random((20, 3))
+    some = LiftedRows(scores, np.log).take([3, 1])
+    assert some.shape == (2, 3)
+    np.testing.assert_array_equal(some[:], np.log(scores[[3, 1]]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from calibrant._folds import as_folds
+from calibrant._folds import as_folds, deal_folds
 
 
 @pytest.fixture
@@ -92,3 +92,14 @@ def test_one_row_has_no_folds():
 def test_one_fold_is_refused(rows):
     with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
         as_folds(1, *rows, np.ones(60), None)
+
+
+def test_dealing_gives_the_rows_of_each_class_to_folds_in_their_order():
+    assert deal_folds(np.array([1, 0, 1, 1, 0, 1]), 3).tolist() == [0, 0, 1, 2, 1, 0]
+
+
+def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
+    generator = np.random.default_rng(4)
+    first, again = (as_folds(3, *rows, np.ones(60), generator) for _ in range(2))
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one.judge, other.judge)

@@ -29,6 +29,21 @@ KEEP_ELEMENTS = 2**22
 """Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew,
 block by block."""
 
+PREDICT_ELEMENTS = 2**20
+"""Elements of a block of predictions by many maps, each of which costs a call: 8 MB, so that calls
+are few."""
+
+FEATURE_ELEMENTS = 2**17
+"""Elements of the kernel features of a block: several arrays of this size (1 MB) are alive at
+once."""
+
+KEEP_FEATURES = 2**24
+"""Up to this many kernel features (128 MB) are kept between passes, which need a hundred of
+them."""
+
+ROUND_OFF = 1e-12
+"""What rounding may take from a sum of shares: cumulated weights that differ by less are equal."""
+
 Sum = TypeVar("Sum")
 Item = TypeVar("Item")
 
@@ -111,9 +126,26 @@ class LiftedRows:
     def __getitem__(self, rows: Any) -> FloatArray:
         return self.lift(self.scores[rows])
 
+    def map(self, function: Callable[[FloatArray], FloatArray]) -> LiftedRows:
+        """``function`` of the lifted rows, by row, when they are asked for."""
+        return LiftedRows(self.scores, lambda scores: function(self.lift(scores)))
 
-def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> FloatArray | LiftedRows:
+    def take(self, rows: Any) -> LiftedRows:
+        """Some of the rows, still to be lifted."""
+        return LiftedRows(self.scores[rows], self.lift)
+
+
+Rows = FloatArray | LiftedRows
+"""Lifted scores: an array, or something that gives one when its rows are asked for."""
+
+
+def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> Rows:
     """``lift(scores)``, at once where it is small and on demand where it is not."""
     if scores.size <= KEEP_ELEMENTS:
         return lift(scores)
     return LiftedRows(scores, lift)
+
+
+def mapped(u: Rows, function: Callable[[FloatArray], FloatArray]) -> Rows:
+    """``function`` of lifted rows, by row: at once of an array, else when they are asked for."""
+    return u.map(function) if isinstance(u, LiftedRows) else function(u)

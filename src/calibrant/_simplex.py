@@ -13,7 +13,11 @@ from calibrant._typing import FloatArray, IntArray
 EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
-LOG_ZERO = float(np.log(1e-300))
+TINY = 1e-300
+"""The least positive number that is worked with: "impossible", yet its logarithm and its reciprocal
+are finite."""
+
+LOG_ZERO = float(np.log(TINY))
 """What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay
 finite."""
 
@@ -63,6 +67,12 @@ def log_floored(proba: FloatArray, eps: float) -> FloatArray:
     """``log(max(p, eps))``: the logarithm of a predicted probability in a loss."""
     out = np.maximum(np.asarray(proba, dtype=np.float64), eps)
     return np.log(out, out=out)
+
+
+def log_of(proba: FloatArray) -> FloatArray:
+    """``log(p)`` of final probabilities, for people to read: zero has the logarithm -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(proba)
 
 
 def finite_logits(logits: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._kernels import cell_sums
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
@@ -29,9 +30,6 @@ __all__ = [
 ]
 
 STRATEGIES = ("uniform", "quantile", "unique")
-
-# A share of the weight that round-off may add to a cumulative sum.
-_ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True)
@@ -209,7 +207,7 @@ def quantile_ends(share: FloatArray, n_bins: int) -> IntArray:
 
     ``ceil(n_bins F) - 1 <= b`` means ``F <= (b + 1) / n_bins``: a binary search for each bin.
     """
-    return np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins + _ROUND_OFF, side="right") - 1
+    return np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins + ROUND_OFF, side="right") - 1
 
 
 def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._gp.bound import DiagonalResidual, Rows, SparseBound
+from calibrant._gp.bound import DiagonalResidual, ScaledRows, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel
 from calibrant._gp.monotone import _BarrierBound, certified_slopes, fit_increasing, min_slope
-from calibrant._gp.scores import Outline, outlined, standardised
+from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import fit_evidence
 from calibrant.datasets import draw_labels
 
@@ -19,27 +19,27 @@ def finite_difference(function, at, step=1e-6):
     )
 
 
-def barrier_at(packed: np.ndarray, rows: Rows) -> _BarrierBound:
+def barrier_at(packed: np.ndarray, rows: ScaledRows) -> _BarrierBound:
     bound = SparseBound(rows, InducingInputs(Kernel(*np.exp(packed[:3])), packed[3:]))
     return _BarrierBound(bound, np.linspace(-2, 2, 50), 3.0)
 
 
 @pytest.fixture
-def outline(rng) -> Outline:
+def summary(rng) -> ScoreSummary:
     """Labels that favour middling scores over high ones: the best latent function falls."""
     u = 2 * rng.normal(size=(300, 4))
     latent = -((u - 0.5) ** 2)
     proba = np.exp(latent) / np.exp(latent).sum(axis=1, keepdims=True)
-    return outlined(standardised(u, draw_labels(proba, rng=rng), np.ones(300)))
+    return summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
 
 
-def true_slope(outline: Outline, inducing: InducingInputs, mean: np.ndarray) -> float:
-    grid = np.linspace(outline.low, outline.high, 200_001)
-    return float(1 + (inducing.slopes(grid) @ mean).min() / outline.rows.scale)
+def true_slope(summary: ScoreSummary, inducing: InducingInputs, mean: np.ndarray) -> float:
+    grid = np.linspace(summary.low, summary.high, 200_001)
+    return float(1 + (inducing.slopes(grid) @ mean).min() / summary.rows.scale)
 
 
 def test_gradients_with_the_barrier_match_finite_differences(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
+    rows = ScaledRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
     packed = np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]])
     barrier, mean = barrier_at(packed, rows), np.array([0.3, -0.2, 0.1])
     point = barrier.at(mean)
@@ -51,7 +51,7 @@ def test_gradients_with_the_barrier_match_finite_differences(rng):
 
 
 def test_the_metric_holds_the_curvature_of_the_barrier(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
+    rows = ScaledRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
     barrier = barrier_at(np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]]), rows)
     point = barrier.at(np.array([0.3, -0.2, 0.1]))
     scaled = barrier.slopes / point.slack[:, None]
@@ -60,7 +60,7 @@ def test_the_metric_holds_the_curvature_of_the_barrier(rng):
 
 
 def test_outside_of_the_domain_the_value_is_minus_infinity(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20))
+    rows = ScaledRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20))
     barrier = barrier_at(np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]]), rows)
     assert barrier.at(np.array([9.0, -9.0, 9.0])).value == -np.inf
 
@@ -91,21 +91,21 @@ def test_the_bound_on_the_third_derivative_holds(rng):
         )
 
 
-def test_the_latent_mean_increases_on_the_whole_range(outline):
-    free = fit_evidence(outline, lambda inducing: SparseBound(outline.rows, inducing), n_inducing=8)
-    found = fit_increasing(outline, DiagonalResidual, n_inducing=8)
-    assert true_slope(outline, free.inducing, free.point.mean) < -1  # the constraint is needed
-    assert true_slope(outline, found.inducing, found.point.mean) >= min_slope(outline.rows.scale)
-    assert found.objective > free.objective
-    untouched = SparseBound(outline.rows, found.inducing).at(np.zeros(8))
+def test_the_latent_mean_increases_on_the_whole_range(summary):
+    free = fit_evidence(summary, lambda inducing: SparseBound(summary.rows, inducing), n_inducing=8)
+    found = fit_increasing(summary, DiagonalResidual, n_inducing=8)
+    assert true_slope(summary, free.inducing, free.point.mean) < -1  # the constraint is needed
+    assert true_slope(summary, found.inducing, found.point.mean) >= min_slope(summary.rows.scale)
+    assert found.solution.objective > free.solution.objective
+    untouched = SparseBound(summary.rows, found.inducing).at(np.zeros(8))
     assert found.point.value > untouched.value + 20  # and yet it pays
 
 
 def test_a_mean_that_increases_anyway_is_left_alone(rng):
     u = 3 * rng.normal(size=(300, 4))
     proba = np.exp(u / 2) / np.exp(u / 2).sum(axis=1, keepdims=True)
-    outline = outlined(standardised(u, draw_labels(proba, rng=rng), np.ones(300)))
-    free = fit_evidence(outline, lambda inducing: SparseBound(outline.rows, inducing), n_inducing=5)
-    found = fit_increasing(outline, DiagonalResidual, n_inducing=5)
-    assert true_slope(outline, free.inducing, free.point.mean) > 0.1
+    summary = summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
+    free = fit_evidence(summary, lambda inducing: SparseBound(summary.rows, inducing), n_inducing=5)
+    found = fit_increasing(summary, DiagonalResidual, n_inducing=5)
+    assert true_slope(summary, free.inducing, free.point.mean) > 0.1
     np.testing.assert_array_equal(found.point.mean, free.point.mean)

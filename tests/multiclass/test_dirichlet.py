@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from calibrant._simplex import log_softmax, softmax
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.metrics import log_loss, scorer
-from calibrant.multiclass.dirichlet import canonical_to_linear, deal_folds, generative_to_linear
+from calibrant.multiclass.dirichlet import canonical_to_linear, generative_to_linear
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +52,18 @@ def test_the_separable_example_of_the_r_documentation_ends_warns_once_and_predic
     probcal_golden,
 ):
     proba, y = probcal_golden("doc_p"), probcal_golden("doc_y").astype(int) - 1
-    start = time.process_time()
     with pytest.warns(
         ConvergenceWarning, match="separate the calibration labels perfectly"
     ) as record:
         fitted = DirichletCalibration().fit(proba, y)
-    assert time.process_time() - start < 20
     assert len(record) == 1
+    assert fitted.n_iter_ < 100
     assert (
         fitted.lam_ > 0
     )  # no penalty has a finite optimum here, but none at all does worst on held-out rows
     np.testing.assert_array_equal(fitted.predict(proba), y)
     assert np.isfinite(fitted.coef_).all()
     assert np.isfinite(fitted.intercept_).all()
-
-
-def test_folds_deal_the_rows_of_each_class_in_their_order():
-    assert deal_folds(np.array([1, 0, 1, 1, 0, 1]), 3).tolist() == [0, 0, 1, 2, 1, 0]
 
 
 def test_a_class_with_fewer_than_two_rows_falls_back_to_a_fixed_strength(noisy):

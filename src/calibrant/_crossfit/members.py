@@ -8,7 +8,6 @@ not seen gets probability zero.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.exceptions import ConvergenceWarning
 from calibrant.reductions import MulticlassToBinary
 
 _MAX_COPIES = 100
@@ -55,11 +53,12 @@ def fit_on(
 
 def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
     """Whether the method counts rows, so that it must be given whole weights as copies."""
-    excused = getattr(calibrator, "_calibrator_exceptions", {})
+    if not getattr(calibrator, "counts_rows", False):
+        return False
     is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(
         weight
     )
-    return "check_weights_are_copies" in excused and is_whole and bool((weight != 1).any())
+    return is_whole and bool((weight != 1).any())
 
 
 def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:
@@ -76,14 +75,3 @@ def proba_of(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
         as_proba(scores, inputs)
     )
     return out
-
-
-class quiet_fits(warnings.catch_warnings):  # noqa: N801  # a context manager, as its base
-    """Fits that do not converge keep quiet: where candidates are judged on other rows, that is said
-    by their loss.
-    """
-
-    def __enter__(self) -> Any:
-        entered = super().__enter__()
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return entered

@@ -29,24 +29,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import LiftedRows, sum_blocks
+from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, Rows, sum_blocks
 from calibrant._gp.ascent import ascend
 from calibrant._gp.kernel import InducingInputs, rbf
 from calibrant._simplex import log_softmax
 from calibrant._typing import FloatArray, IntArray
 
-# Elements of the features of a row block, and of all features that are kept between passes (128
-# MB).
-_BLOCK_ELEMENTS = 2**17
-_KEEP_ELEMENTS = 2**24
 
-
-class Rows(NamedTuple):
+class ScaledRows(NamedTuple):
     """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u
     - centre) / scale``.
     """
 
-    u: FloatArray | LiftedRows
+    u: Rows
     y: IntArray
     weight: FloatArray
     centre: float = 0.0
@@ -153,7 +148,7 @@ class SparseBound:
     """
 
     def __init__(
-        self, rows: Rows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual
+        self, rows: ScaledRows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual
     ) -> None:
         self.rows = rows
         self.inducing = inducing
@@ -162,7 +157,7 @@ class SparseBound:
             len(inducing.inputs), rows.u.shape[1] if residual is FullResidual else 0
         )
         self._kept: dict[int, _Block] | None = (
-            {} if rows.u.shape[0] * self._n_elements <= _KEEP_ELEMENTS else None
+            {} if rows.u.shape[0] * self._n_elements <= KEEP_FEATURES else None
         )
 
     def at(self, mean: FloatArray) -> Posterior:
@@ -200,7 +195,7 @@ class SparseBound:
             lambda rows: function(self._block(rows)),
             n_rows,
             self._n_elements,
-            elements=_BLOCK_ELEMENTS,
+            elements=FEATURE_ELEMENTS,
         )
 
     def _block(self, rows: slice) -> _Block:
@@ -215,7 +210,7 @@ class _Block:
     """Features and residual covariance of a block of rows, and their part of the sums."""
 
     def __init__(
-        self, data: Rows, rows: slice, inducing: InducingInputs, residual: ResidualOf
+        self, data: ScaledRows, rows: slice, inducing: InducingInputs, residual: ResidualOf
     ) -> None:
         self.u = data.u[rows]
         self.y = data.y[rows]

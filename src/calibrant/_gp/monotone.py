@@ -11,7 +11,7 @@ is at least the floor everywhere on the interval.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.linalg import cholesky, solve_triangular
 from calibrant._gp.ascent import ascend
 from calibrant._gp.bound import Posterior, ResidualOf, SparseBound
 from calibrant._gp.kernel import InducingInputs
-from calibrant._gp.scores import Outline
+from calibrant._gp.scores import ScoreSummary
 from calibrant._gp.search import TOLERANCE, Evidence, fit_evidence
 from calibrant._typing import FloatArray
 
@@ -40,39 +40,40 @@ def min_slope(scale: float) -> float:
 
 
 def fit_increasing(
-    outline: Outline, residual: ResidualOf, *, n_inducing: int
+    summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int
 ) -> Evidence[Posterior]:
-    """The evidence under the constraint that the latent mean increases from ``outline.low`` to
-    ``outline.high``.
+    """The evidence under the constraint that the latent mean increases from ``summary.low`` to
+    ``summary.high``.
     """
     free = fit_evidence(
-        outline,
-        lambda inducing: SparseBound(outline.rows, inducing, residual),
+        summary,
+        lambda inducing: SparseBound(summary.rows, inducing, residual),
         n_inducing=n_inducing,
     )
-    if _certified(outline, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
-        outline.rows.scale
+    if _certify(summary, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
+        summary.rows.scale
     ):
         return free
-    grid = np.linspace(outline.low, outline.high, _SEARCH_POINTS)
+    grid = np.linspace(summary.low, summary.high, _SEARCH_POINTS)
 
     def bound_of(inducing: InducingInputs) -> _BarrierBound:
-        return _BarrierBound(SparseBound(outline.rows, inducing, residual), grid, _SEARCH_BARRIER)
+        return _BarrierBound(SparseBound(summary.rows, inducing, residual), grid, _SEARCH_BARRIER)
 
-    found = fit_evidence(outline, bound_of, n_inducing=n_inducing, starts=[free.inducing])
-    point = _tightened(
-        SparseBound(outline.rows, found.inducing, residual), outline, found.point.mean
+    found = fit_evidence(summary, bound_of, n_inducing=n_inducing, starts=[free.inducing])
+    point = _tighten(SparseBound(summary.rows, found.inducing, residual), summary, found.point.mean)
+    solution = replace(
+        found.solution,
+        n_iter=free.solution.n_iter + found.solution.n_iter,
+        objective=found.solution.objective + (found.point.value - point.value) / summary.total,
     )
-    n_iter = free.n_iter + found.n_iter
-    objective = found.objective + (found.point.value - point.value) / outline.total
-    return Evidence(found.inducing, point, objective, found.converged, n_iter, found.message)
+    return Evidence(found.inducing, point, solution)
 
 
-def _tightened(bound: SparseBound, outline: Outline, mean: FloatArray) -> Posterior:
+def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:
     """The barrier lowered for given kernel parameters, and what interpolation costs given back."""
-    slopes = _certified(outline, bound.inducing, mean)
+    slopes = _certify(summary, bound.inducing, mean)
     for cost in _LAST_BARRIERS:
-        mean = _BarrierBound(bound, slopes.grid, cost).maximum(mean, TOLERANCE * outline.total).mean
+        mean = _BarrierBound(bound, slopes.grid, cost).maximum(mean, TOLERANCE * summary.total).mean
     return bound.at(mean * slopes.shrinkage(mean))
 
 
@@ -117,9 +118,9 @@ def certified_slopes(
     )
 
 
-def _certified(outline: Outline, inducing: InducingInputs, mean: FloatArray) -> Slopes:
+def _certify(summary: ScoreSummary, inducing: InducingInputs, mean: FloatArray) -> Slopes:
     return certified_slopes(
-        inducing, outline.low, outline.high, outline.rows.scale, float(np.linalg.norm(mean))
+        inducing, summary.low, summary.high, summary.rows.scale, float(np.linalg.norm(mean))
     )
 
 

@@ -9,22 +9,29 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant._blocks import LiftedRows, sum_blocks
-from calibrant._gp.bound import Rows
+from calibrant._blocks import Rows, sum_blocks
+from calibrant._gp.bound import ScaledRows
 from calibrant._simplex import softmax
 from calibrant._typing import FloatArray, IntArray
 
-# log-odds per standard deviation of the scores, or what the scores have themselves if that is more
+# Log-odds per standard deviation of the scores, or what the scores have themselves if that is more:
+# a latent function as steep as that is a step.
 _STEEPEST = 30.0
+# Cells of the histogram: some hundreds for each of the ten inducing inputs that it places.
 _CELLS = 4096
+# Of the mass by which inducing inputs are placed, so that the ends of the range get some even where
+# scores pile up.
 _UNIFORM_SHARE = 0.3
+# Log-odds by which a calibrated latent function is expected to differ from the scores, at least: a
+# factor of twenty in the odds.
+_LEAST_AMPLITUDE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class ScoreSummary:
     """Standardised scores x in short."""
 
-    rows: Rows
+    rows: ScaledRows
     low: float
     high: float
     line: float
@@ -42,7 +49,7 @@ class Outline:
     @property
     def amplitude(self) -> float:
         """How far a calibrated latent function is expected to be from the scores, in log-odds."""
-        return max(3.0, self.rows.scale / 3)
+        return max(_LEAST_AMPLITUDE, self.rows.scale / 3)
 
     def spread_inputs(self, n_inputs: int) -> FloatArray:
         """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart
@@ -54,7 +61,7 @@ class Outline:
         return np.asarray(np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass))))
 
 
-def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) -> Rows:
+def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
     """Rows whose scores the kernel sees with mean 0 and standard deviation 1."""
 
     def moments(rows: slice) -> FloatArray:
@@ -66,14 +73,14 @@ def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) ->
     centre = float(first / total)
     scale = float(np.sqrt(max(second / total - centre**2, 0.0)))
     is_constant = scale <= 1e-6 * max(1.0, abs(centre))
-    return Rows(u, y, weight, centre, 1.0 if is_constant else scale)
+    return ScaledRows(u, y, weight, centre, 1.0 if is_constant else scale)
 
 
-def outlined(rows: Rows) -> Outline:
+def summarise_scores(rows: ScaledRows) -> ScoreSummary:
     """Range, best line and histogram of the scores."""
     low, high = _range(rows)
     line = _line(rows)
-    return Outline(rows, low, high, line, _histogram(rows, line, low, high))
+    return ScoreSummary(rows, low, high, line, _histogram(rows, line, low, high))
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class _Interval:
         return _Interval(min(self.low, other.low), max(self.high, other.high))
 
 
-def _range(rows: Rows) -> tuple[float, float]:
+def _range(rows: ScaledRows) -> tuple[float, float]:
     def ends(block: slice) -> _Interval:
         x = rows.inputs(block)
         return _Interval(float(x.min()), float(x.max()))
@@ -96,7 +103,7 @@ def _range(rows: Rows) -> tuple[float, float]:
     return span.low, span.high
 
 
-def _line(rows: Rows) -> float:
+def _line(rows: ScaledRows) -> float:
     def slope(gamma: float) -> float:
         def part(block: slice) -> float:
             x = rows.inputs(block)
@@ -113,7 +120,7 @@ def _line(rows: Rows) -> float:
     return float(brentq(slope, -limit, limit, xtol=1e-3, rtol=1e-3))
 
 
-def _histogram(rows: Rows, line: float, low: float, high: float) -> FloatArray:
+def _histogram(rows: ScaledRows, line: float, low: float, high: float) -> FloatArray:
     width = (high - low) / _CELLS or 1.0
 
     def counts(block: slice) -> FloatArray:

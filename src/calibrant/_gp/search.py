@@ -26,7 +26,8 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from calibrant._gp.ascent import AnyPoint
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
-from calibrant._gp.scores import Outline
+from calibrant._gp.scores import ScoreSummary
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 NOISE_FLOOR = 1e-6
@@ -35,21 +36,24 @@ NOISE_FLOOR = 1e-6
 TOLERANCE = 1e-7
 """Gain of the bound per unit of weight that counts as none."""
 
+# Half a unit of the bound for a lengthscale of one standard deviation: a latent function that bends
+# once over the scores costs next to nothing, one that bends at every tenth of them 5.
 _ROUGHNESS = 0.5
+# A Bayes factor of e^3 = 20.
 _STRONG_EVIDENCE = 3.0
 
 # The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent
 # function: those of the starts are multiples of what temperature scaling would change, those
 # allowed multiples of what is expected.
-_MIN_VARIANCE = 1e-4
-_MAX_AMPLITUDE = 100.0
-_LENGTHSCALES = (0.05, 30.0)
-_START_LENGTHSCALES = (1.0, 3.0)
+_MIN_VARIANCE = 1e-4  # changes log-odds by 0.01: nothing
+_MAX_AMPLITUDE = 100.0  # where the prior has long won
+_LENGTHSCALES = (0.05, 30.0)  # from a twentieth of a deviation (noise) to a straight line
+_START_LENGTHSCALES = (1.0, 3.0)  # a bend or two over the scores, and next to none
 _START_AMPLITUDES = (1.0, 4.0)
-_SMALLEST_START = 0.3
+_SMALLEST_START = 0.3  # calibrated scores need nothing, and a search must start somewhere
 
-_FIRST_STEP = 0.3
-_MAX_ITER = 200
+_FIRST_STEP = 0.3  # in the logarithm of a parameter: a third more or less
+_MAX_ITER = 200  # thirty are usual
 _MAX_SEARCHES = 3
 
 
@@ -71,15 +75,13 @@ class Evidence(Generic[AnyPoint]):
 
     inducing: InducingInputs
     point: AnyPoint
-    objective: float
-    """What was minimised: the negative bound and negative log prior per unit of weight."""
-    converged: bool
-    n_iter: int
-    message: str
+    solution: Solution
+    """The objective is what was minimised: the negative bound and negative log prior per unit of
+    weight."""
 
 
 def fit_evidence(
-    outline: Outline,
+    summary: ScoreSummary,
     bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]],
     *,
     n_inducing: int,
@@ -88,23 +90,29 @@ def fit_evidence(
     """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the
     usual ones.
     """
-    profile = _Profile(outline, bound_of)
-    candidates = [_packed(start) for start in (*starts, *_usual_starts(outline, n_inducing))]
+    profile = _Profile(summary, bound_of)
+    candidates = [_packed(start) for start in (*starts, *_usual_starts(summary, n_inducing))]
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
-    found, n_iter = _search(profile, start, _limits(outline, n_inducing))
+    found, n_iter = _search(profile, start, _limits(summary, n_inducing))
     best = profile.best
-    still = profile.fresh(_packed(_still(outline, n_inducing)))
-    if still.value - best.value < _STRONG_EVIDENCE / outline.total:
+    still = profile.fresh(_packed(_still(summary, n_inducing)))
+    if still.value - best.value < _STRONG_EVIDENCE / summary.total:
         best = still
-    return Evidence(
-        best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message)
-    )
+    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(found))
+    return Evidence(best.inducing, best.point, solution)
 
 
-def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
-    needed = abs(outline.line - outline.rows.scale)
-    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * outline.amplitude))
-    inputs = outline.spread_inputs(n_inducing)
+def _outcome(found: OptimizeResult) -> Outcome:
+    """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
+    if found.status == 0:
+        return Outcome.CONVERGED
+    return Outcome.ITERATION_LIMIT if found.status == 1 else Outcome.STALLED
+
+
+def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs]:
+    needed = abs(summary.line - summary.rows.scale)
+    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * summary.amplitude))
+    inputs = summary.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
     return [
         InducingInputs(Kernel((amplitude * a) ** 2, length, NOISE_FLOOR), inputs)
@@ -112,22 +120,22 @@ def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:
     ]
 
 
-def _still(outline: Outline, n_inducing: int) -> InducingInputs:
+def _still(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
     """A prior under which the latent function hardly moves."""
     return InducingInputs(
-        Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), outline.spread_inputs(n_inducing)
+        Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), summary.spread_inputs(n_inducing)
     )
 
 
-def _limits(outline: Outline, n_inducing: int) -> Bounds:
+def _limits(summary: ScoreSummary, n_inducing: int) -> Bounds:
     kernel = np.log(
         [
-            [_MIN_VARIANCE, (_MAX_AMPLITUDE * outline.amplitude) ** 2],
+            [_MIN_VARIANCE, (_MAX_AMPLITUDE * summary.amplitude) ** 2],
             _LENGTHSCALES,
             [NOISE_FLOOR, np.inf],
         ]
     )
-    inputs = np.tile([outline.low, outline.high], (n_inducing, 1))
+    inputs = np.tile([summary.low, summary.high], (n_inducing, 1))
     return Bounds(*np.concatenate([kernel, inputs]).T)
 
 
@@ -143,7 +151,7 @@ def _search(
     """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
-        found = _minimized(profile, start, limits, _MAX_ITER - n_iter)
+        found = _minimise(profile, start, limits, _MAX_ITER - n_iter)
         n_iter += int(found.nit)
         start = found.x
         if found.status == 0 or n_iter >= _MAX_ITER:
@@ -151,7 +159,7 @@ def _search(
     return found, n_iter
 
 
-def _minimized(
+def _minimise(
     profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int
 ) -> OptimizeResult:
     """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
@@ -196,12 +204,12 @@ class _Profile(Generic[AnyPoint]):
     best: _Solved[AnyPoint]
 
     def __init__(
-        self, outline: Outline, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]
+        self, summary: ScoreSummary, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]
     ) -> None:
         self.bound_of = bound_of
-        self.total = outline.total
-        self.amplitude = outline.amplitude
-        self.slope = outline.line - outline.rows.scale
+        self.total = summary.total
+        self.amplitude = summary.amplitude
+        self.slope = summary.line - summary.rows.scale
         self._last: _Solved[AnyPoint] | None = None
 
     def __call__(self, packed: FloatArray) -> tuple[float, FloatArray]:

@@ -1,4 +1,4 @@
-"""Fits of the two kinds of score maps, from data to `Solution`."""
+"""The fit of a score map, from data to `Solution`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows
-from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
+from calibrant._blocks import Rows
+from calibrant._optim.maps import ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
@@ -15,47 +15,21 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._typing import FloatArray, IntArray
 
-Rows = FloatArray | LiftedRows
 
-
-def fit_affine(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    penalty: QuadraticPenalty,
-    *,
-    start: FloatArray | None = None,
-    tol: float = TOLERANCE,
-    max_work: int | None = None,
-) -> Solution:
-    """``[W | b]`` of shape (K, K + 1)."""
-    return _fit(AffineMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
-
-
-def fit_diagonal(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    penalty: QuadraticPenalty,
-    *,
-    start: FloatArray | None = None,
-    tol: float = TOLERANCE,
-    max_work: int | None = None,
-) -> Solution:
-    """``[d; b]`` of shape (2, K)."""
-    return _fit(DiagonalMap(u.shape[1]), u, y, weight, penalty, start, tol, max_work)
-
-
-def _fit(
+def fit_map(
     score_map: ScoreMap,
     u: Rows,
     y: IntArray,
     weight: FloatArray,
     penalty: QuadraticPenalty,
-    start: FloatArray | None,
-    tol: float,
-    max_work: int | None,
+    *,
+    start: FloatArray | None = None,
+    tol: float = TOLERANCE,
+    max_work: int | None = None,
 ) -> Solution:
+    """Parameters of a map, of its shape, that minimise the penalised mean log-loss; the search
+    begins at ``start``, or where the best temperature puts the identity.
+    """
     objective = Objective(score_map, penalty, u, y, weight)
     if start is None:
         start = _best_start(objective, u, y, weight)

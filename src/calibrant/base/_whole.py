@@ -7,13 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows, lifted
+from calibrant._blocks import Rows, lifted
 from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_softmax, softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base._calibrator import Calibrator
-
-Rows = FloatArray | LiftedRows
-"""Lifted scores: an array, or something that gives one when its rows are asked for."""
 
 
 class BaseCalibrator(Calibrator):
@@ -44,6 +41,9 @@ class BaseCalibrator(Calibrator):
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         return np.exp(self._log_proba(self._lift(scores)))
+
+    def _log_proba_of(self, scores: FloatArray) -> FloatArray:
+        return self._log_proba(self._lift(scores))
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         if self.inputs == "proba":

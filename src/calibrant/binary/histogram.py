@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from calibrant._typing import FloatArray, LabelsLike
-from calibrant._validation import check_count, check_option
+from calibrant._blocks import ROUND_OFF
+from calibrant._typing import FloatArray, LabelsLike, Rng
+from calibrant._validation import as_seed, check_count, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import Bins, UniformBins, distinct_sums
 
 STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
-
-# A share of the weight that round-off may take from a cumulative sum.
-_ROUND_OFF = 1e-12
 
 
 class HistogramBinning(BaseBinaryCalibrator):
@@ -46,9 +44,9 @@ class HistogramBinning(BaseBinaryCalibrator):
         counts it. Edges of equal width depend on no row: there nothing is left out.
     delta : float
         Largest change of a value by which bins of equal value are told apart; 0 leaves them equal.
-    random_state : int, optional
+    random_state : int or Generator, optional
         Orders bins of equal value at random; without it, the bin of higher scores gets the higher
-        value.
+        value. A Generator is copied, not advanced.
     inputs : {"proba", "logits"}
     classes : labels of the two columns, optional
 
@@ -103,7 +101,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         strategy: str = "quantile",
         boundary: str = "exclude",
         delta: float = 1e-10,
-        random_state: int | None = None,
+        random_state: Rng = None,
         *,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
@@ -129,20 +127,45 @@ class HistogramBinning(BaseBinaryCalibrator):
             )
         else:
             check_count(self.points_per_bin, "points_per_bin")
+        as_seed(self.random_state)
         check_option(self.strategy, "strategy", STRATEGIES)
         check_option(self.boundary, "boundary", BOUNDARIES)
         if not 0 <= self.delta < 1:
             raise ValueError(f"delta must lie in [0, 1), got {self.delta!r}")
 
-    @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        if self.boundary == "include" or self.strategy == "uniform":
-            return {}
-        return {
-            "check_weights_are_copies": (
-                "the row left out at an edge is heavier than one of two copies"
+    def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
+        if not np.ndim(self.points_per_bin):
+            super()._check_for_claims(n_classes, by_class=by_class)
+            return
+        if not by_class:
+            raise ValueError(
+                f"points_per_bin is one number where claims are about no single class, got "
+                f"{self.points_per_bin!r}"
             )
-        }
+        if np.shape(self.points_per_bin) != (n_classes,):
+            raise ValueError(
+                f"points_per_bin must be one number, or one for each of the {n_classes} classes; "
+                f"got {self.points_per_bin!r}"
+            )
+        for label in range(n_classes):
+            self._for_claim(label, label)._check_parameters(2)
+
+    def _for_claim(self, label: int | None, index: int) -> Self:
+        """Also with the points per bin of its class; of all classes, the most."""
+        adapted = super()._for_claim(label, index)
+        points = np.asarray(self.points_per_bin)
+        if points.ndim:
+            own = points.max() if label is None else points[label]
+            adapted.set_params(points_per_bin=own.item())
+        return adapted
+
+    def _rows_needed(self) -> int:
+        return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Where a row is left out at an edge: it is heavier than one of two copies."""
+        return self.boundary == "exclude" and self.strategy == "quantile"
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)
@@ -161,7 +184,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.counts_ = np.bincount(place, kept * total, minlength=size)
         self.hits_ = np.bincount(place, kept * hits, minlength=size)
         rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
-        self.values_ = _told_apart(rate, self.delta, self.random_state)
+        self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return np.asarray(self.values_[self.bins_.assign(score, 0)])
@@ -177,7 +200,7 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
     """
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
-    last = np.searchsorted(reached, ends - _ROUND_OFF * reached[-1])
+    last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
     return np.unique(values[np.minimum(last, values.size - 1)])
 
 
@@ -216,13 +239,9 @@ def _kept_share(score: FloatArray, edges: FloatArray) -> FloatArray:
     return kept
 
 
-def _told_apart(values: FloatArray, delta: float, random_state: int | None) -> FloatArray:
+def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
-    step = (
-        np.arange(size) / size
-        if random_state is None
-        else np.random.default_rng(random_state).random(size)
-    )
+    step = np.arange(size) / size if seed is None else np.random.default_rng(seed).random(size)
     return np.where(times[place] > 1, (values + delta * step) / (1.0 + delta), values)

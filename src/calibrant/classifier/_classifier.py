@@ -26,8 +26,10 @@ from sklearn.utils.validation import (
 )
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
+from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_scores, check_weight, encode_labels
+from calibrant.base._outcome import warn_unless_converged
 from calibrant.classifier._responses import Response
 from calibrant.selection import AutoCalibration, CrossFitted
 
@@ -150,6 +152,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 parts = [_pooled(whole, parts)]
         self._fit_calibrators(parts, data)
         self._take_features()
+        warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
 
     def _all_classes(self, y: AnyArray) -> AnyArray:
@@ -234,6 +237,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             scores = check_scores(response.scores(X), inputs=self.inputs_)
             total += proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`; -inf where that is zero."""
+        return log_of(self.predict_proba(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Label of the highest calibrated probability."""

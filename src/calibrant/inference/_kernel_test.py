@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtr
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import ROUND_OFF, row_blocks
 from calibrant._progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_option, check_predictions
 from calibrant.inference._draws import LabelDraws, label_hypothesis, with_rest
-from calibrant.inference._results import ROUND_OFF, CalibrationTestResult, monte_carlo_p_value
+from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.metrics._kernel import Residuals, as_vector_notion, residual_parts, tiled_forms
 from calibrant.notions import Notion
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray
 
 GUARANTEES = {
@@ -15,9 +16,6 @@ GUARANTEES = {
     "asymptotic": "the level holds in the limit of many rows",
     "heuristic": "no level is guaranteed",
 }
-
-ROUND_OFF = 1e-12
-"""Statistics that differ by less are the same."""
 
 
 @dataclass(frozen=True)

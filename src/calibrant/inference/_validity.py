@@ -7,10 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant._blocks import sum_blocks
+from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_predictions, check_same_length
-from calibrant.inference._results import ROUND_OFF
 from calibrant.metrics import calibration_curve
 from calibrant.metrics._binned import quantity_weight
 from calibrant.notions import Notion

@@ -8,14 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._simplex import row_sum
 from calibrant._typing import FloatArray, IntArray
 
 # Multiples of 1 / resolution that round-off has moved are put back on the grid.
 _GRID_DECIMALS = 9
-
-# A share of the weight that round-off may take from a cumulative sum.
-_ROUND_OFF = 1e-12
 
 
 class Partition(Protocol):
@@ -157,7 +155,7 @@ def fit_projections(
         if not left.size:
             break
         along = _along(u, direction, left)
-        thresholds[b] = _order_statistic(along, kept[left], size - _ROUND_OFF * total)
+        thresholds[b] = _order_statistic(along, kept[left], size - ROUND_OFF * total)
         at = left[along == thresholds[b]]
         kept[at] *= 1.0 - 1.0 / at.size
         left = left[along >= thresholds[b]]

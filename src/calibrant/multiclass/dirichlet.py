@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._blocks import sum_blocks
-from calibrant._optim.fit import fit_affine
+from calibrant._blocks import Rows, sum_blocks
+from calibrant._folds import deal_folds
+from calibrant._optim.fit import fit_map
+from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
-from calibrant._simplex import EPS, log_softmax
-from calibrant._typing import FloatArray, IntArray
+from calibrant._optim.solution import Outcome
+from calibrant._simplex import EPS, log_softmax, true_class
+from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
-from calibrant.base._whole import Rows
+from calibrant.base import BaseCalibrator, store_outcome
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""
 
 _HELD_OUT_FLOOR = 1e-15
+"""Of cal_dirichlet, whose choice of lam is followed to the letter."""
 
 # Fits of folds are compared by their held-out loss and not kept: cal_dirichlet stops them at a
 # relative 1e-8, or after 500 iterations, which fits without a penalty need.
 _FOLD_TOLERANCE = 1e-9
 _FOLD_WORK = 500
+
+
+class _Choice(NamedTuple):
+    """A strength, the score of each candidate, and parameters to start the last fit from."""
+
+    lam: float
+    scores: FloatArray | None = None
+    start: FloatArray | None = None
 
 
 class DirichletCalibration(BaseCalibrator):
@@ -94,6 +104,15 @@ class DirichletCalibration(BaseCalibrator):
     """
 
     form = "log_softmax"
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
+        Outcome.SEPARABLE: (
+            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+        Outcome.MISSING_CLASS: (
+            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+    }
 
     def __init__(
         self,
@@ -133,67 +152,68 @@ class DirichletCalibration(BaseCalibrator):
         return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        if self.lam is None:
-            self.lam_, self.cv_scores_, start = self._select(u, y, weight)
-        else:
-            self.lam_, self.cv_scores_, start = self.lam, None, None
+        choice = self._select(u, y, weight) if self.lam is None else _Choice(self.lam)
+        self.lam_, self.cv_scores_, start = choice
         self.mu_ = self.lam_ if self.mu is None else self.mu
-        solution = fit_affine(u, y, weight, self._penalty(self.lam_, u.shape[1]), start=start)
+        penalty = self._penalty(self.lam_, u.shape[1])
+        solution = fit_map(AffineMap(u.shape[1]), u, y, weight, penalty, start=start)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
-    def _select(
-        self, u: Rows, y: IntArray, weight: FloatArray
-    ) -> tuple[float, FloatArray | None, FloatArray | None]:
-        """The chosen strength, the score of each candidate, and parameters to start the last fit
-        from.
-        """
-        n_classes = u.shape[1]
-        counts = weight > 0  # a row of weight zero is absent
-        smallest = int(np.bincount(y[counts], minlength=n_classes).min())
+    def _select(self, u: Rows, y: IntArray, weight: FloatArray) -> _Choice:
+        """The strength of smallest mean held-out loss."""
+        present = weight > 0  # a row of weight zero is absent
+        smallest = int(np.bincount(y[present], minlength=u.shape[1]).min())
         if smallest < 2:
-            return FALLBACK_LAM, None, None
+            return _Choice(FALLBACK_LAM)
+        n_folds = min(self.cv, smallest)
         fold = np.zeros(len(y), dtype=np.intp)
-        fold[counts] = deal_folds(y[counts], min(self.cv, smallest))
-        scores = np.zeros(len(self.grid))
-        found: list[FloatArray | None] = [None] * len(self.grid)
-        for held_out in range(fold.max() + 1):
-            # Rows of the other folds keep weight zero instead of being copied.
-            train, test = (
-                np.where(fold == held_out, 0.0, weight),
-                np.where(fold == held_out, weight, 0.0),
-            )
-            start = np.eye(n_classes, n_classes + 1)
-            for place in np.argsort(self.grid)[::-1]:
-                solution = fit_affine(
-                    u,
-                    y,
-                    train,
-                    self._penalty(self.grid[place], n_classes),
-                    start=start,
-                    tol=_FOLD_TOLERANCE,
-                    max_work=_FOLD_WORK,
-                )
-                scores[place] += _held_out_loss(solution.parameters, u, y, test)
-                # Where no finite optimum exists, the way leads nowhere that another penalty could
-                # start from.
-                found[place] = solution.parameters if solution.converged else None
-                start = (
-                    solution.parameters if solution.converged else np.eye(n_classes, n_classes + 1)
-                )
+        fold[present] = deal_folds(y[present], n_folds)
+        paths = [self._path(u, y, weight, fold == held_out) for held_out in range(n_folds)]
+        scores = np.sum([losses for losses, _ in paths], axis=0)
         # Equal scores differ by the tolerance of the fits; the first of them is chosen.
         best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
-        return float(self.grid[best]), scores / (fold.max() + 1), found[best]
+        _, last = paths[-1]
+        return _Choice(float(self.grid[best]), scores / n_folds, last[best])
+
+    def _path(
+        self, u: Rows, y: IntArray, weight: FloatArray, held_out: BoolArray
+    ) -> tuple[FloatArray, list[FloatArray | None]]:
+        """Held-out loss of each candidate, and its parameters where the fit converged: from the
+        strongest penalty down, each fit begins where the last one ended.
+        """
+        # Rows keep weight zero instead of being left out of copies.
+        train, test = np.where(held_out, 0.0, weight), np.where(held_out, weight, 0.0)
+        score_map = AffineMap(u.shape[1])
+        losses = np.empty(len(self.grid))
+        found: list[FloatArray | None] = [None] * len(self.grid)
+        start = score_map.identity()
+        for place in np.argsort(self.grid)[::-1]:
+            penalty = self._penalty(self.grid[place], u.shape[1])
+            solution = fit_map(
+                *(score_map, u, y, train, penalty),
+                start=start,
+                tol=_FOLD_TOLERANCE,
+                max_work=_FOLD_WORK,
+            )
+            losses[place] = _held_out_loss(score_map, solution.parameters, u, y, test)
+            # Where no finite optimum exists, the way leads nowhere that another penalty could
+            # start from.
+            found[place] = solution.parameters if solution.converged else None
+            start = solution.parameters if solution.converged else score_map.identity()
+        return losses, found
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
+    def counts_rows(self) -> bool:
+        """Where rows are dealt to folds: one of weight 2 cannot be in two."""
+        return self.lam is None
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
         if self.lam is not None:
             return {}
         return {
-            "check_weights_are_copies": (
-                "lam=None deals rows to folds, and a row of weight 2 cannot be in two folds"
-            ),
-            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order",
+            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
         }
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
@@ -253,27 +273,13 @@ def _log_beta(alpha: FloatArray) -> FloatArray:
     return np.asarray(gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1)))
 
 
-def deal_folds(y: IntArray, n_folds: int) -> IntArray:
-    """Fold of each row: the rows of each class are dealt out in their existing order.
-
-    Examples
-    --------
-    >>> deal_folds(np.array([0, 0, 1, 0, 1]), 2).tolist()
-    [0, 1, 0, 0, 1]
-    """
-    fold = np.empty(len(y), dtype=np.intp)
-    for k in range(y.max() + 1):
-        rows = np.flatnonzero(y == k)
-        fold[rows] = np.arange(len(rows)) % n_folds
-    return fold
-
-
-def _held_out_loss(theta: FloatArray, u: Rows, y: IntArray, weight: FloatArray) -> float:
+def _held_out_loss(
+    score_map: AffineMap, theta: FloatArray, u: Rows, y: IntArray, weight: FloatArray
+) -> float:
     """Weighted mean log-loss, true-class probabilities clipped to [1e-15, 1 - 1e-15]."""
 
     def of_rows(rows: slice) -> Any:
-        log_proba = log_softmax(u[rows] @ theta[:, :-1].T + theta[:, -1])
-        true = log_proba[np.arange(len(log_proba)), y[rows]]
+        true = true_class(log_softmax(score_map.apply(theta, u[rows])), y[rows])
         return weight[rows] @ np.clip(true, np.log(_HELD_OUT_FLOOR), np.log1p(-_HELD_OUT_FLOOR))
 
     return -float(sum_blocks(of_rows, *u.shape)) / float(weight.sum())

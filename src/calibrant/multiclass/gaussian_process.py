@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import LiftedRows, row_blocks
+from calibrant._blocks import LiftedRows, Rows, row_blocks
 from calibrant._gp.bound import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant._gp.monotone import fit_increasing
-from calibrant._gp.scores import Outline, outlined, standardised
+from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import Evidence, fit_evidence
-from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, softmax
-from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
-from calibrant.base import BaseCalibrator
-from calibrant.base._whole import Rows
-from calibrant.exceptions import ConvergenceWarning
+from calibrant._optim.solution import Outcome
+from calibrant._simplex import EPS, TINY, finite_logits, log_clipped, log_floored, softmax
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng
+from calibrant._validation import (
+    as_array,
+    as_seed,
+    check_count,
+    check_eps,
+    check_fitted,
+    check_option,
+)
+from calibrant.base import BaseCalibrator, store_outcome
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -57,9 +62,9 @@ class GaussianProcessCalibration(BaseCalibrator):
         taken as diagonal or kept as a K x K matrix. See Notes.
     monotone : bool, default False
         Constrain the latent mean to increase, so that no prediction changes its class. See Notes.
-    random_state : int, Generator, RandomState or None, default None
+    random_state : int, Generator or None, default None
         Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed
-        seed: refitting gives the same result.
+        seed, and a Generator is copied, not advanced: refitting gives the same result.
     inputs : {"proba", "logits"}, default "proba"
     classes : labels of the columns, optional
     eps : float, default 1e-12
@@ -146,13 +151,18 @@ class GaussianProcessCalibration(BaseCalibrator):
     True
     """
 
+    remedies: ClassVar[Mapping[Outcome, str]] = dict.fromkeys(
+        (Outcome.ITERATION_LIMIT, Outcome.STALLED),
+        "the best kernel so far is kept; fewer inducing inputs (n_inducing) make the search easier",
+    )
+
     def __init__(
         self,
         n_inducing: int = 10,
         n_samples: int = 100,
         covariance: str = "diagonal",
         monotone: bool = False,
-        random_state: Any = None,
+        random_state: Rng = None,
         *,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
@@ -168,6 +178,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.eps = eps
 
     def _check_parameters(self, n_classes: int) -> None:
+        as_seed(self.random_state)
         check_count(self.n_inducing, "n_inducing")
         check_count(self.n_samples, "n_samples", minimum=0)
         check_option(self.covariance, "covariance", tuple(_RESIDUALS))
@@ -175,36 +186,33 @@ class GaussianProcessCalibration(BaseCalibrator):
         check_eps(self.eps)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        outline = outlined(standardised(*_distinct(u, y, weight)))
+        summary = summarise_scores(standardise(*_distinct(u, y, weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
-            found = fit_increasing(outline, residual, n_inducing=self.n_inducing)
+            found = fit_increasing(summary, residual, n_inducing=self.n_inducing)
         else:
             found = fit_evidence(
-                outline,
-                lambda inducing: SparseBound(outline.rows, inducing, residual),
+                summary,
+                lambda inducing: SparseBound(summary.rows, inducing, residual),
                 n_inducing=self.n_inducing,
             )
-        self._keep(found, outline)
+        self._keep(found, summary)
         self.draws_ = _antithetic(
-            self.random_state, self.n_samples, self.n_inducing + self.n_classes_
+            as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )
-        _warn(found)
 
-    def _keep(self, found: Evidence[Posterior], outline: Outline) -> None:
+    def _keep(self, found: Evidence[Posterior], summary: ScoreSummary) -> None:
         """Fitted attributes, in units of u."""
-        centre, scale = outline.rows.centre, outline.rows.scale
+        centre, scale = summary.rows.centre, summary.rows.scale
         self.kernel_variance_ = found.inducing.kernel.variance
         self.lengthscale_ = found.inducing.kernel.lengthscale * scale
         self.noise_ = found.inducing.kernel.noise
         self.inducing_inputs_ = found.inducing.inputs * scale + centre
         self.inducing_mean_ = found.point.mean
         self.inducing_covariance_ = found.point.covariance
-        self.score_range_ = np.array([outline.low, outline.high]) * scale + centre
+        self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
         self.elbo_ = found.point.value
-        self.objective_ = found.objective
-        self.converged_ = found.converged
-        self.n_iter_ = found.n_iter
+        store_outcome(self, found.solution)
 
     def latent(self, z: Any) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation of the latent function.
@@ -271,7 +279,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         total = np.zeros_like(u)
         for latent in self._latent_values(u):
             total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
-        return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), 1e-300)
+        return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), TINY)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
         """Draws of the latent values of rows in increasing order, or their mean if there are
@@ -353,7 +361,7 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LiftedRows):
-        kept = u if len(rows) == len(weight) else LiftedRows(u.scores[rows], u.lift)
+        kept = u if len(rows) == len(weight) else u.take(rows)
         return kept, y[rows], weight[rows]
     marked = u[rows, y[rows]][:, None]
     ranked = np.sort(u[rows], axis=1)
@@ -362,24 +370,9 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     return unique[:, :-1], unique[:, -1].astype(np.intp), np.bincount(inverse.ravel(), weight[rows])
 
 
-def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray:
+def _antithetic(seed: int | None, n_samples: int, n_numbers: int) -> FloatArray:
     """Standard normal draws; every second one is the negative of its neighbour, so that their mean
     is right.
     """
-    legacy = isinstance(random_state, np.random.RandomState)
-    seed = random_state.randint(2**31) if legacy else 0 if random_state is None else random_state
-    half = np.random.default_rng(seed).standard_normal(((n_samples + 1) // 2, n_numbers))
+    half = np.random.default_rng(seed or 0).standard_normal(((n_samples + 1) // 2, n_numbers))
     return np.stack([half, -half], axis=1).reshape(-1, n_numbers)[:n_samples]
-
-
-def _warn(found: Evidence[Posterior]) -> None:
-    """Say once why a fit is not to be trusted, and what to do."""
-    if found.converged:
-        return
-    message = (
-        f"the search for kernel parameters stopped after {found.n_iter} iterations before it "
-        f"converged "
-        f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make "
-        f"the problem easier"
-    )
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from calibrant._optim.fit import fit_affine, fit_diagonal
+from calibrant._blocks import Rows
+from calibrant._optim.fit import fit_map
+from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
+from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
-from calibrant.base._whole import Rows
+from calibrant.base import BaseCalibrator, store_outcome
 
 
 class VectorScaling(BaseCalibrator):
@@ -51,6 +53,11 @@ class VectorScaling(BaseCalibrator):
     (10,)
     """
 
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: 'calibrate on more rows, or use StructuredScaling("vector")',
+        Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
+    }
+
     def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
         self.classes = classes
@@ -60,7 +67,8 @@ class VectorScaling(BaseCalibrator):
         check_eps(self.eps)
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        solution = fit_diagonal(u, y, weight, no_penalty((2, u.shape[1])))
+        score_map = DiagonalMap(u.shape[1])
+        solution = fit_map(score_map, u, y, weight, no_penalty(score_map.shape))
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
 
@@ -110,6 +118,16 @@ class MatrixScaling(BaseCalibrator):
     (10, 10)
     """
 
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
+        Outcome.SEPARABLE: (
+            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+        Outcome.MISSING_CLASS: (
+            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+    }
+
     def __init__(
         self,
         lam: float = 0.0,
@@ -132,7 +150,8 @@ class MatrixScaling(BaseCalibrator):
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         mu = self.lam if self.mu is None else self.mu
-        solution = fit_affine(u, y, weight, off_diagonal_and_intercept(self.lam, mu, u.shape[1]))
+        penalty = off_diagonal_and_intercept(self.lam, mu, u.shape[1])
+        solution = fit_map(AffineMap(u.shape[1]), u, y, weight, penalty)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 

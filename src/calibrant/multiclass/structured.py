@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import lifted
-from calibrant._optim.fit import fit_affine, fit_diagonal
+from calibrant._blocks import Rows, mapped
+from calibrant._optim.fit import fit_map
+from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
-from calibrant.base._whole import Rows
+from calibrant.base import BaseCalibrator, store_outcome
 
 
 class StructuredScaling(BaseCalibrator):
@@ -53,6 +52,8 @@ class StructuredScaling(BaseCalibrator):
     temperature_ : float
     coef_ : ndarray of shape (K, K), or (K,) for "vector"
     intercept_ : ndarray of shape (K,)
+    smoothing_ : float
+        a, the share of the uniform forecast in q.
     converged_, n_iter_, objective_ : how the fit ended
 
     Notes
@@ -101,19 +102,15 @@ class StructuredScaling(BaseCalibrator):
         t = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
-        scores = (
-            self._tempered(u)
-            if isinstance(u, np.ndarray)
-            else lifted(u.scores, lambda s: self._tempered(u.lift(s)))
-        )
+        scores = mapped(u, self._tempered)
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
         if self.structure == "vector":
-            solution = fit_diagonal(
-                scores, y, weight, diagonal_ridge_to_identity(own, own, n_classes)
-            )
+            ridge = diagonal_ridge_to_identity(own, own, n_classes)
+            solution = fit_map(DiagonalMap(n_classes), scores, y, weight, ridge)
             self.coef_, self.intercept_ = solution.parameters
         else:
-            solution = fit_affine(scores, y, weight, ridge_to_identity(own, pair, own, n_classes))
+            ridge = ridge_to_identity(own, pair, own, n_classes)
+            solution = fit_map(AffineMap(n_classes), scores, y, weight, ridge)
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 

@@ -4,7 +4,7 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -17,7 +17,6 @@ from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.base._calibrator import declared_exceptions
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee
@@ -158,8 +157,18 @@ class MulticlassToBinary(Calibrator):
             base._check_parameters(2)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        return declared_exceptions(self.calibrator)
+    def counts_rows(self) -> bool:
+        """As its calibrator does."""
+        return self.calibrator.counts_rows
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
+        return self.calibrator.check_exceptions
+
+    _part_name: ClassVar[str] = "claims"
+
+    def _parts(self) -> Sequence[BaseBinaryCalibrator]:
+        return self.calibrators_
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
@@ -187,11 +196,8 @@ class MulticlassToBinary(Calibrator):
             yield pooled if pooled and is_few else self._fitted(claim), n, is_few
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
-        made = self._clone_for(claim)
-        one = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
-        return made._fit_checked(
-            np.column_stack([1.0 - one, one]), claim.outcome.astype(np.intp), claim.weight
-        )
+        score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
+        return self._clone_for(claim)._fit_claim(score, claim.outcome, claim.weight)
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
         """A clone with what is set per claim: points per bin of its class, and a seed of its
@@ -389,8 +395,7 @@ def _pooled(claims: Sequence[Claim]) -> Claim:
 
 
 def _predicted(calibrator: BaseBinaryCalibrator, score: FloatArray) -> FloatArray:
-    one = np.minimum(score, 1.0)  # rows may exceed one by rounding
-    return calibrator._proba_of(np.column_stack([1.0 - one, one]))[:, 1]
+    return calibrator._predict_claim(np.minimum(score, 1.0))  # rows may exceed one by rounding
 
 
 def _labels(block: ClaimBlock) -> IntArray:

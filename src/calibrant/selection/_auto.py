@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._crossfit.members import fit_fold, fit_on, proba_of, quiet_fits, set_up
+from calibrant._crossfit.members import fit_fold, fit_on, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
@@ -85,6 +85,11 @@ class CrossFitted(Calibrator):
         else:
             self.calibrators_ = [fit_on(made, scores, y, weight, self.inputs)]
 
+    _part_name: ClassVar[str] = "folds"
+
+    def _parts(self) -> Sequence[Any]:
+        return self.calibrators_
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         total = proba_of(self.calibrators_[0], scores, self.inputs)
         for fitted in self.calibrators_[1:]:
@@ -92,14 +97,9 @@ class CrossFitted(Calibrator):
         return total / len(self.calibrators_)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        """Those of the calibrator, but for weights: methods that count rows are given whole weights
-        as copies.
-        """
-        inner = getattr(self.calibrator, "_calibrator_exceptions", {})
-        return {
-            name: reason for name, reason in inner.items() if name != "check_weights_are_copies"
-        }
+    def check_exceptions(self) -> Mapping[str, str]:
+        """Those of the calibrator; one that counts rows is given whole weights as copies."""
+        return getattr(self.calibrator, "check_exceptions", {})
 
     @classmethod
     def _of(cls, calibrators: Sequence[Any], inputs: str, classes: AnyArray) -> Self:
@@ -199,14 +199,14 @@ class AutoCalibration(Calibrator):
         }
         self.names_ = (*members, "uniform")
         folds = as_folds(self.cv, scores, y, weight, self.random_state)
-        with quiet_fits():
-            self._weigh(members, scores, y, folds)
-            present = np.flatnonzero(weight)
-            self.members_ = {
-                name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
-                for (name, made), w in zip(members.items(), self.weights_, strict=False)
-                if w > 0
-            }
+        # Members that do not converge are judged by their loss on other rows, and not warned of.
+        self._weigh(members, scores, y, folds)
+        present = np.flatnonzero(weight)
+        self.members_ = {
+            name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
+            for (name, made), w in zip(members.items(), self.weights_, strict=False)
+            if w > 0
+        }
 
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Any
