@@ -127,7 +127,7 @@ def test_the_size_of_a_block_changes_nothing(elements):
     )
     table = bin_table(claims, n_bins=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.notions._notion.BLOCK_ELEMENTS", elements)
+        patch.setattr("calibrant.notions._claims.BLOCK_ELEMENTS", elements)
         again = bin_table(claims, n_bins=2)
     np.testing.assert_allclose(again.score, table.score, atol=1e-12)
     np.testing.assert_array_equal(again.weight, table.weight)

@@ -260,7 +260,7 @@ def test_weight_two_is_the_row_twice(data):
     ("options", "message"),
     [
         ({"band": "normal"}, "band must be one of 'binomial', 'resampling', None; got 'normal'"),
-        ({"level": 1.0}, "level must lie between 0 and 1, got 1.0"),
+        ({"level": 1.0}, "level must lie between 0 and 1, .*got 1.0"),
         (
             {"band": "resampling", "n_resamples": 0},
             "n_resamples must be a whole number of at least 1, got 0",
@@ -272,11 +272,13 @@ def test_bad_options_are_refused(options, message, data):
         ReliabilityDisplay.from_predictions(data.labels, data.proba, **options)
 
 
-def test_resampling_of_reported_labels_is_refused():
-    with pytest.raises(ValueError, match="with y_pred use band='binomial'"):
-        ReliabilityDisplay.from_predictions(
-            [0, 1], [0.9, 0.8], y_pred=[0, 1], notion="confidence", band="resampling"
-        )
+def test_a_resampled_band_of_reported_labels_is_that_of_their_scores(data):
+    options = {"notion": "confidence", "band": "resampling", "n_resamples": 50, "rng": 0}
+    whole = ReliabilityDisplay.from_predictions(data.labels, data.proba, **options)
+    reported = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba.max(axis=1), y_pred=data.proba.argmax(axis=1), **options
+    )
+    np.testing.assert_array_equal(reported.band, whole.band)
 
 
 def test_a_table_alone_makes_a_display(data):

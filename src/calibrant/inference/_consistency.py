@@ -16,7 +16,6 @@ from calibrant.binning import BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._statistics import Metric, as_metric, binned_options, metric_name
-from calibrant.metrics._binned import table_error
 from calibrant.notions import Claims, Notion, as_notion
 
 # Counts that are held at a time (four times as many where each portion must make its alias tables
@@ -121,8 +120,8 @@ def consistency_test(
         statistic = null.metric(y, proba)
     else:
         null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **options})
-        statistic = table_error(null.table, **null.norm)
-    resampled = _resampled(null, generator, n_resamples, progress)
+        statistic = null.table.error(**null.norm)
+    resampled = _resample(null, generator, n_resamples, progress)
     return CalibrationTestResult(
         test=f"consistency test, {metric_name(metric)}",
         statistic=float(statistic),
@@ -164,9 +163,7 @@ class _CountNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
-        return [
-            table_error(replace(self.table, outcome=outcome), **self.norm) for outcome in counts
-        ]
+        return [replace(self.table, outcome=outcome).error(**self.norm) for outcome in counts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +200,7 @@ def _claims(
     return notion.claims(proba, y, weight)
 
 
-def _resampled(
+def _resample(
     null: _CountNull | _LabelNull, generator: np.random.Generator, n_resamples: int, progress: bool
 ) -> FloatArray:
     size = null.portion(n_resamples)

@@ -13,7 +13,6 @@ from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, tru
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_classes, check_count, check_predictions
 from calibrant.binning import BinTable, UniformBins, bin_table
-from calibrant.metrics._binned import table_error
 from calibrant.metrics._confidence import ConfidenceSums
 from calibrant.notions import as_notion
 
@@ -170,10 +169,10 @@ class MetricAccumulator:
             accuracy=sums.accuracy,
             log_loss=self._log_loss / sums.weight,
             brier_score=self._brier / sums.weight,
-            conf_ece=table_error(self._tables["confidence"]),
-            cw_ece=table_error(self._tables["class-wise"]),
-            tl_ece=table_error(self._tables["top-label"]),
-            mce=table_error(self._tables["confidence"], norm=np.inf),
+            conf_ece=self._tables["confidence"].error(),
+            cw_ece=self._tables["class-wise"].error(),
+            tl_ece=self._tables["top-label"].error(),
+            mce=self._tables["confidence"].error(norm=np.inf),
             ks=None,
             overconfidence=sums.overconfidence,
             underconfidence=sums.underconfidence,
