@@ -13,7 +13,11 @@ from calibrant._typing import FloatArray, IntArray
 EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
-LOG_ZERO = float(np.log(1e-300))
+TINY = 1e-300
+"""The least positive number that is worked with: "impossible", yet its logarithm and its reciprocal
+are finite."""
+
+LOG_ZERO = float(np.log(TINY))
 """What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay
 finite."""
 

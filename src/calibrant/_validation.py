@@ -8,6 +8,7 @@ the data.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from calibrant._typing import (
     Inputs,
     IntArray,
     LabelsLike,
+    Rng,
     ScoresLike,
     WeightsLike,
 )
@@ -355,6 +357,26 @@ def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
     return value
+
+
+def as_seed(random_state: Rng) -> int | None:
+    """The seed that a ``random_state`` stands for: an integer as it is, None where there is none.
+
+    A Generator gives a number of a copy of its state: it is not advanced, so that fitting again
+    gives the same result, and clones draw alike.
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.Generator):
+        return int(deepcopy(random_state).integers(2**63))
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(
+            f"random_state must be an integer, a numpy.random.Generator or None, got "
+            f"{random_state!r}; for a generator use numpy.random.default_rng(seed)"
+        )
+    if random_state < 0:
+        raise ValueError(f"random_state must not be negative, got {random_state}")
+    return int(random_state)
 
 
 def check_fitted(estimator: Any) -> None:

@@ -96,7 +96,7 @@ def test_the_latent_mean_increases_on_the_whole_range(outline):
     found = fit_increasing(outline, DiagonalResidual, n_inducing=8)
     assert true_slope(outline, free.inducing, free.point.mean) < -1  # the constraint is needed
     assert true_slope(outline, found.inducing, found.point.mean) >= min_slope(outline.rows.scale)
-    assert found.objective > free.objective
+    assert found.solution.objective > free.solution.objective
     untouched = SparseBound(outline.rows, found.inducing).at(np.zeros(8))
     assert found.point.value > untouched.value + 20  # and yet it pays
 

@@ -41,9 +41,9 @@ def test_the_search_beats_every_start_and_says_that_it_converged(outline):
     found = fit_evidence(outline, bound_of(outline), n_inducing=6)
     profile = search._Profile(outline, bound_of(outline))
     for start in search._usual_starts(outline, 6):
-        assert found.objective < profile.fresh(search._packed(start)).value
-    assert found.converged
-    assert found.n_iter >= 1
+        assert found.solution.objective < profile.fresh(search._packed(start)).value
+    assert found.solution.converged
+    assert found.solution.n_iter >= 1
 
 
 def test_what_is_found_is_a_stationary_point_but_for_the_noise(outline, monkeypatch):
@@ -60,20 +60,20 @@ def test_the_objective_is_the_bound_and_the_priors_of_amplitude_and_roughness(ou
     found = fit_evidence(outline, bound_of(outline), n_inducing=4)
     kernel = found.inducing.kernel
     prior = kernel.variance**0.5 / outline.amplitude + 0.5 / kernel.lengthscale
-    assert found.objective == pytest.approx((prior - found.point.value) / 300, rel=1e-12)
+    assert found.solution.objective == pytest.approx((prior - found.point.value) / 300, rel=1e-12)
 
 
 def test_a_given_start_competes(outline):
     best = fit_evidence(outline, bound_of(outline), n_inducing=5)
     again = fit_evidence(outline, bound_of(outline), n_inducing=5, starts=[best.inducing])
-    assert again.objective <= best.objective
+    assert again.solution.objective <= best.solution.objective
 
 
 def test_a_search_that_is_cut_short_says_so(outline, monkeypatch):
     monkeypatch.setattr(search, "_MAX_ITER", 1)
     found = fit_evidence(outline, bound_of(outline), n_inducing=5)
-    assert not found.converged
-    assert found.n_iter == 1
+    assert not found.solution.converged
+    assert found.solution.n_iter == 1
 
 
 def test_the_start_of_a_search_over_m_is_the_last_latent_function(outline):

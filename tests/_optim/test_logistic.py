@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibrant._optim.logistic import Status, fit_logistic
+from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.solution import Outcome
 
 
 def mean_loss(eta, target, weight):
@@ -26,11 +27,11 @@ def test_newton_finds_what_a_general_optimiser_finds(rng, intercept):
         method="Nelder-Mead",
         options={"xatol": 1e-9, "maxiter": 10_000},
     )
-    assert fit.status is Status.CONVERGED
+    assert fit.outcome is Outcome.CONVERGED
     assert fit.objective <= best.fun + 1e-12
     assert fit.objective == pytest.approx(best.fun, abs=1e-7)  # Nelder-Mead stops early
     assert fit.objective == pytest.approx(
-        mean_loss(columns @ fit.coef + fit.intercept, target, weight), abs=1e-14
+        mean_loss(columns @ fit.parameters[:-1] + fit.parameters[-1], target, weight), abs=1e-14
     )
 
 
@@ -38,15 +39,17 @@ def test_the_gradient_vanishes_at_the_fit(rng):
     columns, weight = rng.normal(size=(200, 2)), rng.exponential(size=200)
     target = (rng.random(200) < 0.3).astype(float)
     fit = fit_logistic(columns, target, weight)
-    error = weight * (1 / (1 + np.exp(-(columns @ fit.coef + fit.intercept))) - target)
+    error = weight * (
+        1 / (1 + np.exp(-(columns @ fit.parameters[:-1] + fit.parameters[-1]))) - target
+    )
     np.testing.assert_allclose(np.column_stack([columns, np.ones(200)]).T @ error, 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-6])
 def test_rare_outcomes_are_not_taken_for_separable(rate):
     fit = fit_logistic(np.zeros((1, 1)), np.array([rate]), np.ones(1))
-    assert fit.status is Status.CONVERGED
-    assert 1 / (1 + np.exp(-fit.intercept)) == pytest.approx(rate, rel=1e-6)
+    assert fit.outcome is Outcome.CONVERGED
+    assert 1 / (1 + np.exp(-fit.parameters[-1])) == pytest.approx(rate, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -62,32 +65,31 @@ def test_separation_is_recognised_and_ends_at_finite_values(column, target):
     fit = fit_logistic(
         np.array(column)[:, None], np.array(target, dtype=float), np.ones(len(column))
     )
-    assert fit.status is Status.SEPARABLE
-    assert np.isfinite(fit.coef).all()
-    assert np.isfinite(fit.intercept)
+    assert fit.outcome is Outcome.SEPARABLE
+    assert np.isfinite(fit.parameters[:-1]).all()
+    assert np.isfinite(fit.parameters[-1])
 
 
 def test_a_fit_that_is_cut_short_says_so(rng, monkeypatch):
     monkeypatch.setattr("calibrant._optim.logistic._MAX_ITER", 2)
     fit = fit_logistic(rng.normal(size=(50, 1)), rng.random(50) ** 4, np.ones(50))
-    assert fit.status is Status.LIMIT
-    assert "did not converge" in fit.status.value
+    assert fit.outcome is Outcome.ITERATION_LIMIT
 
 
 def test_a_constant_column_gets_no_coefficient():
     column = np.full((4, 1), 0.3)
     fit = fit_logistic(column, np.array([0.0, 1.0, 1.0, 1.0]), np.ones(4))
-    assert fit.coef.tolist() == [0.0]
-    assert fit.intercept == pytest.approx(np.log(3))
+    assert fit.parameters[:-1].tolist() == [0.0]
+    assert fit.parameters[-1] == pytest.approx(np.log(3))
 
 
 def test_of_two_equal_columns_each_gets_half(rng):
     column, target = rng.normal(size=50), rng.random(50)
     one = fit_logistic(column[:, None], target, np.ones(50))
     two = fit_logistic(np.column_stack([column, column]), target, np.ones(50))
-    np.testing.assert_allclose(two.coef, one.coef[0] / 2, rtol=1e-9)
+    np.testing.assert_allclose(two.parameters[:-1], one.parameters[0] / 2, rtol=1e-9)
 
 
 def test_without_columns_the_intercept_is_the_log_odds_of_the_rate():
     fit = fit_logistic(np.empty((4, 0)), np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
-    assert fit.intercept == pytest.approx(-np.log(3))
+    assert fit.parameters[-1] == pytest.approx(-np.log(3))

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from calibrant._optim.mixture import mixture_weights
+from calibrant._optim.solution import Outcome
 
 
 def slow(p, c):
@@ -56,3 +57,21 @@ def test_a_weight_is_a_number_of_copies(rng):
     np.testing.assert_allclose(
         mixture_weights(p, copies.astype(float)).parameters, repeated, atol=1e-8
     )
+
+
+def test_a_limit_is_reported_as_a_limit(rng):
+    p, c = rng.random((200, 4)), rng.random(200)
+    cut, whole = mixture_weights(p, c, max_iter=1), mixture_weights(p, c)
+    assert cut.outcome is Outcome.ITERATION_LIMIT
+    assert cut.n_iter == 1
+    assert cut.parameters.sum() == pytest.approx(1)
+    assert whole.outcome is Outcome.CONVERGED
+    assert whole.objective < cut.objective
+
+
+def test_a_loss_that_no_step_lowers_is_convergence_only_near_the_optimum(rng, monkeypatch):
+    p, c = rng.random((200, 4)), rng.random(200)
+    monkeypatch.setattr("calibrant._optim.mixture._step_down", lambda *_: None)
+    assert mixture_weights(p, c).outcome is Outcome.STALLED
+    same = np.repeat(rng.random((50, 1)), 3, axis=1)
+    assert mixture_weights(same, np.ones(50)).outcome is Outcome.CONVERGED

@@ -90,3 +90,22 @@ def test_every_start_leads_to_the_optimum(data, start):
     assert found == pytest.approx(
         temperature._solve(u, y, weight, None, -0.7).parameters[0], abs=1e-9
     )
+
+
+def test_newton_in_one_dimension_says_where_it_was_cut_short(monkeypatch):
+    def evaluate(t):
+        return temperature.Point((t - 3.0) ** 4, 4 * (t - 3.0) ** 3, 12 * (t - 3.0) ** 2)
+
+    whole = temperature.newton_1d(evaluate, 0.0, 16.0)
+    assert whole.outcome is Outcome.CONVERGED
+    assert whole.parameters[0] == pytest.approx(3.0, abs=1e-3)
+    monkeypatch.setattr(temperature, "MAX_ITER", 2)
+    cut = temperature.newton_1d(evaluate, 0.0, 16.0)
+    assert (cut.outcome, cut.n_iter) == (Outcome.ITERATION_LIMIT, 2)
+
+
+def test_a_temperature_that_ran_out_of_steps_is_no_optimum(rng, monkeypatch):
+    monkeypatch.setattr(temperature, "MAX_ITER", 1)
+    u, y = 5 * rng.normal(size=(100, 3)), rng.integers(3, size=100)
+    solution = temperature.log_inverse_temperature(u, y, np.ones(100))
+    assert solution.outcome is Outcome.ITERATION_LIMIT

@@ -114,7 +114,7 @@ def test_scores_that_point_the_wrong_way_give_the_base_rate_unless_they_may_be_t
 
 def test_separable_scores_warn_once_and_stay_finite():
     beta = BetaCalibration()
-    with pytest.warns(ConvergenceWarning, match="no maximum.*PlattScaling") as caught:
+    with pytest.warns(ConvergenceWarning, match="no finite optimum.*PlattScaling") as caught:
         beta.fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
     assert len(caught) == 1
     assert not beta.converged_

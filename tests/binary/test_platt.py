@@ -74,7 +74,7 @@ def test_separable_scores_have_a_finite_slope_with_smoothed_targets():
 def test_separable_scores_warn_once_without_smoothing():
     platt = PlattScaling(target_smoothing=False)
     with pytest.warns(
-        ConvergenceWarning, match="separated by the scores.*target_smoothing=True"
+        ConvergenceWarning, match="separate the calibration labels.*target_smoothing=True"
     ) as caught:
         platt.fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
     assert len(caught) == 1

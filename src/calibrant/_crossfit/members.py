@@ -8,7 +8,6 @@ not seen gets probability zero.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.exceptions import ConvergenceWarning
 from calibrant.reductions import MulticlassToBinary
 
 _MAX_COPIES = 100
@@ -76,14 +74,3 @@ def proba_of(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
         as_proba(scores, inputs)
     )
     return out
-
-
-class quiet_fits(warnings.catch_warnings):  # noqa: N801  # a context manager, as its base
-    """Fits that do not converge keep quiet: where candidates are judged on other rows, that is said
-    by their loss.
-    """
-
-    def __enter__(self) -> Any:
-        entered = super().__enter__()
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return entered

@@ -11,7 +11,7 @@ is at least the floor everywhere on the interval.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -63,9 +63,12 @@ def fit_increasing(
     point = _tightened(
         SparseBound(outline.rows, found.inducing, residual), outline, found.point.mean
     )
-    n_iter = free.n_iter + found.n_iter
-    objective = found.objective + (found.point.value - point.value) / outline.total
-    return Evidence(found.inducing, point, objective, found.converged, n_iter, found.message)
+    solution = replace(
+        found.solution,
+        n_iter=free.solution.n_iter + found.solution.n_iter,
+        objective=found.solution.objective + (found.point.value - point.value) / outline.total,
+    )
+    return Evidence(found.inducing, point, solution)
 
 
 def _tightened(bound: SparseBound, outline: Outline, mean: FloatArray) -> Posterior:

@@ -27,6 +27,7 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 from calibrant._gp.ascent import AnyPoint
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant._gp.scores import Outline
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 NOISE_FLOOR = 1e-6
@@ -71,11 +72,9 @@ class Evidence(Generic[AnyPoint]):
 
     inducing: InducingInputs
     point: AnyPoint
-    objective: float
-    """What was minimised: the negative bound and negative log prior per unit of weight."""
-    converged: bool
-    n_iter: int
-    message: str
+    solution: Solution
+    """The objective is what was minimised: the negative bound and negative log prior per unit of
+    weight."""
 
 
 def fit_evidence(
@@ -96,9 +95,15 @@ def fit_evidence(
     still = profile.fresh(_packed(_still(outline, n_inducing)))
     if still.value - best.value < _STRONG_EVIDENCE / outline.total:
         best = still
-    return Evidence(
-        best.inducing, best.point, best.value, found.status == 0, n_iter, str(found.message)
-    )
+    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(found))
+    return Evidence(best.inducing, best.point, solution)
+
+
+def _outcome(found: OptimizeResult) -> Outcome:
+    """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
+    if found.status == 0:
+        return Outcome.CONVERGED
+    return Outcome.ITERATION_LIMIT if found.status == 1 else Outcome.STALLED
 
 
 def _usual_starts(outline: Outline, n_inducing: int) -> list[InducingInputs]:

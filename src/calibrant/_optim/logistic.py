@@ -4,17 +4,16 @@ share.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
-from calibrant.exceptions import ConvergenceWarning
 
+# Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.
 _MAX_ITER = 100
 # Newton's decrement is about twice the excess of the mean loss; at the square root of round-off the
 # next step is exact.
@@ -26,45 +25,11 @@ _SUSPICIOUS, _SLOW = 1e-8, 0.1
 _RANK = 1e-12
 
 
-class Status(Enum):
-    """How a fit ended; the value says why, for the warning."""
-
-    CONVERGED = "the fit converged"
-    SEPARABLE = (
-        "the outcomes are all equal or separated by the scores, so that the likelihood has no "
-        "maximum; "
-        "the fit stopped at finite values that come within about 1e-8 of its limit"
-    )
-    LIMIT = f"the fit did not converge in {_MAX_ITER} Newton iterations"
-
-
-@dataclass(frozen=True)
-class LogisticFit:
-    """Coefficients of ``eta = columns @ coef + intercept``, and how they were found; ``objective``
-    is the mean loss.
-    """
-
-    coef: FloatArray
-    intercept: float
-    objective: float
-    n_iter: int
-    status: Status
-
-    def warn(self, name: str, remedy: str) -> None:
-        """One warning where the fit did not converge. To be called by ``_fit``, so that it points
-        at the user's line.
-        """
-        if self.status is not Status.CONVERGED:
-            warnings.warn(
-                f"{name}: {self.status.value}; {remedy}", ConvergenceWarning, stacklevel=6
-            )
-
-
 def fit_logistic(
     columns: FloatArray, target: FloatArray, weight: FloatArray, *, intercept: bool = True
-) -> LogisticFit:
-    r"""Minimise the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the coefficients of
-    ``eta``.
+) -> Solution:
+    r"""Minimise the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the d coefficients
+    and the intercept of ``eta``: the parameters, (d + 1,), the intercept last (0 without one).
 
     ``columns`` has shape (m, d), d may be 0; the ``target`` t lies in [0, 1]. Columns are centred
     and scaled first, and the start is 0: a direction that the data do not determine (a constant
@@ -79,16 +44,14 @@ def fit_logistic(
     design = np.where(is_constant, 0.0, (columns - centre) / scale)
     if intercept:
         design = np.column_stack([design, np.ones(len(design))])
-    beta, objective, n_iter, status = _newton(design, target, share)
+    solution = _newton(design, target, share)
+    beta = solution.parameters
     coef = beta[: columns.shape[1]] / scale
-    return LogisticFit(
-        coef, float(beta[-1] - coef @ centre) if intercept else 0.0, objective, n_iter, status
-    )
+    last = beta[-1] - coef @ centre if intercept else 0.0
+    return replace(solution, parameters=np.append(coef, last))
 
 
-def _newton(
-    design: FloatArray, target: FloatArray, share: FloatArray
-) -> tuple[FloatArray, float, int, Status]:
+def _newton(design: FloatArray, target: FloatArray, share: FloatArray) -> Solution:
     """Newton's method with step halving, from 0."""
 
     def mean_loss(beta: FloatArray) -> float:
@@ -100,12 +63,12 @@ def _newton(
     for n_iter in range(1, _MAX_ITER + 1):
         step, decrement = _direction(design, design @ beta, target, share)
         if decrement <= _CONVERGED:
-            return beta + step, loss, n_iter, Status.CONVERGED
+            return Solution(beta + step, loss, n_iter, Outcome.CONVERGED)
         if _SLOW * previous <= decrement <= _SUSPICIOUS:
-            return beta, loss, n_iter, Status.SEPARABLE
+            return Solution(beta, loss, n_iter, Outcome.SEPARABLE)
         beta, loss = _halved(mean_loss, beta, step, loss, decrement)
         previous = decrement
-    return beta, loss, _MAX_ITER, Status.LIMIT
+    return Solution(beta, loss, _MAX_ITER, Outcome.ITERATION_LIMIT)
 
 
 def _direction(

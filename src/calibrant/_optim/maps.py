@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 
 Blocks = tuple[FloatArray, ...]
@@ -98,7 +99,7 @@ class DiagonalMap:
 
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
         a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
-        floor = 1e-10 * (a.mean() + c.mean()) + 1e-300
+        floor = 1e-10 * (a.mean() + c.mean()) + TINY
         a, c = a + floor, c + floor
         determinant = a * c - b * b
         determinant = np.maximum(determinant, 1e-12 * a * c)

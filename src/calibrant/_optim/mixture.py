@@ -15,9 +15,15 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from calibrant._optim.solution import Outcome, Solution
+from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 
 _TOLERANCE = 1e-10
+"""Of the conditions of optimality."""
+
+_AT_ROUND_OFF = 1e-6
+"""Their tolerance where no step lowers the loss any more: an error d of the conditions is one of
+about d^2 in the loss, and that of 1e-12 is lost in its rounding."""
 
 
 def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int = 100) -> Solution:
@@ -27,30 +33,43 @@ def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int
     Optimal to 1e-10 in the conditions of optimality: no member's mean of ``P_ij / (P w)_i`` exceeds
     one.
     """
-    p = np.maximum(likelihood, 1e-300)
+    p = np.maximum(likelihood, TINY)
     c = np.asarray(weight) / weight.sum()
     w = np.full(p.shape[1], 1.0 / p.shape[1])
     value = _value(p, c, w)
     for n_iter in range(1, max_iter + 1):
         ratio = p / (p @ w)[:, None]
         mean = ratio.T @ c
-        if (mean <= 1 + _TOLERANCE).all() and (w * (1 - mean) <= _TOLERANCE).all():
+        if _is_optimal(mean, w, _TOLERANCE):
             return Solution(w / w.sum(), value, n_iter, Outcome.CONVERGED)
-        step = _newton_point(ratio, c, mean) - w
-        length = 1.0
-        while length > 1e-10 and not (new := _value(p, c, w + length * step)) < value:
-            length *= 0.5
-        if length <= 1e-10:
-            break
-        w, value = w + length * step, new
-        w /= w.sum()
+        lower = _step_down(p, c, w, _newton_point(ratio, c, mean) - w, value)
+        if lower is None:
+            outcome = Outcome.CONVERGED if _is_optimal(mean, w, _AT_ROUND_OFF) else Outcome.STALLED
+            return Solution(w / w.sum(), value, n_iter, outcome)
+        w = lower / lower.sum()
         value = _value(p, c, w)
-    # No step lowers the loss by more than round-off.
-    return Solution(w / w.sum(), value, n_iter, Outcome.CONVERGED)
+    return Solution(w, value, max_iter, Outcome.ITERATION_LIMIT)
+
+
+def _is_optimal(mean: FloatArray, w: FloatArray, tolerance: float) -> bool:
+    """Whether no member deserves more weight, and none that has some deserves less."""
+    return bool((mean <= 1 + tolerance).all() and (w * (1 - mean) <= tolerance).all())
+
+
+def _step_down(
+    p: FloatArray, c: FloatArray, w: FloatArray, step: FloatArray, value: float
+) -> FloatArray | None:
+    """The first of the whole step, its half, its quarter ... that lowers the loss, or None."""
+    length = 1.0
+    while length > 1e-10:
+        if _value(p, c, w + length * step) < value:
+            return w + length * step
+        length *= 0.5
+    return None
 
 
 def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
-    return float(w.sum() - 1.0 - c @ np.log(np.maximum(p @ w, 1e-300)))
+    return float(w.sum() - 1.0 - c @ np.log(np.maximum(p @ w, TINY)))
 
 
 def _newton_point(ratio: FloatArray, c: FloatArray, mean: FloatArray) -> FloatArray:

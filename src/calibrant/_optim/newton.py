@@ -17,7 +17,8 @@ TOLERANCE = 1e-13
 
 SEPARABLE_LOSS = 1e-6
 """An objective below this means that the labels are separated perfectly and parameters grow without
-limit."""
+limit. Larger than that of `temperature`: with K^2 parameters each factor e of the loss costs
+another pass over the data, and finite optima of a mean loss this small are of no use."""
 
 # Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing,
 # penalised fits of many need about a hundred.

@@ -9,35 +9,28 @@ from calibrant._typing import FloatArray
 
 
 class Outcome(Enum):
-    """The ways in which a fit ends; the value is what a user should know: what happened, why, and
-    what to try.
+    """The ways in which a fit ends. The value is the cause, for people; what to do about it is the
+    estimator's to say.
     """
 
     CONVERGED = "converged"
     ITERATION_LIMIT = (
         "the iteration limit was reached before the objective settled; the result is usable but "
-        "not the optimum: "
-        "a penalty (lam > 0) makes the problem easier"
+        "not the optimum"
     )
-    STALLED = (
-        "no step lowered the objective any more, although its gradient is not small; "
-        "scores of extreme size are the usual cause: check for logits of 1e6 and more"
-    )
+    STALLED = "no step lowered the objective any more, although its gradient is not small"
     SEPARABLE = (
-        "the scores separate the calibration labels perfectly, so that no finite optimum exists "
-        "and confidence would grow "
-        "without limit: use more calibration rows, a prior (TemperatureScaling(prior_scale=0.25)) "
-        "or StructuredScaling"
+        "the scores separate the calibration labels perfectly, or all labels are equal, so that no "
+        "finite optimum exists and confidence would grow without limit; the fit stopped at finite "
+        "values"
     )
     UNINFORMATIVE = (
         "higher scores do not go with the truth, so that the best temperature is infinite and all "
-        "classes become equally "
-        "likely: check that the columns and the labels are in the same order"
+        "classes become equally likely"
     )
     MISSING_CLASS = (
         "some class never occurs among the calibration labels, so that an unpenalised fit drives "
-        "its probability to zero: "
-        "add rows of that class, or use StructuredScaling or a penalty (lam > 0)"
+        "its probability to zero"
     )
 
 

@@ -15,6 +15,7 @@ With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)`
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -28,8 +29,13 @@ from calibrant._typing import FloatArray, IntArray
 LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
 
+MAX_ITER = 100
+"""Steps; two to five are usual, and bisection alone would take 22 (LIMIT over the last step)."""
+
 SEPARABLE_LOSS = 1e-12
-"""Below this loss the labels are separated, and a higher beta changes nothing any more."""
+"""Below this loss the labels are separated, and a higher beta changes nothing any more. Smaller
+than that of `newton`: here one number grows, each step of it is cheap, and losses between the two
+are those of well separated data with a finite temperature."""
 
 # Newton's error after a step is about the square of the step.
 _LAST_STEP = 1e-5
@@ -79,14 +85,15 @@ def _solve(
             value / total + 0.5 * precision * t * t, first + precision * t, second + precision
         )
 
-    t, point, n_iter = newton_1d(evaluate, start, LIMIT)
-    return Solution(np.array([t]), point.value, n_iter, _outcome(t, point.value))
+    return _with_cause(newton_1d(evaluate, start, LIMIT))
 
 
-def _outcome(t: float, value: float) -> Outcome:
-    if t >= LIMIT or value <= SEPARABLE_LOSS:
-        return Outcome.SEPARABLE
-    return Outcome.UNINFORMATIVE if t <= -LIMIT else Outcome.CONVERGED
+def _with_cause(solution: Solution) -> Solution:
+    """Where the search ended at an end of its interval, what that says about the data."""
+    t = float(solution.parameters[0])
+    if t >= LIMIT or solution.objective <= SEPARABLE_LOSS:
+        return replace(solution, outcome=Outcome.SEPARABLE)
+    return replace(solution, outcome=Outcome.UNINFORMATIVE) if t <= -LIMIT else solution
 
 
 def _block(
@@ -105,33 +112,36 @@ def _block(
     return float(w @ (np.log(norm) - beta * true)), float(w @ (mean - true)), float(w @ square)
 
 
-def newton_1d(
-    evaluate: Callable[[float], Point], start: float, limit: float
-) -> tuple[float, Point, int]:
+def newton_1d(evaluate: Callable[[float], Point], start: float, limit: float) -> Solution:
     """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the
     interval if it does not.
     """
     low, high = -limit, limit
     t = start
-    for n_iter in range(1, 101):  # noqa: B007  # returned below
+    for n_iter in range(1, MAX_ITER + 1):
         point = evaluate(t)
         if point.slope == 0.0 or point.value <= SEPARABLE_LOSS:
-            break
+            return Solution(np.array([t]), point.value, n_iter, Outcome.CONVERGED)
         low, high = (t, high) if point.slope < 0 else (low, t)
-        # A step of at most 2 in log beta: far from the optimum the slope says the direction and
-        # little else.
-        newton = (
-            -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
-        )
-        step = float(np.clip(newton, -2.0, 2.0))
-        if not low < t + step < high:
-            step = (
-                (high if step > 0 else low) - t
-                if abs(t + step) >= limit
-                else 0.5 * (low + high) - t
-            )
+        step = _step(t, point, low, high, limit)
         t += step
         if abs(step) <= _LAST_STEP:
-            point = point._replace(value=point.value + 0.5 * step * point.slope)
-            break
-    return t, point, n_iter
+            value = point.value + 0.5 * step * point.slope
+            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
+    return Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
+
+
+def _step(t: float, point: Point, low: float, high: float, limit: float) -> float:
+    """Newton's step where it stays inside the bracket; else to an end of the interval, or to the
+    middle of the bracket.
+    """
+    newton = (
+        -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
+    )
+    # At most 2 in log beta: far from the optimum the slope says the direction and little else.
+    step = float(np.clip(newton, -2.0, 2.0))
+    if low < t + step < high:
+        return step
+    if abs(t + step) >= limit:
+        return (high if step > 0 else low) - t
+    return 0.5 * (low + high) - t

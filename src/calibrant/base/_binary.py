@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import clone
 
 from calibrant._simplex import EPS, finite_logits, log_odds
 from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
 
 
@@ -54,5 +56,42 @@ class BaseBinaryCalibrator(Calibrator):
             finite = finite_logits(scores)
             odds = finite[:, 1] - finite[:, 0]
             return odds if self.form == "log_odds" else np.asarray(expit(odds))
-        score = np.asarray(scores[:, 1], dtype=np.float64)
+        return self._lift_claim(np.asarray(scores[:, 1], dtype=np.float64))
+
+    def _lift_claim(self, score: FloatArray) -> FloatArray:
         return log_odds(score, self.eps) if self.form == "log_odds" else score
+
+    # What a reduction to claims asks of a calibrator. A claim is one column, a probability.
+
+    def _fit_claim(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> Self:
+        """Fit on the checked scores (n,) and outcomes, 0 or 1, of one claim."""
+        self._check_parameters(2)
+        self.classes_, self.n_classes_, self.n_features_in_ = np.arange(2), 2, 1
+        self.class_prior_ = np.bincount(outcome.astype(np.intp), weight, 2) / weight.sum()
+        self._fit(self._lift_claim(score), outcome.astype(np.float64), weight)
+        return self
+
+    def _predict_claim(self, score: FloatArray) -> FloatArray:
+        """Calibrated probabilities (n,) of the scores of one claim."""
+        return self._predict(self._lift_claim(score))
+
+    def _for_claim(self, label: int | None, index: int) -> Self:
+        """An unfitted clone for claim ``index``, about the class in column ``label`` or about no
+        single one: with a seed of its own, so that claims are not drawn alike.
+        """
+        adapted: Self = clone(self)
+        seed = as_seed(adapted.get_params(deep=False).get("random_state"))
+        if seed is not None:
+            own = np.random.SeedSequence((seed, index + 1)).generate_state(1)[0]
+            adapted.set_params(random_state=int(own))
+        return adapted
+
+    def _rows_needed(self) -> int:
+        """Rows below which a claim is too small for a fit of its own."""
+        return 2
+
+    def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
+        """Raise on parameters that make no sense for the claims of a reduction; ``by_class``:
+        each is about one of the classes.
+        """
+        self._check_parameters(2)

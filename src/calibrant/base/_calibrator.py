@@ -8,12 +8,14 @@ mathematics: `BaseCalibrator` (`_whole`) maps whole vectors in log space, `BaseB
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import map_blocks, row_blocks
+from calibrant._optim.solution import Outcome
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -31,6 +33,7 @@ from calibrant._validation import (
     check_scores,
 )
 from calibrant.base import _frames
+from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._training import TrainingSummary, training_summary
 
 
@@ -42,8 +45,15 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     inputs: str
     classes: Any
     training_: TrainingSummary
+    remedies: ClassVar[Mapping[Outcome, str]] = {}
+    """What to do about a fit that did not converge, by its outcome, where the method knows better
+    than what is said of all."""
+
     _block_elements: ClassVar[int | None] = None
     """Elements of a block at prediction, where a method has reason to differ."""
+
+    _part_name: ClassVar[str] = "parts"
+    """What `_parts` are called in a warning: "claims", "folds"."""
 
     def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
         """Learn the map from scores and labels.
@@ -65,13 +75,17 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         self._fit_checked(scores, codes, weight, classes)
         self.n_features_in_ = _frames.n_columns(X)
         self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
+        parts = list(self._parts())
+        warn_unless_converged(
+            type(self).__name__, parts or [self], self._part_name if parts else None
+        )
         return self
 
     def _fit_checked(
         self, scores: FloatArray, y: IntArray, weight: FloatArray, classes: AnyArray | None = None
     ) -> Self:
         """Fit on checked scores and column codes: what a composite calls for its folds, members and
-        claims. Nothing is checked again, and no summary is made.
+        claims. Nothing is checked again, no summary is made, and nothing is warned of.
         """
         self._check_parameters(scores.shape[1])
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
@@ -79,6 +93,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         self.class_prior_ = np.bincount(y, weight, minlength=self.n_classes_) / weight.sum()
         self._fit_scores(scores, y, weight)
         return self
+
+    def _parts(self) -> Iterable[Any]:
+        """The fitted calibrators inside, whose outcomes `fit` warns of; none of a method that is
+        not made of others.
+        """
+        return ()
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from calibrant._optim.logistic import LogisticFit, Status, fit_logistic
+from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_eps, check_option
-from calibrant.base import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.
@@ -77,6 +80,12 @@ class BetaCalibration(BaseBinaryCalibrator):
     """
 
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: (
+            "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on "
+            "more rows"
+        ),
+    }
 
     def __init__(
         self,
@@ -102,22 +111,15 @@ class BetaCalibration(BaseBinaryCalibrator):
         values, total, hits = distinct_sums(score, outcome, weight)
         columns = _columns(values, self.parameters)
         fit_on = _nonnegative if self.constrained else _on_columns
-        fit = fit_on(
+        solution = fit_on(
             columns, hits / total, total, list(range(columns.shape[1])), self.parameters != "ab"
         )
-        self.a_, self.b_ = float(fit.coef[0]), float(fit.coef[-1])
-        self.c_ = (
-            (self.a_ - self.b_) * float(np.log(2.0)) if self.parameters == "ab" else fit.intercept
-        )
-        self.m_ = 0.5 if self.parameters == "ab" else _midpoint(self.a_, self.b_, self.c_)
-        self.objective_ = fit.objective
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.status is Status.CONVERGED
-        fit.warn(
-            "BetaCalibration",
-            "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on "
-            "more rows",
-        )
+        *coef, intercept = solution.parameters.tolist()
+        self.a_, self.b_ = coef[0], coef[-1]
+        has_middle = self.parameters == "ab"
+        self.c_ = (self.a_ - self.b_) * float(np.log(2.0)) if has_middle else intercept
+        self.m_ = 0.5 if has_middle else _midpoint(self.a_, self.b_, self.c_)
+        store_outcome(self, solution)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return np.asarray(expit(self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_))
@@ -135,26 +137,26 @@ def _columns(log_odds: FloatArray, parameters: str) -> FloatArray:
 
 def _on_columns(
     columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
-) -> LogisticFit:
+) -> Solution:
     """Fit on the columns that are used; the others have coefficient 0."""
-    fit = fit_logistic(columns[:, used], target, weight, intercept=intercept)
-    coef = np.zeros(columns.shape[1])
-    coef[used] = fit.coef
-    return LogisticFit(coef, fit.intercept, fit.objective, fit.n_iter, fit.status)
+    solution = fit_logistic(columns[:, used], target, weight, intercept=intercept)
+    parameters = np.zeros(columns.shape[1] + 1)
+    parameters[[*used, -1]] = solution.parameters
+    return replace(solution, parameters=parameters)
 
 
 def _nonnegative(
     columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
-) -> LogisticFit:
+) -> Solution:
     """Best fit without a negative coefficient.
 
     The loss is convex: where the free optimum has a negative coefficient, one such coefficient is 0
     in the constrained one.
     """
-    fit = _on_columns(columns, target, weight, used, intercept)
-    negative = [j for j in used if fit.coef[j] < 0.0]
+    free = _on_columns(columns, target, weight, used, intercept)
+    negative = [j for j in used if free.parameters[j] < 0.0]
     if not negative:
-        return fit
+        return free
     fits = [
         _nonnegative(columns, target, weight, [k for k in used if k != j], intercept)
         for j in negative

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -133,6 +133,35 @@ class HistogramBinning(BaseBinaryCalibrator):
         check_option(self.boundary, "boundary", BOUNDARIES)
         if not 0 <= self.delta < 1:
             raise ValueError(f"delta must lie in [0, 1), got {self.delta!r}")
+
+    def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
+        if not np.ndim(self.points_per_bin):
+            super()._check_for_claims(n_classes, by_class=by_class)
+            return
+        if not by_class:
+            raise ValueError(
+                f"points_per_bin is one number where claims are about no single class, got "
+                f"{self.points_per_bin!r}"
+            )
+        if np.shape(self.points_per_bin) != (n_classes,):
+            raise ValueError(
+                f"points_per_bin must be one number, or one for each of the {n_classes} classes; "
+                f"got {self.points_per_bin!r}"
+            )
+        for label in range(n_classes):
+            self._for_claim(label, label)._check_parameters(2)
+
+    def _for_claim(self, label: int | None, index: int) -> Self:
+        """Also with the points per bin of its class; of all classes, the most."""
+        adapted = super()._for_claim(label, index)
+        points = np.asarray(self.points_per_bin)
+        if points.ndim:
+            own = points.max() if label is None else points[label]
+            adapted.set_params(points_per_bin=own.item())
+        return adapted
+
+    def _rows_needed(self) -> int:
+        return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
 
     @property
     def _calibrator_exceptions(self) -> dict[str, str]:

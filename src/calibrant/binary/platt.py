@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
 
-from calibrant._optim.logistic import Status, fit_logistic
+from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_eps
-from calibrant.base import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
 
 
@@ -68,6 +70,9 @@ class PlattScaling(BaseBinaryCalibrator):
     """
 
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: "use target_smoothing=True, or calibrate on more rows",
+    }
 
     def __init__(
         self,
@@ -90,13 +95,9 @@ class PlattScaling(BaseBinaryCalibrator):
         values, total, hits = distinct_sums(score, outcome, weight)
         high, low = self._targets(hits.sum(), total.sum())
         target = (high * hits + low * (total - hits)) / total
-        fit = fit_logistic(values[:, None], target, total)
-        self.coef_ = float(fit.coef[0])
-        self.intercept_ = fit.intercept
-        self.objective_ = fit.objective
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.status is Status.CONVERGED
-        fit.warn("PlattScaling", "use target_smoothing=True, or calibrate on more rows")
+        solution = fit_logistic(values[:, None], target, total)
+        self.coef_, self.intercept_ = solution.parameters.tolist()
+        store_outcome(self, solution)
 
     def _targets(self, n_positive: float, n_total: float) -> tuple[float, float]:
         """What the fit aims at for outcome 1 and for outcome 0."""

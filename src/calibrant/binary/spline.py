@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.interpolate import PPoly
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import isotonic_regression, nnls
 
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
-from calibrant.base import BaseBinaryCalibrator
+from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
-from calibrant.exceptions import ConvergenceWarning
 
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
@@ -75,6 +77,11 @@ class SplineCalibration(BaseBinaryCalibrator):
     scores_, values_ : arrays of shape (n_distinct,)
         Distinct calibration scores and the map at each. Between them the map is linear, beyond them
         constant.
+    objective_ : float
+        What was minimised: the integral above, up to a constant of the data.
+    converged_ : bool
+    n_iter_ : int
+        Rounds of the quadratic program; 0 where it was not needed.
 
     Notes
     -----
@@ -100,6 +107,12 @@ class SplineCalibration(BaseBinaryCalibrator):
     >>> spline.predict_proba([0.2, 0.6])[:, 1].round(6)
     array([0.2, 0.6])
     """
+
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.ITERATION_LIMIT: (
+            "the map left [0, 1] and was clipped; use fewer knots, or constrained=False"
+        ),
+    }
 
     def __init__(
         self,
@@ -134,11 +147,13 @@ class SplineCalibration(BaseBinaryCalibrator):
         basis = _spline_basis(self.knots_, self.runout)
         slopes = _mean_slopes(basis, fractile)
         gram, moment = _normal_equations(basis, fractile, hits / total - offset)
-        self.knot_values_ = cho_solve(cho_factor(gram), moment)
+        free = cho_solve(cho_factor(gram), moment)
+        solution = Solution(free, 0.0, 0, Outcome.CONVERGED)
         if self.constrained:
-            self.knot_values_ = _with_slopes_between(
-                self.knot_values_, gram, slopes, -offset, 1.0 - offset
-            )
+            solution = _with_slopes_between(free, gram, slopes, -offset, 1.0 - offset)
+        self.knot_values_ = solution.parameters
+        lowest = -float(free @ moment)
+        store_outcome(self, replace(solution, objective=lowest + solution.objective))
         mapped = offset + slopes @ self.knot_values_
         if self.monotone:
             mapped = isotonic_regression(mapped, weights=total).x
@@ -210,9 +225,9 @@ def _normal_equations(
 
 def _with_slopes_between(
     free: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
-) -> FloatArray:
+) -> Solution:
     """Knot values v nearest to ``free``, in the norm of the fit, with ``low <= slopes @ v <=
-    high``.
+    high``; the objective is the square of their distance.
 
     Many constraints, few variables: the quadratic program is solved for the constraints that were
     violated so far, and the worst one of each run of violated ones is added, until none is left.
@@ -222,25 +237,20 @@ def _with_slopes_between(
     bound = np.concatenate([low, -high])
     factor = np.linalg.cholesky(gram)
     used = np.empty(0, dtype=np.intp)
-    values = free
-    for _ in range(_MAX_ROUNDS):
+    values, outcome = free, Outcome.CONVERGED
+    for n_rounds in range(_MAX_ROUNDS):  # noqa: B007  # returned below
         missing = bound - normal @ values
         if missing.max() <= _TOLERANCE:
-            return values
+            break
         used = np.union1d(used, _worst_of_each_run(missing))
         scaled = solve_triangular(factor, normal[used].T, lower=True).T
         values = free + solve_triangular(
             factor.T, _least_distance(scaled, bound[used] - normal[used] @ free)
         )
-    excess = (bound - normal @ values).max()
-    warnings.warn(
-        f"SplineCalibration: the constrained fit is out of [0, 1] by {excess:.1e} after "
-        f"{_MAX_ROUNDS} rounds and was "
-        "clipped; use fewer knots, or constrained=False",
-        ConvergenceWarning,
-        stacklevel=6,
-    )
-    return values
+    else:
+        n_rounds, outcome = _MAX_ROUNDS, Outcome.ITERATION_LIMIT
+    distance = float((values - free) @ gram @ (values - free))
+    return Solution(values, distance, n_rounds, outcome)
 
 
 def _worst_of_each_run(missing: FloatArray) -> IntArray:

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_scores, check_weight, encode_labels
+from calibrant.base._outcome import warn_unless_converged
 from calibrant.classifier._responses import Response
 from calibrant.selection import AutoCalibration, CrossFitted
 
@@ -150,6 +151,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 parts = [_pooled(whole, parts)]
         self._fit_calibrators(parts, data)
         self._take_features()
+        warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
 
     def _all_classes(self, y: AnyArray) -> AnyArray:

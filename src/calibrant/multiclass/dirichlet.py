@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -11,11 +11,11 @@ from scipy.special import gammaln
 from calibrant._blocks import sum_blocks
 from calibrant._optim.fit import fit_affine
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
+from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
+from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
 
 FALLBACK_LAM = 1e-3
@@ -94,6 +94,15 @@ class DirichletCalibration(BaseCalibrator):
     """
 
     form = "log_softmax"
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
+        Outcome.SEPARABLE: (
+            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+        Outcome.MISSING_CLASS: (
+            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+    }
 
     def __init__(
         self,

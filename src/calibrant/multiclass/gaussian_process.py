@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -15,12 +14,12 @@ from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant._gp.monotone import fit_increasing
 from calibrant._gp.scores import Outline, outlined, standardised
 from calibrant._gp.search import Evidence, fit_evidence
-from calibrant._simplex import EPS, finite_logits, log_clipped, log_floored, softmax
+from calibrant._optim.solution import Outcome
+from calibrant._simplex import EPS, TINY, finite_logits, log_clipped, log_floored, softmax
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
-from calibrant.base import BaseCalibrator
+from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
-from calibrant.exceptions import ConvergenceWarning
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -146,6 +145,11 @@ class GaussianProcessCalibration(BaseCalibrator):
     True
     """
 
+    remedies: ClassVar[Mapping[Outcome, str]] = dict.fromkeys(
+        (Outcome.ITERATION_LIMIT, Outcome.STALLED),
+        "the best kernel so far is kept; fewer inducing inputs (n_inducing) make the search easier",
+    )
+
     def __init__(
         self,
         n_inducing: int = 10,
@@ -189,7 +193,6 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.draws_ = _antithetic(
             self.random_state, self.n_samples, self.n_inducing + self.n_classes_
         )
-        _warn(found)
 
     def _keep(self, found: Evidence[Posterior], outline: Outline) -> None:
         """Fitted attributes, in units of u."""
@@ -202,9 +205,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.inducing_covariance_ = found.point.covariance
         self.score_range_ = np.array([outline.low, outline.high]) * scale + centre
         self.elbo_ = found.point.value
-        self.objective_ = found.objective
-        self.converged_ = found.converged
-        self.n_iter_ = found.n_iter
+        store_outcome(self, found.solution)
 
     def latent(self, z: Any) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation of the latent function.
@@ -271,7 +272,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         total = np.zeros_like(u)
         for latent in self._latent_values(u):
             total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
-        return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), 1e-300)
+        return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), TINY)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
         """Draws of the latent values of rows in increasing order, or their mean if there are
@@ -370,16 +371,3 @@ def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray
     seed = random_state.randint(2**31) if legacy else 0 if random_state is None else random_state
     half = np.random.default_rng(seed).standard_normal(((n_samples + 1) // 2, n_numbers))
     return np.stack([half, -half], axis=1).reshape(-1, n_numbers)[:n_samples]
-
-
-def _warn(found: Evidence[Posterior]) -> None:
-    """Say once why a fit is not to be trusted, and what to do."""
-    if found.converged:
-        return
-    message = (
-        f"the search for kernel parameters stopped after {found.n_iter} iterations before it "
-        f"converged "
-        f"({found.message}): the best fit so far is kept. Fewer inducing inputs (n_inducing) make "
-        f"the problem easier"
-    )
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
+from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
+from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
 
 
@@ -50,6 +51,11 @@ class VectorScaling(BaseCalibrator):
     >>> VectorScaling().fit(data.val_proba, data.val_labels).coef_.shape
     (10,)
     """
+
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: 'calibrate on more rows, or use StructuredScaling("vector")',
+        Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
+    }
 
     def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
@@ -109,6 +115,16 @@ class MatrixScaling(BaseCalibrator):
     >>> MatrixScaling(lam=0.01).fit(data.val_proba, data.val_labels).coef_.shape
     (10, 10)
     """
+
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
+        Outcome.SEPARABLE: (
+            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+        Outcome.MISSING_CLASS: (
+            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        ),
+    }
 
     def __init__(
         self,

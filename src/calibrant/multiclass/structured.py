@@ -15,8 +15,7 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
+from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrant._blocks import row_blocks
 from calibrant._optim.mixture import mixture_weights
+from calibrant._optim.solution import Outcome
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_prior_scale
-from calibrant.base import BaseCalibrator
-from calibrant.base._outcome import store_outcome
+from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
 
 
@@ -57,6 +59,10 @@ class TemperatureScaling(BaseCalibrator):
     >>> round(model.temperature_, 3), model.predict_proba([[4.0, 0.0]]).round(3).tolist()
     (3.641, [[0.75, 0.25]])
     """
+
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: "calibrate on more rows, or use a prior (prior_scale=0.25)",
+    }
 
     def __init__(
         self,
@@ -122,6 +128,12 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     1.0
     """
 
+    remedies: ClassVar[Mapping[Outcome, str]] = {
+        Outcome.SEPARABLE: (
+            "calibrate on more rows, or use a prior (TemperatureScaling(prior_scale=0.25))"
+        ),
+    }
+
     def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
         self.classes = classes
@@ -139,8 +151,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
         mixture = mixture_weights(likelihood, weight)
         self.weights_ = mixture.parameters
-        store_outcome(self, temperature)
-        self.objective_ = mixture.objective
+        outcome = mixture.outcome if temperature.converged else temperature.outcome
+        store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
 
     def _log_members(self, u: FloatArray) -> FloatArray:
         """Log-probabilities of the three members, (3, m, K)."""

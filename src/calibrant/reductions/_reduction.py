@@ -161,6 +161,11 @@ class MulticlassToBinary(Calibrator):
     def _calibrator_exceptions(self) -> dict[str, str]:
         return declared_exceptions(self.calibrator)
 
+    _part_name: ClassVar[str] = "claims"
+
+    def _parts(self) -> Sequence[BaseBinaryCalibrator]:
+        return self.calibrators_
+
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
         quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
@@ -187,11 +192,8 @@ class MulticlassToBinary(Calibrator):
             yield pooled if pooled and is_few else self._fitted(claim), n, is_few
 
     def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
-        made = self._clone_for(claim)
-        one = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
-        return made._fit_checked(
-            np.column_stack([1.0 - one, one]), claim.outcome.astype(np.intp), claim.weight
-        )
+        score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
+        return self._clone_for(claim)._fit_claim(score, claim.outcome, claim.weight)
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
         """A clone with what is set per claim: points per bin of its class, and a seed of its
@@ -389,8 +391,7 @@ def _pooled(claims: Sequence[Claim]) -> Claim:
 
 
 def _predicted(calibrator: BaseBinaryCalibrator, score: FloatArray) -> FloatArray:
-    one = np.minimum(score, 1.0)  # rows may exceed one by rounding
-    return calibrator._proba_of(np.column_stack([1.0 - one, one]))[:, 1]
+    return calibrator._predict_claim(np.minimum(score, 1.0))  # rows may exceed one by rounding
 
 
 def _labels(block: ClaimBlock) -> IntArray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._crossfit.members import fit_fold, fit_on, proba_of, quiet_fits, set_up
+from calibrant._crossfit.members import fit_fold, fit_on, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
@@ -84,6 +84,11 @@ class CrossFitted(Calibrator):
             self.calibrators_ = [fit_fold(made, scores, y, fold, self.inputs) for fold in folds]
         else:
             self.calibrators_ = [fit_on(made, scores, y, weight, self.inputs)]
+
+    _part_name: ClassVar[str] = "folds"
+
+    def _parts(self) -> Sequence[Any]:
+        return self.calibrators_
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         total = proba_of(self.calibrators_[0], scores, self.inputs)
@@ -199,14 +204,14 @@ class AutoCalibration(Calibrator):
         }
         self.names_ = (*members, "uniform")
         folds = as_folds(self.cv, scores, y, weight, self.random_state)
-        with quiet_fits():
-            self._weigh(members, scores, y, folds)
-            present = np.flatnonzero(weight)
-            self.members_ = {
-                name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
-                for (name, made), w in zip(members.items(), self.weights_, strict=False)
-                if w > 0
-            }
+        # Members that do not converge are judged by their loss on other rows, and not warned of.
+        self._weigh(members, scores, y, folds)
+        present = np.flatnonzero(weight)
+        self.members_ = {
+            name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
+            for (name, made), w in zip(members.items(), self.weights_, strict=False)
+            if w > 0
+        }
 
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Any

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant import metrics as _metrics
-from calibrant._crossfit.members import fit_fold, proba_of, quiet_fits, set_up
+from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._folds import Fold, as_folds
 from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
@@ -293,10 +293,9 @@ def _judged(
     if calibrator is None:
         proba = as_proba(held, inputs)
     else:
-        with quiet_fits():
-            fitted = fit_fold(
-                set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs
-            )
+        fitted = fit_fold(
+            set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs
+        )
         proba = proba_of(fitted, held, inputs)
     values = [_measured(judge, y, proba, fold.judge_weight) for judge in judges.values()]
     return _Judged(np.array(values), {name: score(proba, y) for name, score in _ROW_SCORES.items()})
