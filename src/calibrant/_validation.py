@@ -8,6 +8,7 @@ the data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, cast
 
@@ -357,6 +358,12 @@ def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
     return value
+
+
+def shortened(names: Sequence[str], limit: int = 5) -> str:
+    """Names for a message: of many the first ``limit``, and how many more there are."""
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + rest
 
 
 def as_seed(random_state: Rng) -> int | None:

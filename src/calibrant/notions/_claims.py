@@ -45,6 +45,14 @@ class ClaimBlock(NamedTuple):
     label: IntArray | None
     hit: IntArray
 
+    def labels(self) -> IntArray:
+        """The class of each score, of a notion that is known to have them."""
+        if self.label is None:
+            raise TypeError(
+                "a notion that splits or reports by label must select a label with every score"
+            )
+        return self.label
+
     def residual(self) -> FloatArray:
         """``outcome - score`` of every claim, (m, J)."""
         residual = np.negative(self.score, order="C")  # hits are places in this order
@@ -88,9 +96,7 @@ class Claims:
         row.
         """
         quantity = np.arange(self.n_quantities) * self.n_labels
-        if self.n_labels == 1 or block.label is None:
-            return quantity
-        return block.label + quantity
+        return quantity if self.n_labels == 1 else block.labels() + quantity
 
     def share(self, claim: Claim) -> float:
         """The weight v_c: its rows among those of its quantity, all quantities alike."""
@@ -131,8 +137,8 @@ class Claims:
         for rows in row_blocks(self.n_rows, self.n_columns):
             block = self.select(rows)
             score[:, rows] = block.score[:, columns].T
-            if self.n_labels > 1 and block.label is not None:
-                label[:, rows] = block.label[:, columns].T
+            if self.n_labels > 1:
+                label[:, rows] = block.labels()[:, columns].T
             row, column = np.divmod(block.hit, self.n_quantities)
             inside = (column >= columns.start) & (column < columns.stop)
             outcome[column[inside] - columns.start, row[inside] + rows.start] = True

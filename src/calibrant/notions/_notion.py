@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant._blocks import LiftedRows
 from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import shortened
 from calibrant.notions._claims import ClaimBlock, Claims
 from calibrant.notions._rows import complete_rows, scale_sets
 
@@ -106,7 +107,7 @@ class Notion(ABC):
         if column is not None:
             return self._numbered(f"class {classes[column]}", claim, len(classes))
         if members is not None:
-            return listed([str(classes[k]) for k in members], " or ")
+            return one_of([str(classes[k]) for k in members])
         return self._numbered(self.name, claim, len(classes))
 
     def claim_text(self, claim: int, classes: Labels) -> str:
@@ -115,7 +116,7 @@ class Notion(ABC):
         if column is not None:
             return self._numbered(class_text(classes[column]), claim, len(classes))
         if members is not None:
-            return listed([class_text(classes[k]) for k in members], " or ")
+            return one_of([class_text(classes[k]) for k in members])
         return self._numbered(f"'{self.name}'", claim, len(classes))
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
@@ -137,7 +138,7 @@ class Notion(ABC):
         known = [np.asarray(columns, dtype=np.intp) for columns in sets if columns is not None]
         columns = np.concatenate(known) if known else np.empty(0, dtype=np.intp)
         if len(known) < len(sets) or np.unique(columns).size < columns.size:
-            return proba
+            return np.array(proba)
         every_row = [np.broadcast_to(own, (n_rows, own.size)) for own in known]
         return scale_sets(proba, every_row, claims.score)
 
@@ -186,8 +187,6 @@ def class_text(label: Any) -> str:
     return f"'{label}'" if isinstance(label, str) else f"class {label}"
 
 
-def listed(names: Sequence[str], last: str, limit: int = 5) -> str:
-    """Names joined by commas and, before the last of them, by a word; of many the first."""
-    if len(names) > limit:
-        return f"{', '.join(names[:limit])}{last}{len(names) - limit} more"
-    return last.join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
+def one_of(names: Sequence[str]) -> str:
+    """A set of classes in words."""
+    return names[0] if len(names) == 1 else f"one of {shortened(names)}"
