@@ -60,6 +60,7 @@ __all__ = [
     "claims_of",
     "class_text",
     "complete_rows",
+    "is_named",
 ]
 
 
@@ -95,6 +96,14 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
     if not (chosen.is_binary or vectors):
         raise no_claims(chosen)
     return chosen
+
+
+def is_named(notion: Notion) -> bool:
+    """Whether the name of a notion makes it again, so that it can be written to a file."""
+    try:
+        return as_notion(notion.name, vectors=True) == notion
+    except ValueError:
+        return False
 
 
 def _named(name: Any) -> Notion:
