@@ -238,3 +238,27 @@ def test_within_top_scales_the_top_classes_to_the_claim():
     assert rows[0] == [0.4, 0.2, 0.4]
     assert rows[1] == [0.5, 0.5, 0.0]
     assert rows[3] == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("notion", "claim", "question"),
+    [
+        ("confidence", 0, "The top probability: is the top class right?"),
+        ("top-label", 1, "Rows predicted b: is it right?"),
+        ("class-wise", 1, "The probability of b: is it this class? All rows."),
+        ("class-1", 0, "The probability of b: is it this class? All rows."),
+        ("rank-2", 0, "The probability at rank 2: is the class of that rank right?"),
+        ("within-top-2", 0, "The sum of the 2 highest probabilities: is the truth among them?"),
+    ],
+)
+def test_a_question_is_asked_of_every_claim(notion, claim, question):
+    assert as_notion(notion).question(claim, ["a", "b"]) == question
+
+
+def test_titles_tell_readers_what_a_notion_is_about():
+    titles = {name: as_notion(name).title for name in ("confidence", "class-wise", "rank-2")}
+    assert titles == {
+        "confidence": "top class (confidence)",
+        "class-wise": "by class (class-wise)",
+        "rank-2": "rank-2",
+    }

@@ -200,6 +200,11 @@ def test_a_guarantee_says_what_the_claim_is(notion, words, data):
     assert "top class" not in text
 
 
+def test_a_question_is_asked_of_its_claims():
+    assert ANY.question(0, "abcd") == "The probability of one of c, d: does it come true?"
+    assert Even().title == "even"
+
+
 def test_several_claims_without_names_are_numbered():
     class Two(Even):
         def n_quantities(self, n_classes):

@@ -46,6 +46,12 @@ class RankNotion(Notion):
         return f"rank-{self.ranks[0]}{'-label' if self.by_label else ''}"
 
     @property
+    def title(self) -> str:
+        if self.ranks != (1,):
+            return self.name
+        return "by predicted class (top-label)" if self.by_label else "top class (confidence)"
+
+    @property
     def splits_by_label(self) -> bool:
         return self.by_label
 
@@ -85,6 +91,15 @@ class RankNotion(Notion):
         where = "" if rank == 1 else f" at rank {rank}"
         return f"{class_text(classes[column])}{where}"
 
+    def question(self, claim: int, classes: Labels) -> str:
+        rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
+        where = "" if rank == 1 else f" at rank {rank}"
+        if column is not None:
+            return f"Rows predicted {classes[column]}{where}: is it right?"
+        if rank > 1:
+            return f"The probability{where}: is the class of that rank right?"
+        return "The top probability: is the top class right?"
+
     def _rank_of(self, claim: int, n_classes: int) -> int:
         return self.ranks[claim // self.n_labels(n_classes)]
 
@@ -98,6 +113,10 @@ class ClassNotion(Notion):
     @property
     def name(self) -> str:
         return "class-wise" if self.column is None else f"class-{self.column}"
+
+    @property
+    def title(self) -> str:
+        return "by class (class-wise)" if self.column is None else self.name
 
     @property
     def sums_to_one(self) -> bool:
@@ -130,6 +149,10 @@ class ClassNotion(Notion):
         label = np.broadcast_to(self.column, (n_rows, 1))
         hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
         return ClaimBlock(_in_float64(proba[:, self.column : self.column + 1]), label, hit)
+
+    def question(self, claim: int, classes: Labels) -> str:
+        column = claim if self.column is None else self.column
+        return f"The probability of {classes[column]}: is it this class? All rows."
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
         return claim if self.column is None else self.column
@@ -168,6 +191,9 @@ class WithinTopNotion(Notion):
 
     def claim_text(self, claim: int, classes: Labels) -> str:
         return f"one of its top {self.rank} classes"
+
+    def question(self, claim: int, classes: Labels) -> str:
+        return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
 
     def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
         return scale_sets(proba, [top_labels(proba, self.rank)], claims.score)

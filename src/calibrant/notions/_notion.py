@@ -58,6 +58,11 @@ class Notion(ABC):
         """The claims of a block of rows; without ``y`` their outcomes are not known."""
 
     @property
+    def title(self) -> str:
+        """What it is about, for a reader who does not know its name."""
+        return self.name
+
+    @property
     def splits_by_label(self) -> bool:
         """Whether each quantity is one claim per label."""
         return False
@@ -118,6 +123,10 @@ class Notion(ABC):
         if members is not None:
             return one_of([class_text(classes[k]) for k in members])
         return self._numbered(f"'{self.name}'", claim, len(classes))
+
+    def question(self, claim: int, classes: Labels) -> str:
+        """Which scores a claim is about and what is asked of them, below a diagram."""
+        return f"The probability of {self.claim_name(claim, classes)}: does it come true?"
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
         """The short names of all claims, in the order of their index."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._typing import FloatArray, IntArray
-from calibrant.plots import _reliability as marks
+from calibrant.plots import _marks as marks
 from calibrant.plots._style import BLUE, GREY, INK, SMALL, VERMILION, label, tidy, unit_square
 
 if TYPE_CHECKING:

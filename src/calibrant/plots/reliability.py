@@ -13,7 +13,7 @@ from calibrant.binning import BinTable, bin_table
 from calibrant.inference._bands import binomial_band, resampled_band
 from calibrant.inference._results import check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
-from calibrant.plots import _reliability as marks
+from calibrant.plots import _marks as marks
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import AFTER, BEFORE, SMALL, label, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label

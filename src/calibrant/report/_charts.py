@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from calibrant.binning import BinTable
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics import calibration_curve
 from calibrant.metrics._ks import KsPath, ks_path
-from calibrant.notions import as_notion
+from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
+
+NOTIONS = ("confidence", "top-label", "class-wise")
+"""What diagrams are drawn of, in the order of the switch."""
 
 MOST_CLASSES = 100
 """Diagrams of more classes are left out, those of the smallest error first."""
@@ -28,28 +31,30 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
 
 
 def reliability(
-    y: IntArray, before: FloatArray, after: FloatArray, n_bins: int
+    y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int
 ) -> tuple[Reliability, ...]:
-    """Diagrams of confidence, and of the classes with the largest errors for top-label and
-    class-wise.
-    """
-    diagrams = [
-        Reliability(
-            "confidence",
-            None,
-            *(_curve(_table(y, p, "confidence", n_bins), 0) for p in (before, after)),
-        )
-    ]
-    for notion in ("top-label", "class-wise"):
-        tables = [_table(y, p, notion, n_bins) for p in (before, after)]
-        diagrams += [
-            Reliability(notion, k, *(_curve(table, k) for table in tables))
-            for k in tables[0].worst_first[:MOST_CLASSES].tolist()
-        ]
-    return tuple(diagrams)
+    """Diagrams of the notions, of those with a claim per class for the largest errors."""
+    return tuple(
+        diagram
+        for name in NOTIONS
+        for diagram in _diagrams(as_notion(name), y, (before, after), names, n_bins)
+    )
 
 
-def _table(y: IntArray, proba: FloatArray, notion: str, n_bins: int) -> BinTable:
+def _diagrams(
+    notion: Notion,
+    y: IntArray,
+    both: tuple[FloatArray, FloatArray],
+    names: Sequence[str],
+    n_bins: int,
+) -> Iterator[Reliability]:
+    tables = [_table(y, proba, notion, n_bins) for proba in both]
+    for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
+        column, question = notion.column_of(claim, len(names)), notion.question(claim, names)
+        yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
+
+
+def _table(y: IntArray, proba: FloatArray, notion: str | Notion, n_bins: int) -> BinTable:
     return calibration_curve(y, proba, notion=notion, n_bins=n_bins)
 
 
