@@ -9,7 +9,6 @@ from calibrant.binary import HistogramBinning
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
 from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.plots import ReliabilityDisplay
-from calibrant.plots._top_label import furthest
 
 NOTIONS = (
     "confidence",
@@ -285,7 +284,3 @@ def test_a_table_alone_makes_a_display(data):
     table = calibration_curve(data.labels, data.proba, notion="class-wise")
     display = ReliabilityDisplay(table, "class-wise").plot()
     assert display.error == expected_calibration_error(data.labels, data.proba, notion="class-wise")
-
-
-def test_the_furthest_of_either_sign_are_named():
-    assert furthest(np.array([0.1, -0.5, 0.3, 0.0]), 2).tolist() == [1, 2]
