@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from calibrant._simplex import finite_logits
-from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import check_count
+from calibrant._typing import FloatArray, IntArray, Rng
+from calibrant._validation import as_seed, check_count
 
 _MAX_COPIES = 2**24
 
@@ -31,13 +31,14 @@ class Fold(NamedTuple):
 
 
 def as_folds(
-    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: int | None
+    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, random_state: Rng
 ) -> list[Fold]:
-    """Folds of an integer (at random, by ``seed``), a scikit-learn splitter or an iterable of
-    (train, test) rows.
+    """Folds of an integer (at random, by ``random_state``; None is 0), a scikit-learn splitter or
+    an iterable of (train, test) rows.
 
     Folds with nothing to fit on or nothing to judge are left out: one row has no folds.
     """
+    seed = as_seed(random_state) or 0
     if isinstance(cv, int | np.integer) or cv is None:
         parts = _random_parts(
             scores, y, weight, check_count(5 if cv is None else cv, "cv", minimum=2), seed
@@ -63,7 +64,7 @@ def _given_parts(
 
 
 def _random_parts(
-    scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int | None
+    scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Not stratified by label: that would tell a map the label frequencies of the rows that it is
     judged on.
@@ -71,7 +72,7 @@ def _random_parts(
     order = _content_order(scores, y)
     copies = _copies(weight)[order]
     rows = np.repeat(order, copies)
-    generator = np.random.default_rng(0 if seed is None else seed)
+    generator = np.random.default_rng(seed)
     dealt = generator.permutation(len(rows)) % n_folds
     each = weight / np.maximum(_copies(weight), 1)
     for held in range(n_folds):

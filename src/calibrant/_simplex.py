@@ -69,6 +69,12 @@ def log_floored(proba: FloatArray, eps: float) -> FloatArray:
     return np.log(out, out=out)
 
 
+def log_of(proba: FloatArray) -> FloatArray:
+    """``log(p)`` of final probabilities, for people to read: zero has the logarithm -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(proba)
+
+
 def finite_logits(logits: FloatArray) -> FloatArray:
     """Logits in float64 with -inf replaced by ``LOG_ZERO``."""
     out = np.array(logits, dtype=np.float64)

@@ -17,10 +17,9 @@ from sklearn.base import clone
 
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
-from calibrant.base._calibrator import declared_exceptions
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 
-__all__ = ["CHECKS", "check_calibrator", "declared_exceptions"]
+__all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
 _ATOL = 1e-6
 """Iterative fits of the same problem in another arithmetic order agree to about the tolerance of
@@ -31,8 +30,9 @@ def check_calibrator(calibrator: Any) -> None:
     """Run every check of this module on an unfitted calibrator; raises ``AssertionError`` at the
     first that fails.
 
-    A method that cannot keep one of them says so by ``_calibrator_exceptions = {"check_name":
-    "reason"}``, a class attribute: the check is then skipped.
+    A method that cannot keep one of them says so by ``check_exceptions = {"check_name":
+    "reason"}``, a class attribute or a property: the check is then skipped. One that counts rows
+    says ``counts_rows = True`` instead, and is not asked whether weight 2 is the row twice.
 
     Examples
     --------
@@ -49,9 +49,24 @@ def check_calibrator(calibrator: Any) -> None:
                 check(clone(calibrator))
 
 
-def _data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
+def declared_exceptions(calibrator: Any) -> dict[str, str]:
+    """Promises that this calibrator does not keep, by the name of the check, with the reason."""
+    excused = dict(getattr(calibrator, "check_exceptions", {}))
+    if getattr(calibrator, "counts_rows", False):
+        excused[check_weights_are_copies.__name__] = "the method counts rows"
+    return excused
+
+
+def make_data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
     """Overconfident scores with labels, in the form and with the number of classes that the
     calibrator takes.
+
+    Examples
+    --------
+    >>> from calibrant import PlattScaling
+    >>> X, y = make_data(PlattScaling())
+    >>> X.shape, y.shape
+    ((120, 2), (120,))
     """
     generator = np.random.default_rng(seed)
     n_classes = 2 if isinstance(calibrator, BaseBinaryCalibrator) else 4
@@ -79,22 +94,22 @@ def _assert_close(left: Any, right: Any, atol: float = _ATOL) -> None:
 
 
 def check_refit_equals_fit(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     first = calibrator.fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(calibrator.fit(X, y).predict_proba(X), first)
-    other = _data(calibrator, 50, seed=5)
+    other = make_data(calibrator, 50, seed=5)
     np.testing.assert_array_equal(calibrator.fit(*other).fit(X, y).predict_proba(X), first)
 
 
 def check_fit_returns_self_and_keeps_parameters(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     before = {name: repr(value) for name, value in calibrator.get_params().items()}
     assert calibrator.fit(X, y) is calibrator
     assert {name: repr(value) for name, value in calibrator.get_params().items()} == before
 
 
 def check_clone_and_pickle(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     fitted = clone(calibrator).fit(X, y)
     np.testing.assert_array_equal(clone(fitted).fit(X, y).predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(
@@ -103,7 +118,7 @@ def check_clone_and_pickle(calibrator: Any) -> None:
 
 
 def check_unfitted_error(calibrator: Any) -> None:
-    X, _ = _data(calibrator)
+    X, _ = make_data(calibrator)
     for method in (calibrator.predict_proba, calibrator.predict):
         try:
             method(X)
@@ -113,7 +128,7 @@ def check_unfitted_error(calibrator: Any) -> None:
 
 
 def check_fitted_attributes(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     calibrator.fit(X, y)
     assert calibrator.classes_.tolist() == list(range(X.shape[1]))
     assert calibrator.n_classes_ == X.shape[1]
@@ -121,13 +136,20 @@ def check_fitted_attributes(calibrator: Any) -> None:
 
 
 def check_output_is_valid(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     _assert_valid(calibrator.fit(X, y).predict_proba(X), X.shape)
     assert 0 <= calibrator.score(X, y) <= 1
 
 
+def check_log_proba(calibrator: Any) -> None:
+    X, y = make_data(calibrator)
+    fitted = calibrator.fit(X, y)
+    _assert_close(np.exp(fitted.predict_log_proba(X)), fitted.predict_proba(X), 1e-12)
+    assert fitted.predict_log_proba(X.astype(np.float32)).dtype == np.float32
+
+
 def check_array_kinds(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     expected = calibrator.fit(X, y).predict_proba(X)
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -138,7 +160,7 @@ def check_array_kinds(calibrator: Any) -> None:
 
 
 def check_dtypes(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     single = X.astype(np.float32)
     result = calibrator.fit(single, y).predict_proba(single)
     assert result.dtype == np.float32
@@ -147,7 +169,7 @@ def check_dtypes(calibrator: Any) -> None:
 
 
 def check_weights_are_copies(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     weight = np.random.default_rng(1).integers(1, 3, size=len(y))
     copies = np.repeat(np.arange(len(y)), weight)
     weighted = clone(calibrator).fit(X, y, sample_weight=weight).predict_proba(X)
@@ -155,7 +177,7 @@ def check_weights_are_copies(calibrator: Any) -> None:
 
 
 def check_weight_zero_is_absence(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     weight = (np.arange(len(y)) % 4 > 0).astype(float)
     kept = weight > 0
     weighted = clone(calibrator).fit(X, y, sample_weight=weight).predict_proba(X)
@@ -163,7 +185,7 @@ def check_weight_zero_is_absence(calibrator: Any) -> None:
 
 
 def check_row_order_is_irrelevant(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     order = np.random.default_rng(2).permutation(len(y))
     _assert_close(
         clone(calibrator).fit(X[order], y[order]).predict_proba(X),
@@ -172,14 +194,14 @@ def check_row_order_is_irrelevant(calibrator: Any) -> None:
 
 
 def check_rows_are_predicted_one_by_one(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     whole = calibrator.fit(X, y).predict_proba(X)
     _assert_close(calibrator.predict_proba(X[10:13]), whole[10:13], 1e-12)
     _assert_close(calibrator.predict_proba(X[::-1]), whole[::-1], 1e-12)
 
 
 def check_text_labels(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     names = np.array(["pear", "fig", "apple", "date"])[: X.shape[1]]
     expected = clone(calibrator).fit(X, y)
     given = clone(calibrator).set_params(classes=list(names)).fit(X, names[y])
@@ -191,23 +213,23 @@ def check_text_labels(calibrator: Any) -> None:
 
 
 def check_missing_class(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     present = y != 1
     _assert_valid(calibrator.fit(X[present], y[present]).predict_proba(X), X.shape)
 
 
 def check_one_row(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     _assert_valid(calibrator.fit(X[:1], y[:1]).predict_proba(X), X.shape)
 
 
 def check_one_class_only(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     _assert_valid(calibrator.fit(X, np.zeros_like(y)).predict_proba(X), X.shape)
 
 
 def check_exact_zeros_and_ones(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     if calibrator.inputs == "logits":
         X = X.copy()
         X[::3, 0] = -np.inf
@@ -219,7 +241,7 @@ def check_exact_zeros_and_ones(calibrator: Any) -> None:
 
 
 def check_ties(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     constant = np.repeat(X[:1], len(y), axis=0)
     _assert_valid(calibrator.fit(constant, y).predict_proba(X), X.shape)
     two = X[np.arange(len(y)) % 2]
@@ -229,7 +251,7 @@ def check_ties(calibrator: Any) -> None:
 
 
 def check_binary_forms_agree(calibrator: Any) -> None:
-    _, y = _data(calibrator)
+    _, y = make_data(calibrator)
     two = _as_input(calibrator, np.random.default_rng(3).normal(size=(len(y), 2)))
     flat = two[:, 1] - two[:, 0] if calibrator.inputs == "logits" else two[:, 1]
     from_two = clone(calibrator).fit(two, y % 2).predict_proba(two)
@@ -239,7 +261,7 @@ def check_binary_forms_agree(calibrator: Any) -> None:
 
 
 def check_bad_input_is_refused(calibrator: Any) -> None:
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     fitted = clone(calibrator).fit(X, y)
     wrong = [
         (lambda: clone(calibrator).fit(X[:-1], y), "rows do not match"),
@@ -271,7 +293,7 @@ def check_frames(calibrator: Any) -> None:
         import pandas
     except ImportError:
         return
-    X, y = _data(calibrator)
+    X, y = make_data(calibrator)
     frame = pandas.DataFrame(X, index=np.arange(len(y)) + 100)
     expected = calibrator.fit(X, y).predict_proba(X)
     _assert_close(calibrator.fit(frame, pandas.Series(y)).predict_proba(frame), expected, 1e-7)
@@ -279,6 +301,19 @@ def check_frames(calibrator: Any) -> None:
     assert out.index.equals(frame.index)
     assert list(out.columns) == list(calibrator.classes_)
     _assert_close(out.to_numpy(), expected, 1e-7)
+
+
+def check_feature_names(calibrator: Any) -> None:
+    try:
+        import pandas
+    except ImportError:
+        return
+    X, y = make_data(calibrator)
+    frame = pandas.DataFrame(X, columns=list("abcd"[: X.shape[1]]))
+    calibrator.fit(frame, y)
+    assert calibrator.feature_names_in_.tolist() == list(frame.columns)
+    _assert_raises(lambda: calibrator.predict_proba(frame[frame.columns[::-1]]), "another order")
+    assert not hasattr(calibrator.fit(X, y), "feature_names_in_")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {

@@ -429,3 +429,10 @@ def test_too_few_points_leave_no_guarantee():
 def test_a_wrong_parameter_is_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         CanonicalBinning(**parameters).fit(np.eye(3), [0, 1, 2])
+
+
+def test_predictions_are_the_frequencies_to_the_last_bit(rng):
+    P, y = rng.dirichlet(np.ones(3), 300), rng.integers(3, size=300)
+    model = CanonicalBinning(n_bins=7).fit(P, y)
+    place = np.searchsorted(model.occupied_, model.bins(P))
+    np.testing.assert_array_equal(model.predict_proba(P), model.values_[place])

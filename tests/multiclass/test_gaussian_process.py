@@ -218,8 +218,8 @@ def test_the_seed_decides_the_draws_and_nothing_else(rng):
     np.testing.assert_array_equal(a.predict_proba(P), b.predict_proba(P))
     assert a.elbo_ == c.elbo_
     assert np.abs(a.predict_proba(P) - c.predict_proba(P)).max() > 0
-    legacy = GaussianProcessCalibration(random_state=np.random.RandomState(3)).fit(P, y)
-    assert_on_the_simplex(legacy.predict_proba(P), P.shape)
+    with pytest.raises(TypeError, match="random_state must be an integer"):
+        GaussianProcessCalibration(random_state=np.random.RandomState(3)).fit(P, y)
 
 
 def test_float32_scores_give_float32_probabilities(rng):

@@ -53,11 +53,12 @@ def fit_on(
 
 def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
     """Whether the method counts rows, so that it must be given whole weights as copies."""
-    excused = getattr(calibrator, "_calibrator_exceptions", {})
+    if not getattr(calibrator, "counts_rows", False):
+        return False
     is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(
         weight
     )
-    return "check_weights_are_copies" in excused and is_whole and bool((weight != 1).any())
+    return is_whole and bool((weight != 1).any())
 
 
 def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:

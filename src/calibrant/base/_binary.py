@@ -8,7 +8,7 @@ from abc import abstractmethod
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 from sklearn.base import clone
 
 from calibrant._simplex import EPS, finite_logits, log_odds
@@ -50,6 +50,16 @@ class BaseBinaryCalibrator(Calibrator):
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         one = self._predict(self._lift(scores))
         return np.column_stack([1.0 - one, one])
+
+    def _log_proba_of(self, scores: FloatArray) -> FloatArray:
+        odds = self._log_odds(self._lift(scores))
+        if odds is None:
+            return super()._log_proba_of(scores)
+        return np.column_stack([log_expit(-odds), log_expit(odds)])
+
+    def _log_odds(self, score: FloatArray) -> FloatArray | None:
+        """Calibrated log-odds of outcome 1, of a method that works in logarithms."""
+        return None
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         if self.inputs == "logits":

@@ -8,7 +8,7 @@ mathematics: `BaseCalibrator` (`_whole`) maps whole vectors in log space, `BaseB
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import map_blocks, row_blocks
 from calibrant._optim.solution import Outcome
+from calibrant._simplex import log_of
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -55,6 +56,21 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     _part_name: ClassVar[str] = "parts"
     """What `_parts` are called in a warning: "claims", "folds"."""
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the method counts rows, so that weight 2 is not the row twice: it leaves whole
+        rows out, or deals them to folds. Whole weights are then given to it as copies by what is
+        made of others (`CrossFitted`, `AutoCalibration`, `compare`).
+        """
+        return False
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
+        """Promises of `calibrant.testing.check_calibrator` that the method cannot keep: the name of
+        the check, and the reason. What `counts_rows` excuses need not be repeated.
+        """
+        return {}
+
     def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
         """Learn the map from scores and labels.
 
@@ -73,13 +89,24 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
         self._fit_checked(scores, codes, weight, classes)
-        self.n_features_in_ = _frames.n_columns(X)
+        self._keep_columns(X)
         self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
         parts = list(self._parts())
         warn_unless_converged(
             type(self).__name__, parts or [self], self._part_name if parts else None
         )
         return self
+
+    def _keep_columns(self, X: ScoresLike) -> None:
+        """``n_features_in_``, and ``feature_names_in_`` where a frame has column names that are
+        text.
+        """
+        self.n_features_in_ = _frames.n_columns(X)
+        names = _frames.column_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
 
     def _fit_checked(
         self, scores: FloatArray, y: IntArray, weight: FloatArray, classes: AnyArray | None = None
@@ -118,12 +145,27 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         float32 scores give float32 probabilities. Works block by block: memory is that of the
         output.
         """
+        return self._predict_rows(X, self._proba_of)
+
+    def predict_log_proba(self, X: ScoresLike) -> Any:
+        """Logarithms of `predict_proba`, of the same shape and kind; -inf where that is zero.
+
+        A method that works in logarithms gives them as they are: a probability too small for a
+        float has a finite logarithm all the same.
+        """
+        return self._predict_rows(X, self._log_proba_of)
+
+    def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         scores = self._check_new(X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
         for rows in row_blocks(*scores.shape, elements=self._block_elements):
-            out[rows] = self._proba_of(scores[rows])
+            out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
+
+    def _log_proba_of(self, scores: FloatArray) -> FloatArray:
+        """Logarithms of the calibrated probabilities of a block of checked scores, (m, K)."""
+        return log_of(self._proba_of(scores))
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """Label of the highest calibrated probability; ties go to the lowest column."""
@@ -140,6 +182,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
         check_fitted(self)
+        _frames.check_column_names(X, getattr(self, "feature_names_in_", None))
         scores = check_scores(X, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
@@ -164,8 +207,3 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     @property
     def _output(self) -> str:
         return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
-
-
-def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Promises of `calibrant.testing` that this calibrator does not keep, with the reason."""
-    return dict(getattr(calibrator, "_calibrator_exceptions", {}))

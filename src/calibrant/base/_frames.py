@@ -15,6 +15,35 @@ def n_columns(data: ScoresLike) -> int:
     return int(shape[1]) if len(shape) > 1 else 1
 
 
+def column_names(data: ScoresLike) -> AnyArray | None:
+    """Names of the columns of a frame where all are text; None for anything else."""
+    names = getattr(data, "columns", None)
+    if names is None or len(np.shape(data)) != 2:
+        return None
+    listed = np.asarray(names, dtype=object)
+    return listed if all(isinstance(name, str) for name in listed) else None
+
+
+def check_column_names(data: ScoresLike, fitted: AnyArray | None) -> None:
+    """Raise where a frame names its columns otherwise than the frame of the fit.
+
+    Columns without names, and those of a fit without names, are taken in their order.
+    """
+    names = column_names(data)
+    if names is None or fitted is None or names.tolist() == fitted.tolist():
+        return
+    listed = fitted.tolist()
+    what = "in another order" if sorted(names) == sorted(listed) else "with other names"
+    raise ValueError(
+        f"X has its columns {what} than at fit: {_shown(names.tolist())} instead of "
+        f"{_shown(listed)}; select them by X[calibrator.feature_names_in_]"
+    )
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
 def wrapped(values: FloatArray, like: ScoresLike, columns: AnyArray, output: str) -> Any:
     """``values`` as a frame with the index of ``like``, or as they are."""
     if output == "default":

@@ -45,6 +45,9 @@ class BaseCalibrator(Calibrator):
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         return np.exp(self._log_proba(self._lift(scores)))
 
+    def _log_proba_of(self, scores: FloatArray) -> FloatArray:
+        return self._log_proba(self._lift(scores))
+
     def _lift(self, scores: FloatArray) -> FloatArray:
         if self.inputs == "proba":
             return (

@@ -121,8 +121,11 @@ class BetaCalibration(BaseBinaryCalibrator):
         self.m_ = 0.5 if has_middle else _midpoint(self.a_, self.b_, self.c_)
         store_outcome(self, solution)
 
+    def _log_odds(self, score: FloatArray) -> FloatArray:
+        return np.asarray(self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_)
+
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(expit(self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_))
+        return np.asarray(expit(self._log_odds(score)))
 
 
 def _columns(log_odds: FloatArray, parameters: str) -> FloatArray:

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._typing import FloatArray, LabelsLike
-from calibrant._validation import check_count, check_option
+from calibrant._typing import FloatArray, LabelsLike, Rng
+from calibrant._validation import as_seed, check_count, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
 
@@ -46,9 +46,9 @@ class HistogramBinning(BaseBinaryCalibrator):
         counts it. Edges of equal width depend on no row: there nothing is left out.
     delta : float
         Largest change of a value by which bins of equal value are told apart; 0 leaves them equal.
-    random_state : int, optional
+    random_state : int or Generator, optional
         Orders bins of equal value at random; without it, the bin of higher scores gets the higher
-        value.
+        value. A Generator is copied, not advanced.
     inputs : {"proba", "logits"}
     classes : labels of the two columns, optional
 
@@ -103,7 +103,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         strategy: str = "quantile",
         boundary: str = "exclude",
         delta: float = 1e-10,
-        random_state: int | None = None,
+        random_state: Rng = None,
         *,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
@@ -129,6 +129,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             )
         else:
             check_count(self.points_per_bin, "points_per_bin")
+        as_seed(self.random_state)
         check_option(self.strategy, "strategy", STRATEGIES)
         check_option(self.boundary, "boundary", BOUNDARIES)
         if not 0 <= self.delta < 1:
@@ -164,14 +165,9 @@ class HistogramBinning(BaseBinaryCalibrator):
         return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        if self.boundary == "include" or self.strategy == "uniform":
-            return {}
-        return {
-            "check_weights_are_copies": (
-                "the row left out at an edge is heavier than one of two copies"
-            )
-        }
+    def counts_rows(self) -> bool:
+        """Where a row is left out at an edge: it is heavier than one of two copies."""
+        return self.boundary == "exclude" and self.strategy == "quantile"
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)
@@ -190,7 +186,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.counts_ = np.bincount(place, kept * total, minlength=size)
         self.hits_ = np.bincount(place, kept * hits, minlength=size)
         rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
-        self.values_ = _told_apart(rate, self.delta, self.random_state)
+        self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return self.values_[place_scores(score, self.edges_)]
@@ -245,13 +241,9 @@ def _kept_share(score: FloatArray, edges: FloatArray) -> FloatArray:
     return kept
 
 
-def _told_apart(values: FloatArray, delta: float, random_state: int | None) -> FloatArray:
+def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
-    step = (
-        np.arange(size) / size
-        if random_state is None
-        else np.random.default_rng(random_state).random(size)
-    )
+    step = np.arange(size) / size if seed is None else np.random.default_rng(seed).random(size)
     return np.where(times[place] > 1, (values + delta * step) / (1.0 + delta), values)

@@ -105,5 +105,8 @@ class PlattScaling(BaseBinaryCalibrator):
             return 1.0, 0.0
         return (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_total - n_positive + 2.0)
 
+    def _log_odds(self, score: FloatArray) -> FloatArray:
+        return self.coef_ * score + self.intercept_
+
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(expit(self.coef_ * score + self.intercept_))
+        return np.asarray(expit(self._log_odds(score)))

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
+from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_scores, check_weight, encode_labels
 from calibrant.base._outcome import warn_unless_converged
@@ -236,6 +237,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             scores = check_scores(response.scores(X), inputs=self.inputs_)
             total += proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`; -inf where that is zero."""
+        return log_of(self.predict_proba(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Label of the highest calibrated probability."""

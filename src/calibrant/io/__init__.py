@@ -1,5 +1,6 @@
-"""Saved calibrators: JSON files that hold a fit exactly, and that load without running anything."""
+"""Save and load calibrators."""
 
+from calibrant.io._registry import register
 from calibrant.io._saving import load, save
 
-__all__ = ["load", "save"]
+__all__ = ["load", "register", "save"]

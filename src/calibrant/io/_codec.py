@@ -46,7 +46,7 @@ class Writer:
     def __init__(
         self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()
     ) -> None:
-        self.classes = classes
+        self.names = {cls: name for name, cls in classes.items()}
         self.may_be_nan = may_be_nan
         self.models: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}
@@ -67,13 +67,13 @@ class Writer:
         return {key: self.value(value, f"{owner}.{key}") for key, value in values.items()}
 
     def _name(self, instance: Any) -> str:
-        name = type(instance).__name__
-        if self.classes.get(name) is not type(instance):
+        cls = type(instance)
+        if cls not in self.names:
             raise TypeError(
-                f"{type(instance).__module__}.{name} cannot be saved: only calibrators of this "
-                f"package can"
+                f"{cls.__module__}.{cls.__qualname__} cannot be saved: only calibrators of this "
+                f"package and those that were given to calibrant.io.register can"
             )
-        return name
+        return self.names[cls]
 
     def value(self, value: Any, where: str) -> Any:
         """A value as JSON; ``where`` names it in errors."""
@@ -203,7 +203,10 @@ class Reader:
 
     def _class(self, name: Any) -> type[Any]:
         if not isinstance(name, str) or name not in self.classes:
-            raise ValueError(f"{_short(name)} is not a class of this version of calibrant")
+            raise ValueError(
+                f"{_short(name)} is not a class of this version of calibrant; one that others "
+                f"wrote is registered first: calibrant.io.register(TheClass, name={_short(name)})"
+            )
         return self.classes[name]
 
     def _members(self, owner: str, values: Any) -> dict[str, Any]:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calibrant import __version__, binary, multiclass
+from calibrant import __version__
 from calibrant._files import write_text
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._training import TrainingSummary
 from calibrant.classifier import CalibratedClassifier
-from calibrant.inference._gains import Gain
 from calibrant.io._codec import Reader, Writer
-from calibrant.reductions import MulticlassToBinary
-from calibrant.selection import AutoCalibration, CrossFitted
+from calibrant.io._registry import registered
 
 __all__ = ["load", "save"]
 
@@ -28,15 +25,7 @@ SCHEMA = 1
 MOST_BYTES = 2**30
 """Larger files are not read: they are no calibrators, or belong elsewhere."""
 
-_CALIBRATORS: tuple[type, ...] = (
-    *(getattr(module, name) for module in (binary, multiclass) for name in module.__all__),
-    MulticlassToBinary,
-    CrossFitted,
-    AutoCalibration,
-)
-_RECORDS: tuple[type, ...] = (TrainingSummary, Gain)
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
-_CLASSES: Mapping[str, type] = {cls.__name__: cls for cls in (*_CALIBRATORS, *_RECORDS)}
 
 
 def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
@@ -44,7 +33,8 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    calibrator : fitted calibrator of this package, or a composition of them
+    calibrator : fitted calibrator of this package or of a class that was given to
+    `calibrant.io.register`, or a composition of them
     path : path of the file
         Written aside and then renamed, so that it is whole or not there.
 
@@ -70,7 +60,7 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     _check_calibrator(calibrator)
-    writer = Writer(_CLASSES, _MAY_BE_NAN)
+    writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
     training = vars(calibrator).get(
         "training_"
@@ -114,8 +104,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         Where there is no file.
     ValueError
         For a file that `save` did not write, or that was damaged or tampered with. Nothing in a
-        file is ever executed: it holds names of the calibrators of this package and numbers, and
-        what does not fit together is refused.
+        file is ever executed or imported: it holds numbers and names of calibrators, of this
+        package or registered before, and what does not fit together is refused.
 
     Examples
     --------
@@ -159,7 +149,7 @@ def _from_document(document: Any) -> Any:
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
-    reader = Reader(_CLASSES, _MAY_BE_NAN)
+    reader = Reader(registered(), _MAY_BE_NAN)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import map_blocks
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted, check_option
-from calibrant.base import BaseCalibrator
-from calibrant.base._whole import Rows
+from calibrant._blocks import lifted, map_blocks
+from calibrant._simplex import as_proba
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
+from calibrant._validation import as_seed, check_count, check_fitted, check_option
+from calibrant.base import Calibrator
 from calibrant.guarantees import CanonicalGuarantee, canonical_guarantee
 from calibrant.multiclass._partitions import (
     GridPartition,
@@ -27,10 +27,16 @@ POINTS_PER_BIN = 50
 """Rows a bin of the projection partition, where the number of bins is not given."""
 
 MOST_BINS = 2**62
+"""Bins are numbered by 64-bit integers, with a bit to spare for sums."""
+
+MOST_DEPTH = 61
+"""Two classes have 2^(depth + 1) - 1 bins, more classes more: beyond, there are over MOST_BINS."""
+
 MOST_RESOLUTION = 2**20
+"""Below the precision of single-precision scores a finer grid tells nothing apart."""
 
 
-class CanonicalBinning(BaseCalibrator):
+class CanonicalBinning(Calibrator):
     r"""Binning of whole probability vectors: each is replaced by the frequencies of the labels in
     its bin.
 
@@ -58,8 +64,8 @@ class CanonicalBinning(BaseCalibrator):
     directions : {"cyclic", "random"} or array of shape (m, L)
         Of the projection partition: :math:`-e_1, \dots, -e_L` in turn (the rows surest of each
         class first), random ones, or those given, scaled to length one and repeated in turn.
-    random_state : int, optional
-        Seed of random directions; the default is a fixed one.
+    random_state : int or Generator, optional
+        Seed of random directions; the default is a fixed one. A Generator is copied, not advanced.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
 
@@ -104,8 +110,6 @@ class CanonicalBinning(BaseCalibrator):
     (4, [[0.5, 0.5, 0.0], [0.33, 0.33, 0.33]])
     """
 
-    form: ClassVar[Literal["log", "log_softmax", "proba"]] = "proba"
-
     def __init__(
         self,
         partition: str = "projection",
@@ -113,7 +117,7 @@ class CanonicalBinning(BaseCalibrator):
         depth: int = 3,
         resolution: int = 5,
         directions: Any = "cyclic",
-        random_state: int | None = None,
+        random_state: Rng = None,
         *,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
@@ -129,6 +133,7 @@ class CanonicalBinning(BaseCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         check_option(self.partition, "partition", PARTITIONS)
+        as_seed(self.random_state)
         if self.n_bins is not None:
             check_count(self.n_bins, "n_bins")
         check_count(self.depth, "depth")
@@ -148,28 +153,27 @@ class CanonicalBinning(BaseCalibrator):
         # Depth and resolution alone decide first: the number of bins of large ones takes forever to
         # compute.
         size, most = (
-            (self.depth, 61)
+            (self.depth, MOST_DEPTH)
             if self.partition == "sierpinski"
             else (self.resolution, MOST_RESOLUTION)
         )
         return size > most or self._fixed_partition(n_classes).n_bins >= MOST_BINS
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        if self.partition != "projection":
-            return {}
-        return {
-            "check_weights_are_copies": (
-                "the row left out at an edge is heavier than one of two copies"
-            )
-        }
+    def counts_rows(self) -> bool:
+        """Where a row is left out at a threshold: it is heavier than one of two copies."""
+        return self.partition == "projection"
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
+    def _lift(self, scores: FloatArray) -> FloatArray:
+        return as_proba(scores, self.inputs)
+
+    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        u = lifted(scores, self._lift)
         kept = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             n_bins = self.n_bins or max(1, int(kept.sum() // POINTS_PER_BIN))
-            made, kept = fit_projections(u[:], kept, self._made_directions(n_bins - 1))
-            self.directions_, self.thresholds_ = made.directions, made.thresholds
+            cuts, kept = fit_projections(u[:], kept, self._unit_directions(n_bins - 1))
+            self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
         partition = self._partition
         self.n_bins_ = partition.n_bins
         place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
@@ -186,10 +190,10 @@ class CanonicalBinning(BaseCalibrator):
         self.counts_ = sums.sum(axis=1)
         self.values_ = sums / self.counts_[:, None]
 
-    def _made_directions(self, count: int) -> FloatArray:
+    def _unit_directions(self, count: int) -> FloatArray:
         """Unit vectors to project on, (count, L)."""
         if isinstance(self.directions, str) and self.directions == "random":
-            rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
+            rng = np.random.default_rng(as_seed(self.random_state) or 0)
             rows = rng.standard_normal((count, self.n_classes_))
         else:
             given = (
@@ -198,7 +202,8 @@ class CanonicalBinning(BaseCalibrator):
                 else np.asarray(self.directions, dtype=float)
             )
             rows = given[np.arange(count) % len(given)]
-        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+        unit: FloatArray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
 
     def _fixed_partition(self, n_classes: int) -> Partition:
         if self.partition == "sierpinski":
@@ -211,13 +216,12 @@ class CanonicalBinning(BaseCalibrator):
             return ProjectionPartition(self.directions_, self.thresholds_)
         return self._fixed_partition(self.n_classes_)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        place = self._partition.assign(u)
+    def _proba_of(self, scores: FloatArray) -> FloatArray:
+        place = self._partition.assign(self._lift(scores))
         is_known = np.isin(place, self.occupied_)
-        proba = np.full(u.shape, 1.0 / self.n_classes_)
+        proba = np.full(scores.shape, 1.0 / self.n_classes_)
         proba[is_known] = self.values_[np.searchsorted(self.occupied_, place[is_known])]
-        with np.errstate(divide="ignore"):  # a frequency of zero is a probability of zero
-            return np.log(proba)
+        return proba
 
     def bins(self, X: ScoresLike) -> IntArray:
         """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""

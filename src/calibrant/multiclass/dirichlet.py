@@ -195,14 +195,16 @@ class DirichletCalibration(BaseCalibrator):
         return float(self.grid[best]), scores / (fold.max() + 1), found[best]
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
+    def counts_rows(self) -> bool:
+        """Where rows are dealt to folds: one of weight 2 cannot be in two."""
+        return self.lam is None
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
         if self.lam is not None:
             return {}
         return {
-            "check_weights_are_copies": (
-                "lam=None deals rows to folds, and a row of weight 2 cannot be in two folds"
-            ),
-            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order",
+            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
         }
 
     def _log_proba(self, u: FloatArray) -> FloatArray:

@@ -16,8 +16,15 @@ from calibrant._gp.scores import Outline, outlined, standardised
 from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, TINY, finite_logits, log_clipped, log_floored, softmax
-from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import as_array, check_count, check_eps, check_fitted, check_option
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng
+from calibrant._validation import (
+    as_array,
+    as_seed,
+    check_count,
+    check_eps,
+    check_fitted,
+    check_option,
+)
 from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._whole import Rows
 
@@ -56,9 +63,9 @@ class GaussianProcessCalibration(BaseCalibrator):
         taken as diagonal or kept as a K x K matrix. See Notes.
     monotone : bool, default False
         Constrain the latent mean to increase, so that no prediction changes its class. See Notes.
-    random_state : int, Generator, RandomState or None, default None
+    random_state : int, Generator or None, default None
         Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed
-        seed: refitting gives the same result.
+        seed, and a Generator is copied, not advanced: refitting gives the same result.
     inputs : {"proba", "logits"}, default "proba"
     classes : labels of the columns, optional
     eps : float, default 1e-12
@@ -156,7 +163,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         n_samples: int = 100,
         covariance: str = "diagonal",
         monotone: bool = False,
-        random_state: Any = None,
+        random_state: Rng = None,
         *,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
@@ -172,6 +179,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.eps = eps
 
     def _check_parameters(self, n_classes: int) -> None:
+        as_seed(self.random_state)
         check_count(self.n_inducing, "n_inducing")
         check_count(self.n_samples, "n_samples", minimum=0)
         check_option(self.covariance, "covariance", tuple(_RESIDUALS))
@@ -191,7 +199,7 @@ class GaussianProcessCalibration(BaseCalibrator):
             )
         self._keep(found, outline)
         self.draws_ = _antithetic(
-            self.random_state, self.n_samples, self.n_inducing + self.n_classes_
+            as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )
 
     def _keep(self, found: Evidence[Posterior], outline: Outline) -> None:
@@ -363,11 +371,9 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     return unique[:, :-1], unique[:, -1].astype(np.intp), np.bincount(inverse.ravel(), weight[rows])
 
 
-def _antithetic(random_state: Any, n_samples: int, n_numbers: int) -> FloatArray:
+def _antithetic(seed: int | None, n_samples: int, n_numbers: int) -> FloatArray:
     """Standard normal draws; every second one is the negative of its neighbour, so that their mean
     is right.
     """
-    legacy = isinstance(random_state, np.random.RandomState)
-    seed = random_state.randint(2**31) if legacy else 0 if random_state is None else random_state
-    half = np.random.default_rng(seed).standard_normal(((n_samples + 1) // 2, n_numbers))
+    half = np.random.default_rng(seed or 0).standard_normal(((n_samples + 1) // 2, n_numbers))
     return np.stack([half, -half], axis=1).reshape(-1, n_numbers)[:n_samples]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant._simplex import as_proba
+from calibrant._simplex import as_proba, finite_logits, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base import Calibrator
 
@@ -32,3 +32,8 @@ class Identity(Calibrator):
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
+
+    def _log_proba_of(self, scores: FloatArray) -> FloatArray:
+        if self.inputs == "logits":
+            return log_softmax(finite_logits(scores))
+        return super()._log_proba_of(scores)

@@ -4,7 +4,7 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +16,6 @@ from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.base._calibrator import declared_exceptions
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee
@@ -147,8 +146,13 @@ class MulticlassToBinary(Calibrator):
         base._check_for_claims(n_classes, by_class=notion.column_of(0, n_classes) is not None)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        return declared_exceptions(self.calibrator)
+    def counts_rows(self) -> bool:
+        """As its calibrator does."""
+        return self.calibrator.counts_rows
+
+    @property
+    def check_exceptions(self) -> Mapping[str, str]:
+        return self.calibrator.check_exceptions
 
     _part_name: ClassVar[str] = "claims"
 

@@ -97,14 +97,9 @@ class CrossFitted(Calibrator):
         return total / len(self.calibrators_)
 
     @property
-    def _calibrator_exceptions(self) -> dict[str, str]:
-        """Those of the calibrator, but for weights: methods that count rows are given whole weights
-        as copies.
-        """
-        inner = getattr(self.calibrator, "_calibrator_exceptions", {})
-        return {
-            name: reason for name, reason in inner.items() if name != "check_weights_are_copies"
-        }
+    def check_exceptions(self) -> Mapping[str, str]:
+        """Those of the calibrator; one that counts rows is given whole weights as copies."""
+        return getattr(self.calibrator, "check_exceptions", {})
 
     @classmethod
     def _of(cls, calibrators: Sequence[Any], inputs: str, classes: AnyArray) -> Self:
