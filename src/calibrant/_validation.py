@@ -8,6 +8,8 @@ the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -247,9 +249,9 @@ def encode_labels(
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(
-            f"the labels hold {len(names)} different values ({_some(names)}) for {n_classes} "
-            f"columns: "
-            "say which column is which by classes=[...], in the order of the columns"
+            f"the labels hold {len(names)} different values ({shortened(names, show=repr)}) for "
+            f"{n_classes} columns: say which column is which by classes=[...], in the order of the "
+            "columns"
         )
     return _match(y, names), names
 
@@ -277,21 +279,35 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
         unknown = np.flatnonzero(names[codes] != y)
     except TypeError:
         raise TypeError(
-            f"labels ({_some(y)}) and classes ({_some(names)}) are of different types"
+            f"labels ({shortened(y, show=repr)}) and classes ({shortened(names, show=repr)}) are "
+            "of different types"
         ) from None
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {_some(y[row : row + 1])} in row {row} is not among the classes "
-            f"{_some(names)}; "
+            f"label {shortened(y[row : row + 1], show=repr)} in row {row} is not among the classes "
+            f"{shortened(names, show=repr)}; "
             "add it to classes=[...] and to the scores"
         )
     return codes.astype(np.intp, copy=False)
 
 
-def _some(values: AnyArray, limit: int = 8) -> str:
-    shown = ", ".join(repr(v) for v in values[:limit].tolist())
-    return shown + (", ..." if len(values) > limit else "")
+def shortened(
+    values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = str
+) -> str:
+    """The first of some values for a message, and how many more there are."""
+    first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
+    rest = len(values) - limit
+    return ", ".join(map(show, first)) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def unknown_name(kind: str, name: Any, valid: Iterable[str], otherwise: str = "") -> str:
+    """The message about a name that does not exist: the nearest one, and all that do."""
+    names = list(valid)
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    rest = f", or {otherwise}" if otherwise else ""
+    return f"unknown {kind} {name!r}; {hint}valid are {', '.join(names)}{rest}"
 
 
 def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArray:
