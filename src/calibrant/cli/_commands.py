@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +15,7 @@ import numpy as np
 from calibrant._blocks import in_order, n_threads
 from calibrant._crossfit.members import set_up
 from calibrant._files import check_writable
-from calibrant._simplex import as_proba
-from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import check_weight
 from calibrant.cli._columns import Columns, Request
 from calibrant.cli._labels import LabelRule, label_rule
@@ -25,16 +24,10 @@ from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
 from calibrant.io import save
-from calibrant.metrics._accumulator import accumulate
-from calibrant.metrics._ks import claims_ks
-from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
 from calibrant.selection._methods import BINARY, WHOLE, method_named
-
-KS_ROWS = 4_000_000
-"""Up to this many rows their top scores are kept for the KS error, which needs them in order."""
 
 METHODS = (*WHOLE, *BINARY, "auto")
 
@@ -83,54 +76,19 @@ def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Eval
     the next is read.
     """
     source, rule = opened(request, say)
-    total, tops = MetricAccumulator(n_bins), _TopScores()
+    total = MetricAccumulator(n_bins)
 
-    def sums(block: Block) -> tuple[MetricAccumulator, FloatArray]:
+    def evaluated(block: Block) -> MetricAccumulator:
         scores = checked_scores(block, source, request.renormalize)
         codes = rule.codes(block.labels, block.start)
-        weight = np.asarray(check_weight(block.weight, len(codes)))
-        return accumulate(scores, codes, weight, source.inputs, n_bins), _top_scores(
-            scores, codes, weight, source.inputs
-        )
+        part = MetricAccumulator(n_bins, inputs=source.inputs)
+        return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
 
     with ThreadPoolExecutor(n_threads()) as pool:
-        for part, top in in_order(
-            pool, sums, watch(source.blocks(), source.n_rows), ahead=n_threads() + 1
-        ):
+        blocks = watch(source.blocks(), source.n_rows)
+        for part in in_order(pool, evaluated, blocks, ahead=n_threads() + 1):
             total.merge(part)
-            tops.add(top)
-    return replace(total.compute(), ks=tops.ks())
-
-
-def _top_scores(scores: FloatArray, codes: IntArray, weight: FloatArray, inputs: str) -> FloatArray:
-    """Top probability, correctness and weight of rows, (3, m)."""
-    block = as_notion("confidence").select(as_proba(scores, inputs), codes)
-    outcome = np.zeros(len(codes))
-    outcome[block.hit] = 1.0
-    return np.array([block.score[:, 0], outcome, weight])
-
-
-class _TopScores:
-    """The top scores of all rows, as long as there are not too many."""
-
-    def __init__(self) -> None:
-        self.parts: list[FloatArray] = []
-        self.n_rows = 0
-
-    def add(self, part: FloatArray) -> None:
-        self.n_rows += part.shape[1]
-        if self.n_rows <= KS_ROWS:
-            self.parts.append(part)
-        else:
-            self.parts.clear()
-
-    def ks(self) -> float | None:
-        """The KS error of confidence, or None where rows were too many."""
-        if not self.parts:
-            return None
-        score, outcome, weight = np.concatenate(self.parts, axis=1)
-        two = np.column_stack([1.0 - score, score])
-        return claims_ks(as_notion("class-1").claims(two, outcome.astype(np.intp), weight))
+    return total.compute()
 
 
 def made_calibrator(method: str, notion: str | None, data: Predictions, seed: int | None) -> Any:

@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table
 
 from calibrant.evaluation import Evaluation
-from calibrant.metrics._accumulator import _TITLES
+from calibrant.metrics._registry import METRICS
 from calibrant.report import Report
 from calibrant.report._content import Estimate
 
@@ -95,10 +95,11 @@ def before_after(before: Evaluation, after: Evaluation) -> Table:
     table.add_column("")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
-    for name, title in _TITLES.items():
-        if not name.startswith("n_"):
+    for name in before.to_dict():
+        if name in METRICS:
             pair = (getattr(evaluation, name) for evaluation in (before, after))
-            table.add_row(title, *("-" if value is None else f"{value:.5f}" for value in pair))
+            shown = ("-" if value is None else f"{value:.5f}" for value in pair)
+            table.add_row(METRICS[name].title, *shown)
     return table
 
 
