@@ -148,7 +148,7 @@ def test_asking_for_a_bar_changes_nothing_and_without_a_terminal_needs_no_rich(
 
 
 def test_unknown_names_are_refused_with_those_that_are_known(data):
-    with pytest.raises(ValueError, match="unknown method 'magic'; valid are identity"):
+    with pytest.raises(ValueError, match="unknown method 'magic'; valid are auto, identity"):
         compare(data.val_labels, data.val_proba, methods=["magic"])
     with pytest.raises(ValueError, match="unknown metric 'auc'; valid are log_loss"):
         compare(data.val_labels, data.val_proba, metrics=["auc"])

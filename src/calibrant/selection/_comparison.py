@@ -19,7 +19,7 @@ from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._gains import Gain, paired_gain
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
-from calibrant.selection._methods import default_methods, method_named
+from calibrant.selection import _methods
 
 UNCALIBRATED = "uncalibrated"
 
@@ -321,11 +321,11 @@ def _as_sets(
 
 def _as_methods(methods: Any) -> dict[str, Any]:
     if methods is None:
-        chosen = default_methods()
+        chosen = _methods.default_methods()
     elif isinstance(methods, Mapping):
         chosen = dict(methods)
     else:
-        chosen = {name: method_named(name) for name in methods}
+        chosen = {name: _methods.method(name) for name in methods}
     chosen.pop(UNCALIBRATED, None)
     return {UNCALIBRATED: None, **chosen}
 
