@@ -28,6 +28,9 @@ from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
 from calibrant.selection import method
 
+_ROUND_OFF = 1e-9
+"""Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
+
 Say = Callable[[str], None]
 Watch = Callable[[Iterator[Block], int | None], Iterator[Block]]
 
@@ -150,17 +153,21 @@ def fit_file(
 
 
 def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Evaluation:
-    """The evaluation of calibrated rows, block by block; class-wise claims need not sum to one, and
-    are divided by their sum.
-    """
+    """The evaluation of calibrated rows, block by block."""
     total = MetricAccumulator(keep_top=None)
     for rows in row_blocks(*data.scores.shape, elements=ELEMENTS):
-        proba = proba_of(model, data.scores[rows], data.inputs)
-        sums = proba.sum(axis=1, keepdims=True)
-        uniform = np.full(proba.shape, 1.0 / proba.shape[1])
-        proba = np.divide(proba, sums, out=uniform, where=sums > 0)
+        proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
         total._update_checked(proba, data.y[rows], weight[rows])
     return total.compute()
+
+
+def _on_simplex(proba: FloatArray) -> FloatArray:
+    """Rows divided by their sum where that is not one; a row of zeros becomes uniform."""
+    sums = proba.sum(axis=1, keepdims=True)
+    uniform = np.full(proba.shape, 1.0 / proba.shape[1])
+    divided = np.divide(proba, sums, out=uniform, where=sums > 0)
+    # A division by 1 up to round-off would move values that lie on the edge of a bin.
+    return np.where(np.abs(sums - 1.0) > _ROUND_OFF, divided, proba)
 
 
 def file_report(

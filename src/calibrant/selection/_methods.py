@@ -102,7 +102,7 @@ def method(name: str, *, notion: str | None = None) -> Any:
     if not chosen.is_binary:
         lifted = ", ".join(entry.name for entry in _TABLE if entry.is_binary)
         raise ValueError(
-            f"a notion goes with the methods {lifted}; {name} calibrates whole vectors"
+            f"a notion goes with the methods {lifted}; {name} calibrates the whole vector"
         )
     return MulticlassToBinary(chosen.make(), notion=notion, normalize=notion == "class-wise")
 
