@@ -198,4 +198,4 @@ def class_text(label: Any) -> str:
 
 def one_of(names: Sequence[str]) -> str:
     """A set of classes in words."""
-    return names[0] if len(names) == 1 else f"one of {shortened(names)}"
+    return names[0] if len(names) == 1 else f"one of {shortened(names, 5)}"

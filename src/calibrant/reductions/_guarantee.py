@@ -84,11 +84,11 @@ def _uncovered_claims(bins: FittedBins, own: Iterable[BinnedClaim]) -> Iterator[
     """Claims that the guarantee does not speak of."""
     if bins.pooled.size:
         labels = np.unique(bins.pooled % len(bins.classes))
-        names = shortened([class_text(bins.classes[k]) for k in labels])
+        names = shortened([class_text(bins.classes[k]) for k in labels], 5)
         yield f"{names}, with too few rows for bins of their own"
     few = [claim.name for claim in own if not claim.is_covered]
     if few:
-        yield f"{shortened(few)}, with fewer than two rows a bin"
+        yield f"{shortened(few, 5)}, with fewer than two rows a bin"
 
 
 def _uncovered_scores(bins: FittedBins, own: dict[int, BinnedClaim]) -> Iterator[str]:
