@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from calibrant._typing import FloatArray
 
@@ -112,7 +112,11 @@ class LiftedRows:
         return self.lift(self.scores[rows])
 
 
-def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> FloatArray | LiftedRows:
+Rows: TypeAlias = FloatArray | LiftedRows
+"""Scores in the inner form, held or made when asked for."""
+
+
+def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> Rows:
     """``lift(scores)``, at once where it is small and on demand where it is not."""
     if scores.size <= KEEP_ELEMENTS:
         return lift(scores)

@@ -9,16 +9,16 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from calibrant._gp import bound as bound_module
-from calibrant._gp.bound import DiagonalResidual, FullResidual, Rows, SparseBound
+from calibrant._gp.bound import DiagonalResidual, FullResidual, ScoredRows, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 
 RESIDUALS = pytest.mark.parametrize("residual", [DiagonalResidual, FullResidual])
 PACKED = np.concatenate([np.log([0.7, 1.3, 0.05]), [-2.0, -0.9, 0.1, 1.2, 2.0]])
 
 
-def some_rows(rng, n_rows=30, n_classes=4) -> Rows:
+def some_rows(rng, n_rows=30, n_classes=4) -> ScoredRows:
     u = 2 * rng.normal(size=(n_rows, n_classes))
-    return Rows(
+    return ScoredRows(
         u, rng.integers(n_classes, size=n_rows), 0.1 + 2 * rng.random(n_rows), centre=0.3, scale=1.7
     )
 
@@ -149,7 +149,7 @@ def test_blocks_of_any_size_give_the_same_sums(rng, monkeypatch, residual, keep)
 def test_a_weight_of_two_is_the_row_twice(rng, residual):
     rows, mean = some_rows(rng), rng.normal(size=5)
     weighted = bound_at(PACKED, rows._replace(weight=np.full(30, 2.0)), residual).at(mean)
-    doubled = Rows(
+    doubled = ScoredRows(
         np.tile(rows.u, (2, 1)), np.tile(rows.y, 2), np.ones(60), rows.centre, rows.scale
     )
     assert abs(weighted.value - bound_at(PACKED, doubled, residual).at(mean).value) < 1e-10
@@ -158,7 +158,7 @@ def test_a_weight_of_two_is_the_row_twice(rng, residual):
 def test_both_covariances_agree_where_every_score_is_an_inducing_input():
     """Nothing is left unexplained then but the noise, which is diagonal anyway."""
     u = np.array([[-2.0, -0.9], [0.1, 1.2], [2.0, -2.0]])
-    rows = Rows(u, np.array([0, 1, 0]), np.ones(3))
+    rows = ScoredRows(u, np.array([0, 1, 0]), np.ones(3))
     packed = PACKED.copy()
     packed[2] = np.log(1e-10)
     mean = np.array([0.3, -0.2, 0.5, 0.1, -0.4])
@@ -245,7 +245,7 @@ def test_equation_6_with_exact_expectations_is_below_the_evidence(
 def test_the_exact_bound_is_tight_where_the_posterior_is_almost_gaussian():
     """One weak observation of one inducing variable: the gap must close, or the two integrals are
     not of one model."""
-    rows = Rows(np.array([[0.4, -0.4]]), np.array([0]), np.ones(1))
+    rows = ScoredRows(np.array([[0.4, -0.4]]), np.array([0]), np.ones(1))
     prior = InducingInputs(Kernel(0.01, 1.0, 1e-9), np.array([-0.4, 0.4]))
     bound = SparseBound(rows, prior, FullResidual)
     best = bound.maximum(np.zeros(2), tolerance=1e-14)
@@ -257,7 +257,7 @@ def test_the_exact_bound_is_tight_where_the_posterior_is_almost_gaussian():
 def test_equation_7_may_lie_above_the_evidence():
     """It is an approximation: it charges nothing for uncertainty about a probability of almost
     one."""
-    rows = Rows(np.array([[9.0, -9.0]]), np.array([0]), np.ones(1))
+    rows = ScoredRows(np.array([[9.0, -9.0]]), np.array([0]), np.ones(1))
     bound = SparseBound(
         rows, InducingInputs(Kernel(400.0, 1.0, 1e-6), np.array([-9.0, 9.0])), FullResidual
     )

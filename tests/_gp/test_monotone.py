@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._gp.bound import DiagonalResidual, Rows, SparseBound
+from calibrant._gp.bound import DiagonalResidual, ScoredRows, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel
 from calibrant._gp.monotone import _BarrierBound, certified_slopes, fit_increasing, min_slope
 from calibrant._gp.scores import Outline, outlined, standardised
@@ -19,7 +19,7 @@ def finite_difference(function, at, step=1e-6):
     )
 
 
-def barrier_at(packed: np.ndarray, rows: Rows) -> _BarrierBound:
+def barrier_at(packed: np.ndarray, rows: ScoredRows) -> _BarrierBound:
     bound = SparseBound(rows, InducingInputs(Kernel(*np.exp(packed[:3])), packed[3:]))
     return _BarrierBound(bound, np.linspace(-2, 2, 50), 3.0)
 
@@ -39,7 +39,7 @@ def true_slope(outline: Outline, inducing: InducingInputs, mean: np.ndarray) -> 
 
 
 def test_gradients_with_the_barrier_match_finite_differences(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
+    rows = ScoredRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
     packed = np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]])
     barrier, mean = barrier_at(packed, rows), np.array([0.3, -0.2, 0.1])
     point = barrier.at(mean)
@@ -51,7 +51,7 @@ def test_gradients_with_the_barrier_match_finite_differences(rng):
 
 
 def test_the_metric_holds_the_curvature_of_the_barrier(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
+    rows = ScoredRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
     barrier = barrier_at(np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]]), rows)
     point = barrier.at(np.array([0.3, -0.2, 0.1]))
     scaled = barrier.slopes / point.slack[:, None]
@@ -60,7 +60,7 @@ def test_the_metric_holds_the_curvature_of_the_barrier(rng):
 
 
 def test_outside_of_the_domain_the_value_is_minus_infinity(rng):
-    rows = Rows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20))
+    rows = ScoredRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20))
     barrier = barrier_at(np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]]), rows)
     assert barrier.at(np.array([9.0, -9.0, 9.0])).value == -np.inf
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import LiftedRows, sum_blocks
+from calibrant._blocks import Rows, sum_blocks
 from calibrant._gp.ascent import ascend
 from calibrant._gp.kernel import InducingInputs, rbf
 from calibrant._simplex import log_softmax
@@ -41,12 +41,12 @@ _BLOCK_ELEMENTS = 2**17
 _KEEP_ELEMENTS = 2**24
 
 
-class Rows(NamedTuple):
+class ScoredRows(NamedTuple):
     """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u
     - centre) / scale``.
     """
 
-    u: FloatArray | LiftedRows
+    u: Rows
     y: IntArray
     weight: FloatArray
     centre: float = 0.0
@@ -153,7 +153,7 @@ class SparseBound:
     """
 
     def __init__(
-        self, rows: Rows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual
+        self, rows: ScoredRows, inducing: InducingInputs, residual: ResidualOf = DiagonalResidual
     ) -> None:
         self.rows = rows
         self.inducing = inducing
@@ -215,7 +215,7 @@ class _Block:
     """Features and residual covariance of a block of rows, and their part of the sums."""
 
     def __init__(
-        self, data: Rows, rows: slice, inducing: InducingInputs, residual: ResidualOf
+        self, data: ScoredRows, rows: slice, inducing: InducingInputs, residual: ResidualOf
     ) -> None:
         self.u = data.u[rows]
         self.y = data.y[rows]

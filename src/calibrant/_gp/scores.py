@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant._blocks import LiftedRows, sum_blocks
-from calibrant._gp.bound import Rows
+from calibrant._blocks import Rows, sum_blocks
+from calibrant._gp.bound import ScoredRows
 from calibrant._simplex import softmax
 from calibrant._typing import FloatArray, IntArray
 
@@ -24,7 +24,7 @@ _UNIFORM_SHARE = 0.3
 class Outline:
     """Standardised scores x in short."""
 
-    rows: Rows
+    rows: ScoredRows
     low: float
     high: float
     line: float
@@ -54,7 +54,7 @@ class Outline:
         return np.asarray(np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass))))
 
 
-def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) -> Rows:
+def standardised(u: Rows, y: IntArray, weight: FloatArray) -> ScoredRows:
     """Rows whose scores the kernel sees with mean 0 and standard deviation 1."""
 
     def moments(rows: slice) -> FloatArray:
@@ -66,10 +66,10 @@ def standardised(u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) ->
     centre = float(first / total)
     scale = float(np.sqrt(max(second / total - centre**2, 0.0)))
     is_constant = scale <= 1e-6 * max(1.0, abs(centre))
-    return Rows(u, y, weight, centre, 1.0 if is_constant else scale)
+    return ScoredRows(u, y, weight, centre, 1.0 if is_constant else scale)
 
 
-def outlined(rows: Rows) -> Outline:
+def outlined(rows: ScoredRows) -> Outline:
     """Range, best line and histogram of the scores."""
     low, high = _range(rows)
     line = _line(rows)
@@ -87,7 +87,7 @@ class _Interval:
         return _Interval(min(self.low, other.low), max(self.high, other.high))
 
 
-def _range(rows: Rows) -> tuple[float, float]:
+def _range(rows: ScoredRows) -> tuple[float, float]:
     def ends(block: slice) -> _Interval:
         x = rows.inputs(block)
         return _Interval(float(x.min()), float(x.max()))
@@ -96,7 +96,7 @@ def _range(rows: Rows) -> tuple[float, float]:
     return span.low, span.high
 
 
-def _line(rows: Rows) -> float:
+def _line(rows: ScoredRows) -> float:
     def slope(gamma: float) -> float:
         def part(block: slice) -> float:
             x = rows.inputs(block)
@@ -113,7 +113,7 @@ def _line(rows: Rows) -> float:
     return float(brentq(slope, -limit, limit, xtol=1e-3, rtol=1e-3))
 
 
-def _histogram(rows: Rows, line: float, low: float, high: float) -> FloatArray:
+def _histogram(rows: ScoredRows, line: float, low: float, high: float) -> FloatArray:
     width = (high - low) / _CELLS or 1.0
 
     def counts(block: slice) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows
+from calibrant._blocks import Rows
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
@@ -14,8 +14,6 @@ from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._typing import FloatArray, IntArray
-
-Rows = FloatArray | LiftedRows
 
 
 def fit_affine(

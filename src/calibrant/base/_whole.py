@@ -7,12 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows, lifted
+from calibrant._blocks import Rows, lifted
 from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_softmax, softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base._calibrator import Calibrator
 
-Rows = FloatArray | LiftedRows
 """Lifted scores: an array, or something that gives one when its rows are asked for."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._blocks import sum_blocks
+from calibrant._blocks import Rows, sum_blocks
 from calibrant._optim.fit import fit_affine
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._optim.solution import Outcome
@@ -16,7 +16,6 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""

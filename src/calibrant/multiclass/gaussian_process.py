@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import LiftedRows, row_blocks
+from calibrant._blocks import LiftedRows, Rows, row_blocks
 from calibrant._gp.bound import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
 from calibrant._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant._gp.monotone import fit_increasing
@@ -26,7 +26,6 @@ from calibrant._validation import (
     check_option,
 )
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from calibrant._blocks import Rows
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
@@ -12,7 +13,6 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 
 class VectorScaling(BaseCalibrator):

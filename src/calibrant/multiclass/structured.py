@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import lifted
+from calibrant._blocks import Rows, lifted
 from calibrant._optim.fit import fit_affine, fit_diagonal
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
@@ -16,7 +16,6 @@ from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 
 class StructuredScaling(BaseCalibrator):

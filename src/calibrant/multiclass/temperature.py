@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import Rows, row_blocks
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
 from calibrant._optim.temperature import log_inverse_temperature
@@ -16,7 +16,6 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_eps, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._whole import Rows
 
 
 class TemperatureScaling(BaseCalibrator):

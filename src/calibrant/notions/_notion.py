@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows
+from calibrant._blocks import Rows
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.notions._claims import ClaimBlock, Claims
@@ -151,7 +151,7 @@ class Notion(ABC):
         every_row = [np.broadcast_to(own, (n_rows, own.size)) for own in known]
         return scale_sets(proba, every_row, claims.score)
 
-    def claims(self, proba: FloatArray | LiftedRows, y: IntArray, weight: FloatArray) -> Claims:
+    def claims(self, proba: Rows, y: IntArray, weight: FloatArray) -> Claims:
         """All claims about the data, selected block by block when they are asked for."""
         n_rows, n_classes = proba.shape
         size = (n_rows, self.n_quantities(n_classes), self.n_labels(n_classes))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 from calibrant.binning import BinTable
 from calibrant.plots._style import AFTER, BEFORE, BLUE, GREY, INK, PALE, SMALL, VERMILION, Series
@@ -37,7 +38,7 @@ def occupied_bins(
     weight = table.weight[claim]
     at = np.flatnonzero(weight > 0)
     rows = weight[at]
-    share = rows / max(rows.sum(), 1e-300)
+    share = rows / max(rows.sum(), TINY)
     left = None if table.bins.width is None else at / table.n_bins
     low, high = (None, None) if band is None else (band[0][claim, at], band[1][claim, at])
     score, outcome = table.score[claim, at] / rows, table.outcome[claim, at] / rows
