@@ -10,6 +10,7 @@ from calibrant.binning import (
     BinTable,
     UniformBins,
     bin_table,
+    cell_index,
     distinct_sums,
     quantile_edges,
     quantile_ends,
@@ -127,7 +128,7 @@ def test_the_size_of_a_block_changes_nothing(elements):
     )
     table = bin_table(claims, n_bins=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.notions._notion.BLOCK_ELEMENTS", elements)
+        patch.setattr("calibrant.notions._claims.BLOCK_ELEMENTS", elements)
         again = bin_table(claims, n_bins=2)
     np.testing.assert_allclose(again.score, table.score, atol=1e-12)
     np.testing.assert_array_equal(again.weight, table.weight)
@@ -202,3 +203,79 @@ def test_a_table_as_plain_lists_has_none_for_empty_cells():
         "mean_score": [[0.5, None]],
         "mean_outcome": [[1.0, None]],
     }
+
+
+def table_of(weight, score, outcome, n_quantities=1, n_labels=1):
+    sums = (np.array(part, dtype=float) for part in (weight, score, outcome))
+    return BinTable(*sums, n_quantities, n_labels, UniformBins(len(weight[0])))
+
+
+# Claims of two labels: gaps 0.2 and 0.1 of 5 and 10 rows, and one gap of 0.5 of 5 rows.
+SPLIT = table_of(
+    [[5, 10, 0], [0, 0, 5]], [[1, 4, 0], [0, 0, 4]], [[2, 5, 0], [0, 0, 1.5]], n_labels=2
+)
+
+
+def test_the_errors_of_claims_are_mean_gaps_of_their_own_rows():
+    np.testing.assert_allclose(SPLIT.claim_errors, [2 / 15, 0.5])
+    np.testing.assert_allclose(SPLIT.claim_weight, [15, 5])
+    assert table_of([[0.0]], [[0.0]], [[0.0]]).claim_errors.tolist() == [0.0]
+
+
+def test_the_error_weighs_labels_by_their_rows():
+    assert SPLIT.error() == pytest.approx((15 * 2 / 15 + 5 * 0.5) / 20)
+    assert SPLIT.error(norm=np.inf) == pytest.approx(0.5)
+
+
+def test_the_shares_of_cells_sum_to_one_and_weigh_gaps_to_the_error():
+    assert SPLIT.share.sum() == pytest.approx(1.0)
+    assert (SPLIT.share * SPLIT.gap).sum() == pytest.approx(SPLIT.error())
+
+
+def test_the_worst_claims_are_those_with_the_largest_part_in_the_error():
+    assert SPLIT.worst_first.tolist() == [1, 0]
+    even = table_of([[1], [1]], [[0.5], [0.5]], [[1], [0]], n_labels=2)
+    assert even.worst_first.tolist() == [0, 1]  # ties in their order
+
+
+def test_pooled_gaps_average_the_claims_of_a_bin():
+    table = table_of([[3, 0], [1, 0]], [[1.5, 0], [0.5, 0]], [[3, 0], [0, 0]], n_labels=2)
+    assert table.pooled_gap[0] == pytest.approx(0.5)
+    assert np.isnan(table.pooled_gap[1])
+
+
+def test_rows_of_a_quantity_are_those_of_all_of_its_labels():
+    assert SPLIT.quantity_weight.tolist() == [20, 20]
+    two = table_of([[3], [4]], [[1], [1]], [[1], [1]], n_quantities=2)
+    assert two.quantity_weight.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("rule", [UniformBins(4), Bins((np.array([0.25, 0.5, 0.75, 1.0]),))])
+def test_shared_bins_are_the_same_for_every_claim(rule):
+    score = np.array([0.1, 0.6, 0.9])
+    assert rule.is_shared
+    assert rule.assign(score).tolist() == rule.assign(score, 7).tolist() == [0, 2, 3]
+
+
+def test_bins_of_claims_are_their_own():
+    rule = Bins((np.array([0.5, 1.0]), np.array([0.1, 1.0])))
+    assert not rule.is_shared
+    assert rule.assign(np.array([0.3]), 0).tolist() == [0]
+    assert rule.assign(np.array([0.3]), 1).tolist() == [1]
+
+
+def test_only_uniform_bins_know_their_width():
+    assert UniformBins(4).width == 0.25
+    assert Bins((np.array([0.5, 1.0]),)).width is None
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise", "top-2-label"])
+def test_cells_of_a_block_hold_the_counts_of_the_table(notion, strategy, rng):
+    proba, y = rng.dirichlet(np.ones(3), 80), rng.integers(3, size=80)
+    claims = as_notion(notion).claims(proba, y, np.ones(80))
+    table = bin_table(claims, n_bins=4, strategy=strategy)
+    cell = cell_index(claims, claims.select(slice(0, 80)), table.bins)
+    np.testing.assert_array_equal(
+        np.bincount(cell.ravel(), minlength=table.weight.size), table.weight.ravel()
+    )

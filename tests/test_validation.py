@@ -15,6 +15,8 @@ from calibrant._validation import (
     check_scores,
     check_weight,
     encode_labels,
+    shortened,
+    unknown_name,
 )
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
@@ -244,3 +246,18 @@ def test_counts_and_options_say_what_must_hold():
 
 def test_classes_default_to_the_columns():
     assert check_classes(None, 3).tolist() == [0, 1, 2]
+
+
+def test_long_lists_are_shortened_and_counted():
+    assert shortened(["a", "b"]) == "a, b"
+    assert shortened(np.arange(2000), 2) == "0, 1 and 1,998 more"
+    assert shortened(["a", "b", "c"], 2, show=repr) == "'a', 'b' and 1 more"
+
+
+def test_an_unknown_name_suggests_the_nearest_and_lists_all():
+    said = unknown_name("method", "temprature", ["identity", "temperature"], "a calibrator")
+    expected = "did you mean 'temperature'? valid are identity, temperature, or a calibrator"
+    assert said == f"unknown method 'temprature'; {expected}"
+    assert unknown_name("method", "magic", ["identity"]) == (
+        "unknown method 'magic'; valid are identity"
+    )

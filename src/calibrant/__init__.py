@@ -11,33 +11,53 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from calibrant import datasets, inference, label_shift, metrics, notions, plots, testing
-    from calibrant.binary import (
-        BayesianBinning,
-        BetaCalibration,
-        HistogramBinning,
-        IsotonicCalibration,
-        PlattScaling,
-        SplineCalibration,
-        VennAbers,
-    )
-    from calibrant.classifier import CalibratedClassifier
-    from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
-    from calibrant.io import load, save
-    from calibrant.multiclass import (
-        CanonicalBinning,
-        DirichletCalibration,
-        EnsembleTemperatureScaling,
-        GaussianProcessCalibration,
-        Identity,
-        MatrixScaling,
-        StructuredScaling,
-        TemperatureScaling,
-        VectorScaling,
-    )
-    from calibrant.reductions import MulticlassToBinary
-    from calibrant.selection import AutoCalibration, CrossFitted, compare
+if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers re-export
+    from calibrant import base as base
+    from calibrant import binary as binary
+    from calibrant import binning as binning
+    from calibrant import classifier as classifier
+    from calibrant import datasets as datasets
+    from calibrant import evaluation as evaluation
+    from calibrant import exceptions as exceptions
+    from calibrant import guarantees as guarantees
+    from calibrant import inference as inference
+    from calibrant import io as io
+    from calibrant import label_shift as label_shift
+    from calibrant import metrics as metrics
+    from calibrant import multiclass as multiclass
+    from calibrant import notions as notions
+    from calibrant import plots as plots
+    from calibrant import reductions as reductions
+    from calibrant import report as report
+    from calibrant import selection as selection
+    from calibrant import testing as testing
+    from calibrant.binary import BayesianBinning as BayesianBinning
+    from calibrant.binary import BetaCalibration as BetaCalibration
+    from calibrant.binary import HistogramBinning as HistogramBinning
+    from calibrant.binary import IsotonicCalibration as IsotonicCalibration
+    from calibrant.binary import PlattScaling as PlattScaling
+    from calibrant.binary import SplineCalibration as SplineCalibration
+    from calibrant.binary import VennAbers as VennAbers
+    from calibrant.classifier import CalibratedClassifier as CalibratedClassifier
+    from calibrant.evaluation import Evaluation as Evaluation
+    from calibrant.evaluation import MetricAccumulator as MetricAccumulator
+    from calibrant.evaluation import evaluate as evaluate
+    from calibrant.io import load as load
+    from calibrant.io import save as save
+    from calibrant.multiclass import CanonicalBinning as CanonicalBinning
+    from calibrant.multiclass import DirichletCalibration as DirichletCalibration
+    from calibrant.multiclass import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+    from calibrant.multiclass import GaussianProcessCalibration as GaussianProcessCalibration
+    from calibrant.multiclass import Identity as Identity
+    from calibrant.multiclass import MatrixScaling as MatrixScaling
+    from calibrant.multiclass import StructuredScaling as StructuredScaling
+    from calibrant.multiclass import TemperatureScaling as TemperatureScaling
+    from calibrant.multiclass import VectorScaling as VectorScaling
+    from calibrant.reductions import MulticlassToBinary as MulticlassToBinary
+    from calibrant.selection import AutoCalibration as AutoCalibration
+    from calibrant.selection import CrossFitted as CrossFitted
+    from calibrant.selection import compare as compare
+    from calibrant.selection import method as method
 
 # Where each public name lives; a module stands for itself.
 _HOMES = {
@@ -71,65 +91,35 @@ _HOMES = {
     "compare": "selection",
     "save": "io",
     "load": "io",
+    "method": "selection",
     # modules
-    "datasets": "",
-    "inference": "",
-    "label_shift": "",
-    "metrics": "",
-    "notions": "",
-    "plots": "",
-    "testing": "",
+    **dict.fromkeys(
+        (
+            *("base", "binary", "binning", "classifier", "datasets", "evaluation", "exceptions"),
+            *("guarantees", "inference", "io", "label_shift", "metrics", "multiclass", "notions"),
+            *("plots", "reductions", "report", "selection", "testing"),
+        ),
+        "",
+    ),
 }
 
-__all__ = [
-    "AutoCalibration",
-    "BayesianBinning",
-    "BetaCalibration",
-    "CalibratedClassifier",
-    "CanonicalBinning",
-    "CrossFitted",
-    "DirichletCalibration",
-    "EnsembleTemperatureScaling",
-    "Evaluation",
-    "GaussianProcessCalibration",
-    "HistogramBinning",
-    "Identity",
-    "IsotonicCalibration",
-    "MatrixScaling",
-    "MetricAccumulator",
-    "MulticlassToBinary",
-    "PlattScaling",
-    "SplineCalibration",
-    "StructuredScaling",
-    "TemperatureScaling",
-    "VectorScaling",
-    "VennAbers",
-    "compare",
-    "datasets",
-    "evaluate",
-    "inference",
-    "label_shift",
-    "load",
-    "metrics",
-    "notions",
-    "plots",
-    "save",
-    "testing",
-]
+if not TYPE_CHECKING:  # type checkers, which cannot read this, take the imports above
+    __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+        from difflib import get_close_matches  # only here: it doubles the time of the import
+
+        near = get_close_matches(name, _HOMES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}{hint}")
     home = _HOMES[name]
-    value = (
-        getattr(import_module(f"calibrant.{home}"), name)
-        if home
-        else import_module(f"calibrant.{name}")
-    )
+    module = import_module(f"calibrant.{home or name}")
+    value = getattr(module, name) if home else module
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*sorted(_HOMES), "__version__"]

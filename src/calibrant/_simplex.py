@@ -95,6 +95,12 @@ def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-p))
 
 
+def normalized(rows: FloatArray) -> FloatArray:
+    """Rows divided by their sum; a row of zeros becomes uniform."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.divide(rows, total, out=np.full(rows.shape, 1.0 / rows.shape[1]), where=total > 0)
+
+
 def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
     """Probabilities of checked scores in float64: as they are, or the softmax of logits."""
     if inputs == "logits":

@@ -8,7 +8,9 @@ the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from difflib import get_close_matches
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -37,6 +39,19 @@ LOGITS_HINT = "pass inputs='logits' for raw scores"
 SOFTMAX_HINT = (
     "turn raw scores into probabilities first, for example by scipy.special.softmax(z, axis=1)"
 )
+
+
+DIVIDE_HINT = "or divide by p.sum(axis=1, keepdims=True)"
+
+
+class _Wording(NamedTuple):
+    """What messages about scores say: what to do with logits and with rounded rows, and the number
+    of the first row.
+    """
+
+    hint: str
+    sum_hint: str
+    first_row: int
 
 
 class Predictions(NamedTuple):
@@ -74,25 +89,28 @@ def check_scores(
     inputs: str = "proba",
     sum_to_one: bool = True,
     hint: str = LOGITS_HINT,
+    sum_hint: str = DIVIDE_HINT,
+    first_row: int = 0,
     renormalize: bool = False,
 ) -> FloatArray:
     """Scores as an ``(n, K)`` float array, checked; ``(n,)`` is class 1 of a binary problem.
 
     ``sum_to_one=False`` is for class-wise claims, which need not. ``hint`` ends the messages about
-    values that look like logits. ``renormalize`` divides rows of probabilities by their sum instead
-    of refusing them.
+    values that look like logits, ``sum_hint`` those about rounded rows; ``first_row`` is the number
+    of the first row where these are a part of a file. ``renormalize`` divides rows of probabilities
+    by their sum instead of refusing them.
     """
-    kind = check_inputs(inputs)
+    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row)
     array, tolerance = _as_float(scores)
     if array.ndim == 1:
-        array = _binary_columns(array, kind, hint)
+        array = _binary_columns(array, kind, said)
     _check_shape(array)
     if kind == "logits":
-        _check_logits(array)
+        _check_logits(array, said)
         return array
     if renormalize:
-        array = _renormalized(array)
-    _check_proba(array, tolerance if sum_to_one else None, hint)
+        array = _renormalized(array, said)
+    _check_proba(array, tolerance if sum_to_one else None, said)
     return array
 
 
@@ -113,11 +131,11 @@ def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
     return array, tolerance
 
 
-def _binary_columns(score: FloatArray, kind: Inputs, hint: str) -> FloatArray:
+def _binary_columns(score: FloatArray, kind: Inputs, said: _Wording) -> FloatArray:
     """Two columns from the probability (or the log-odds) of class 1."""
     if kind == "logits":
         return np.column_stack([np.zeros_like(score), score])
-    _raise_if_outside(score[:, None], hint)
+    _raise_if_outside(score[:, None], said)
     return np.column_stack([1 - score, score])
 
 
@@ -137,7 +155,7 @@ def _check_shape(array: AnyArray) -> None:
         )
 
 
-def _check_logits(array: FloatArray) -> None:
+def _check_logits(array: FloatArray, said: _Wording) -> None:
     def worst(rows: slice) -> bool:
         block = array[rows]
         largest = block.max(axis=1)  # NaN and +inf show up here, rows of -inf alone too
@@ -146,14 +164,14 @@ def _check_logits(array: FloatArray) -> None:
     if not all(map_blocks(worst, *array.shape, elements=READ_ELEMENTS)):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
         raise ValueError(
-            f"row {row} of the logits is {_shown(array[row])}: NaN, +inf and rows of only -inf are "
-            f"not allowed; "
+            f"row {row + said.first_row} of the logits is {_shown(array[row])}: NaN, +inf and rows "
+            "of only -inf are not allowed; "
             "remove such rows, or find out why the model gives them (-inf for single impossible "
             "classes is fine)"
         )
 
 
-def _check_proba(array: FloatArray, tolerance: float | None, hint: str) -> None:
+def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> None:
     def is_fine(rows: slice) -> bool:
         block = array[rows]
         if not block.min() >= 0:  # also false for NaN
@@ -164,45 +182,40 @@ def _check_proba(array: FloatArray, tolerance: float | None, hint: str) -> None:
 
     if all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS)):
         return
-    _raise_if_outside(array, hint)
+    _raise_if_outside(array, said)
     sums = array.sum(axis=1, dtype=np.float64)
     row = int(np.flatnonzero(~(np.abs(sums - 1) <= cast(float, tolerance)))[0])
     raise ValueError(
-        f"row {row} of the probabilities sums to {sums[row]:.6g} instead of 1: {hint}, "
-        "or divide by p.sum(axis=1, keepdims=True)"
+        f"row {row + said.first_row} of the probabilities sums to {sums[row]:.6g} instead of 1: "
+        f"{said.hint}, {said.sum_hint}"
     )
 
 
-def _raise_if_outside(array: FloatArray, hint: str) -> None:
+def _raise_if_outside(array: FloatArray, said: _Wording) -> None:
     """Name the first entry that is not a probability."""
     bad = ~((array >= 0) & (array <= 1))
     if not bad.any():
         return
     row, column = (int(i[0]) for i in np.nonzero(bad))
     value = array[row, column]
+    place = f"row {row + said.first_row}, column {column} of the probabilities is"
     if not np.isfinite(value):
         raise ValueError(
-            f"row {row}, column {column} of the probabilities is {value}: remove or impute such "
-            f"rows; "
+            f"{place} {value}: remove or impute such rows; "
             "NaN and infinite probabilities are not allowed"
         )
     if 1 < value <= 1 + 1e-6:
-        raise ValueError(
-            f"row {row}, column {column} of the probabilities is {value!r}, above 1 by rounding: "
-            f"use np.clip(p, 0, 1)"
-        )
-    raise ValueError(
-        f"row {row}, column {column} of the probabilities is {value:.6g}, outside [0, 1]: {hint}"
-    )
+        raise ValueError(f"{place} {value!r}, above 1 by rounding: use np.clip(p, 0, 1)")
+    raise ValueError(f"{place} {value:.6g}, outside [0, 1]: {said.hint}")
 
 
-def _renormalized(array: FloatArray) -> FloatArray:
+def _renormalized(array: FloatArray, said: _Wording) -> FloatArray:
     sums = array.sum(axis=1, dtype=np.float64)
     empty = np.flatnonzero(~((sums > 0) & np.isfinite(sums)))
     if empty.size:
         raise ValueError(
-            f"row {int(empty[0])} of the probabilities sums to {sums[empty[0]]:.6g} and cannot be "
-            f"renormalised"
+            f"row {int(empty[0]) + said.first_row} of the probabilities sums to "
+            f"{sums[empty[0]]:.6g} and cannot be renormalised"
         )
     return (array / sums[:, None]).astype(array.dtype)
 
@@ -249,9 +262,9 @@ def encode_labels(
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(
-            f"the labels hold {len(names)} different values ({_some(names)}) for {n_classes} "
-            f"columns: "
-            "say which column is which by classes=[...], in the order of the columns"
+            f"the labels hold {len(names)} different values ({shortened(names, show=repr)}) for "
+            f"{n_classes} columns: say which column is which by classes=[...], in the order of the "
+            "columns"
         )
     return _match(y, names), names
 
@@ -279,21 +292,35 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
         unknown = np.flatnonzero(names[codes] != y)
     except TypeError:
         raise TypeError(
-            f"labels ({_some(y)}) and classes ({_some(names)}) are of different types"
+            f"labels ({shortened(y, show=repr)}) and classes ({shortened(names, show=repr)}) are "
+            "of different types"
         ) from None
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {_some(y[row : row + 1])} in row {row} is not among the classes "
-            f"{_some(names)}; "
+            f"label {shortened(y[row : row + 1], show=repr)} in row {row} is not among the classes "
+            f"{shortened(names, show=repr)}; "
             "add it to classes=[...] and to the scores"
         )
     return codes.astype(np.intp, copy=False)
 
 
-def _some(values: AnyArray, limit: int = 8) -> str:
-    shown = ", ".join(repr(v) for v in values[:limit].tolist())
-    return shown + (", ..." if len(values) > limit else "")
+def shortened(
+    values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = str
+) -> str:
+    """The first of some values for a message, and how many more there are."""
+    first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
+    rest = len(values) - limit
+    return ", ".join(map(show, first)) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def unknown_name(kind: str, name: Any, valid: Iterable[str], otherwise: str = "") -> str:
+    """The message about a name that does not exist: the nearest one, and all that do."""
+    names = list(valid)
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    rest = f", or {otherwise}" if otherwise else ""
+    return f"unknown {kind} {name!r}; {hint}valid are {', '.join(names)}{rest}"
 
 
 def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArray:

@@ -25,11 +25,13 @@ __all__ = [
     "HasBins",
     "UniformBins",
     "bin_table",
+    "cell_index",
     "distinct_sums",
     "quantile_edges",
 ]
 
 STRATEGIES = ("uniform", "quantile", "unique")
+AGGREGATES = ("mean", "sum", "bin")
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,18 @@ class UniformBins:
 
     n_bins: int
 
-    def assign(self, score: FloatArray) -> IntArray:
-        """Bin of each score, computed in float64."""
+    @property
+    def is_shared(self) -> bool:
+        """Whether all claims have the same bins."""
+        return True
+
+    @property
+    def width(self) -> float | None:
+        """Of every bin, where they are equally wide from 0 to 1."""
+        return 1.0 / self.n_bins
+
+    def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
+        """Bin of each score, computed in float64; that of every claim."""
         bins = (np.asarray(score, dtype=np.float64) * self.n_bins).astype(np.intp)
         return np.minimum(bins, self.n_bins - 1, out=bins)
 
@@ -72,10 +84,28 @@ class Bins:
         """The largest number of bins of a claim."""
         return max(e.size for e in self.edges)
 
-    def assign(self, score: FloatArray, claim: int) -> IntArray:
+    @property
+    def is_shared(self) -> bool:
+        """Whether all claims have the same bins."""
+        return len(self.edges) == 1
+
+    @property
+    def width(self) -> float | None:
+        """Of every bin, where they are equally wide from 0 to 1: not known of edges."""
+        return None
+
+    def edges_of(self, claim: int) -> FloatArray:
+        """Upper edges of one claim."""
+        return self.edges[0 if self.is_shared else claim]
+
+    def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
         """Bin of each score of one claim."""
-        edges = self.edges[claim if len(self.edges) > 1 else 0]
-        return np.asarray(np.searchsorted(edges[:-1], score, side="left"))
+        return place_scores(score, self.edges_of(claim))
+
+
+def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
+    """Bin of each score by the upper edges of right-closed bins."""
+    return np.searchsorted(edges[:-1], score, side="left")
 
 
 @runtime_checkable
@@ -125,14 +155,81 @@ class BinTable:
     @property
     def gap(self) -> FloatArray:
         """``|mean outcome - mean score|`` per cell; 0 where empty."""
-        return np.abs(
-            np.divide(
-                self.outcome - self.score,
-                self.weight,
-                out=np.zeros_like(self.weight),
-                where=self.weight > 0,
-            )
+        return np.abs(_ratio(self.outcome - self.score, self.weight, empty=0.0))
+
+    @property
+    def claim_weight(self) -> FloatArray:
+        """Rows behind each claim, (n_claims,)."""
+        return self.weight.sum(axis=1)
+
+    @property
+    def quantity_weight(self) -> FloatArray:
+        """Rows behind each claim's quantity, (n_claims,)."""
+        per_quantity = self.claim_weight.reshape(self.n_quantities, self.n_labels).sum(axis=1)
+        return np.repeat(per_quantity, self.n_labels)
+
+    @property
+    def share(self) -> FloatArray:
+        """``v_c w_cb`` of each cell, its part of the data; they sum to one."""
+        return self.weight / self.quantity_weight[:, None] / self.n_quantities
+
+    @property
+    def claim_errors(self) -> FloatArray:
+        """Mean gap of each claim among its own rows, (n_claims,); 0 where it has none."""
+        return _ratio(self._claim_gaps, self.claim_weight, empty=0.0)
+
+    @property
+    def worst_first(self) -> IntArray:
+        """Claims by the part of the error that they make up, the largest first."""
+        return np.argsort(-self._claim_gaps, kind="stable")
+
+    @property
+    def pooled_gap(self) -> FloatArray:
+        """Mean gap of each bin over its claims, weighted by rows, (n_bins,); NaN where empty."""
+        return _ratio((self.weight * self.gap).sum(axis=0), self.weight.sum(axis=0))
+
+    @property
+    def debiased_square(self) -> FloatArray:
+        """Per claim: sum over bins of rows times (squared gap - variance of the mean outcome).
+
+        Bins of fewer than two rows count 0 (Kumar et al. 2019, arXiv:1909.10155).
+        """
+        enough = self.weight >= 2
+        rate = np.where(enough, self.mean_outcome, 0.0)
+        variance = rate * (1 - rate) / np.where(enough, self.weight - 1, 1.0)
+        return np.where(enough, self.weight * (self.gap**2 - variance), 0.0).sum(axis=1)
+
+    @property
+    def _claim_gaps(self) -> FloatArray:
+        return (self.weight * self.gap).sum(axis=1)
+
+    def error(self, *, norm: float = 1, debias: bool = False, aggregate: str = "mean") -> float:
+        """The calibration error of the table; see `calibrant.metrics.expected_calibration_error`.
+
+        >>> sums = np.array([[4.0]]), np.array([[3.2]]), np.array([[3.0]])
+        >>> round(BinTable(*sums, 1, 1, UniformBins(1)).error(), 3)
+        0.05
+        """
+        _check_error(norm, debias, aggregate)
+        if aggregate == "bin":
+            return self._error_of_bins(norm)
+        if np.isinf(norm):
+            return float(self.gap.max())
+        power = (
+            np.maximum(self.debiased_square, 0.0)
+            if debias
+            else (self.weight * self.gap**norm).sum(axis=1)
         )
+        # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the
+        # quantity is split by label.
+        total = float((power / self.quantity_weight).sum())
+        return float((total if aggregate == "sum" else total / self.n_quantities) ** (1 / norm))
+
+    def _error_of_bins(self, norm: float) -> float:
+        rows, gap = self.weight.sum(axis=0), np.nan_to_num(self.pooled_gap)
+        if np.isinf(norm):
+            return float(gap.max())
+        return float((rows / rows.sum() @ gap**norm) ** (1 / norm))
 
     def __add__(self, other: BinTable) -> BinTable:
         if not isinstance(other, BinTable):
@@ -159,8 +256,19 @@ class BinTable:
         }
 
 
-def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.divide(a, b, out=np.full_like(b, np.nan), where=b > 0)
+def _check_error(norm: float, debias: bool, aggregate: str) -> None:
+    check_option(aggregate, "aggregate", AGGREGATES)
+    if not norm >= 1:
+        raise ValueError(f"norm must be a number of at least 1, or inf; got {norm!r}")
+    if debias and (norm != 2 or aggregate == "bin"):
+        raise ValueError(
+            f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, "
+            f"aggregate={aggregate!r}"
+        )
+
+
+def _ratio(a: FloatArray, b: FloatArray, empty: float = np.nan) -> FloatArray:
+    return np.divide(a, b, out=np.full_like(b, empty), where=b > 0)
 
 
 def _none_for_nan(values: FloatArray) -> list[list[float | None]]:
@@ -240,18 +348,27 @@ def bin_table(
         _check_claims(rule, claims)
     edges, rows = [], []
     for claim in claims:
-        own = (
-            rule.edges[claim.index if len(rule.edges) > 1 else 0]
-            if rule
-            else _edges(claim, n_bins, strategy)
-        )
+        own = rule.edges_of(claim.index) if rule else _edges(claim, n_bins, strategy)
         edges.append(own)
         rows.append(_claim_sums(claim, own))
-    made = rule or Bins(tuple(edges))
-    sums = np.zeros((3, len(rows), made.n_bins))
+    bins_of_data = rule or Bins(tuple(edges))
+    sums = np.zeros((3, len(rows), bins_of_data.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row
-    return BinTable(sums[0], sums[1], sums[2], claims.n_quantities, claims.n_labels, made)
+    return BinTable(sums[0], sums[1], sums[2], claims.n_quantities, claims.n_labels, bins_of_data)
+
+
+def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
+    """``claim * n_bins + bin`` of every score of a block, (m, J)."""
+    claim = np.broadcast_to(claims.index(block), block.score.shape)
+    if bins.is_shared:
+        return claim * bins.n_bins + bins.assign(block.score)
+    place = np.empty(block.score.shape, dtype=np.intp)
+    for j, score in enumerate(block.score.T):
+        for index in np.unique(claim[:, j]).tolist():
+            rows = claim[:, j] == index
+            place[rows, j] = bins.assign(score[rows], index)
+    return claim * bins.n_bins + place
 
 
 def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
@@ -284,8 +401,7 @@ def _edges(claim: Claim, n_bins: int, strategy: str) -> FloatArray:
 
 
 def _claim_sums(claim: Claim, edges: FloatArray) -> FloatArray:
-    place = np.searchsorted(edges[:-1], claim.score, side="left")
-    size = edges.size
+    place, size = place_scores(claim.score, edges), edges.size
     return np.stack(
         [
             np.bincount(place, claim.weight, minlength=size),

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +72,11 @@ def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> Floa
 
     of its true distribution, in the sum of absolute differences.
     """
-    return np.asarray(np.sqrt(2 * (n_classes * math.log(2) + math.log(1 / alpha)) / counts))
+    return np.sqrt(2 * (n_classes * math.log(2) + math.log(1 / alpha)) / counts)
 
 
-class BinnedClaim(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class BinnedClaim:
     """The fitted bins of a claim: what is said, rows asked of a bin, values reported, and the draws
     behind them.
     """
@@ -85,9 +87,26 @@ class BinnedClaim(NamedTuple):
     counts: FloatArray
     hits: FloatArray
 
+    @cached_property
+    def reliable(self) -> IntArray:
+        """Bins with at least one row behind their value."""
+        return np.flatnonzero(self.counts >= 1)
+
+    @property
+    def n_empty(self) -> int:
+        """Bins without a row."""
+        return self.values.size - self.reliable.size
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether bins have the two points that the theorems ask for."""
+        return self.points_per_bin > 1 and self.reliable.size > 0
+
 
 class BinnedQuantity(NamedTuple):
-    """The claims of a quantity (one, or one per label), and the rows that they share."""
+    """The covered claims of a quantity (one, or one per label), and the rows that all of its claims
+    share.
+    """
 
     name: str
     n_samples: int
@@ -161,9 +180,9 @@ class Guarantee:
 
     Notes
     -----
-    A guarantee speaks of ``predict_claims`` and ``predict_top``, never of rows that were normalised
-    or filled up to sum to one. With several quantities, alpha is split evenly between them (union
-    bound).
+    A guarantee speaks of ``predict_claims``, and of ``predict_top`` for notions of ranks, never of
+    rows that were normalised or filled up to sum to one. With several quantities, alpha is split
+    evenly between them (union bound).
     """
 
     alpha: float
@@ -261,21 +280,18 @@ class CanonicalGuarantee:
         return {**numbers, **arrays, "not_covered": list(self.not_covered), "text": str(self)}
 
 
-def check_alpha(alpha: Any, n_quantities: int) -> tuple[FloatArray, FloatArray]:
-    """Probability of failure of each quantity, as a part of the whole and alone; a single number is
-    split evenly.
-    """
+def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
+    """A probability of failure: one number, or one for each of several quantities."""
     given = np.asarray(alpha, dtype=np.float64)
     if given.ndim and given.shape != (n_quantities,):
         raise ValueError(
             f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}"
         )
-    part = given if given.ndim else np.full(n_quantities, given / n_quantities)
-    if not ((part > 0).all() and part.sum() < 1):
+    if not ((given > 0).all() and given.sum() < 1):
         raise ValueError(
             f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}"
         )
-    return part, np.broadcast_to(given, (n_quantities,))
+    return given
 
 
 def binning_guarantee(
@@ -284,34 +300,41 @@ def binning_guarantee(
     delta: float,
     not_covered: tuple[str, ...] = (),
 ) -> Guarantee:
-    """The guarantee of fitted bins; every quantity must have a bin with a row behind it."""
-    part, single = check_alpha(alpha, len(quantities))
+    """The guarantee of fitted bins; raises where no quantity has a claim that is covered.
+
+    One ``alpha`` is split evenly between the quantities that have one.
+    """
+    given = check_alpha(alpha, len(quantities))
+    is_kept = np.array([bool(quantity.claims) for quantity in quantities])
+    kept = [quantity for quantity in quantities if quantity.claims]
+    if not kept:
+        raise ValueError(
+            "too few points for a guarantee: no claim has bins of its own with two calibration "
+            "rows or more; "
+            "use more data, or fewer bins"
+        )
+    single = given[is_kept] if given.ndim else np.full(len(kept), given)
+    part = single if given.ndim else single / len(kept)
     bounds = [
-        _bounds(q, float(a), float(s), delta)
-        for q, a, s in zip(quantities, part, single, strict=True)
+        _bounds(q, float(a), float(s), delta) for q, a, s in zip(kept, part, single, strict=True)
     ]
     return Guarantee(
-        alpha=float(np.sum(alpha)),
+        alpha=float(single.sum() if given.ndim else given),
         marginal=max(b.marginal for b in bounds),
         conditional=max(b.conditional for b in bounds),
         expected_ece=max(b.expected_ece for b in bounds),
         intervals=tuple(
-            i
-            for q, b, s in zip(quantities, bounds, single, strict=True)
-            for i in _intervals(q, b, float(s))
+            interval
+            for q, b, s in zip(kept, bounds, single, strict=True)
+            for interval in _intervals(q, b, float(s))
         ),
         quantities=tuple(bounds),
         not_covered=not_covered,
     )
 
 
-def reliable_bins(claim: BinnedClaim) -> IntArray:
-    """Bins with at least one row behind their value."""
-    return np.flatnonzero(claim.counts >= 1)
-
-
 def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
-    counts = np.concatenate([claim.counts[reliable_bins(claim)] for claim in quantity.claims])
+    counts = np.concatenate([claim.counts[claim.reliable] for claim in quantity.claims])
     # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave
     # fewer.
     k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
@@ -332,14 +355,14 @@ def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float)
 def _intervals(
     quantity: BinnedQuantity, bounds: QuantityBounds, single: float
 ) -> list[BinInterval]:
-    made = []
+    intervals = []
     for claim in quantity.claims:
-        bins = reliable_bins(claim)
+        bins = claim.reliable
         values, counts, hits = claim.values[bins], claim.counts[bins], claim.hits[bins]
         low, high = clopper_pearson(hits, counts, bounds.alpha / bounds.n_bins)
         columns = (values, counts, low, high, *clopper_pearson(hits, counts, single))
-        made += [BinInterval(claim.name, *row) for row in np.column_stack(columns).tolist()]
-    return made
+        intervals += [BinInterval(claim.name, *row) for row in np.column_stack(columns).tolist()]
+    return intervals
 
 
 def canonical_guarantee(

@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._columns import Columns, Request, choose_columns  # needs pyarrow
+from calibrant.cli._columns import Columns, FileOptions, choose_columns  # needs pyarrow
 
 
 def chosen(kinds, needs_label=True, expected=None, **said):
     return choose_columns(
-        kinds, Request(Path("x.csv"), **said), needs_label=needs_label, expected=expected
+        kinds, FileOptions(Path("x.csv"), **said), needs_label=needs_label, expected=expected
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._columns import Request
+from calibrant.cli._columns import FileOptions
 from calibrant.cli._commands import read_all  # needs pyarrow
 
 
@@ -22,7 +22,9 @@ def labels_of(tmp_path):
             ",".join([*columns, "y"]) + "\n" + "".join(f"{score},{label}\n" for label in labels)
         )
         notes = []
-        data = read_all(Request(path, label="y", **said), notes.append, lambda blocks, n: blocks)
+        data = read_all(
+            FileOptions(path, label="y", **said), notes.append, lambda blocks, n: blocks
+        )
         return data.labels.tolist(), data.classes.tolist(), notes
 
     return read
@@ -75,7 +77,7 @@ def test_one_column_is_the_probability_of_class_one(tmp_path):
     path = tmp_path / "binary.csv"
     path.write_text("p,y\n0.2,0\n0.9,1\n")
     data = read_all(
-        Request(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks
+        FileOptions(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks
     )
     np.testing.assert_allclose(data.scores, [[0.8, 0.2], [0.1, 0.9]])
     assert data.classes.tolist() == [0, 1]

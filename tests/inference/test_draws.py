@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from calibrant.binning import Bins, UniformBins, bin_table
+from calibrant.binning import Bins, UniformBins, bin_table, cell_index
 from calibrant.inference import _draws
 from calibrant.inference._draws import (
     CellDraws,
     CellLaws,
     LabelDraws,
-    cell_index,
     count_draws,
     poisson_binomial,
 )

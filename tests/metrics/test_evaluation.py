@@ -1,4 +1,4 @@
-"""Evaluation and MetricAccumulator, and `calibrant.evaluate` which is built on them."""
+"""`calibrant.evaluate`: every number is the metric of its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from calibrant import Evaluation, MetricAccumulator, evaluate, metrics
+from calibrant import evaluate, metrics
 
 FIELDS = [
     *("n_samples", "n_classes", "accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece"),
@@ -73,104 +73,3 @@ def test_logits_given_as_probabilities_say_what_to_do(data):
         evaluate(y, logits)
     with pytest.raises(ValueError, match="n_bins must be"):
         evaluate(y, logits, inputs="logits", n_bins=0)
-
-
-def test_parts_accumulate_to_the_whole_except_for_ks(data):
-    y, logits, weight = data
-    proba = softmax(logits, axis=1)
-    accumulator = MetricAccumulator()
-    for part in np.array_split(np.arange(500), 7):
-        assert accumulator.update(y[part], proba[part], weight[part]) is accumulator
-    whole = evaluate(y, proba, sample_weight=weight).to_dict()
-    result = accumulator.compute()
-    assert isinstance(result, Evaluation)
-    assert result.ks is None
-    assert "not computed" in str(result)
-    assert {k: v for k, v in result.to_dict().items() if k != "ks"} == pytest.approx(
-        {k: v for k, v in whole.items() if k != "ks"}, abs=1e-12
-    )
-
-
-def test_merging_is_updating_and_survives_json(data):
-    y, logits, _ = data
-    proba = softmax(logits, axis=1)
-    left, right = (
-        MetricAccumulator(10).update(y[:200], proba[:200]),
-        MetricAccumulator(10).update(y[200:], proba[200:]),
-    )
-    again = MetricAccumulator.from_json(left.to_json()).merge(
-        MetricAccumulator.from_json(right.to_json())
-    )
-    assert again.compute() == left.merge(right).compute()
-    empty = MetricAccumulator(10)
-    assert MetricAccumulator.from_json(empty.to_json()).merge(left).compute() == left.compute()
-
-
-def test_text_labels_in_parts_need_classes():
-    accumulator = MetricAccumulator(classes=["no", "yes"])
-    accumulator.update(["yes"], [[0.1, 0.9]]).update(["no"], [[0.8, 0.2]])
-    assert accumulator.compute().accuracy == 1.0
-    assert (
-        MetricAccumulator.from_json(accumulator.to_json())
-        .update(["no"], [[0.8, 0.2]])
-        .compute()
-        .n_samples
-        == 3
-    )
-
-
-def test_the_state_has_the_size_of_the_table_not_of_the_data(rng):
-    small, large = MetricAccumulator(), MetricAccumulator()
-    small.update(rng.integers(3, size=1000), rng.dirichlet(np.ones(3), 1000))
-    for _ in range(20):
-        large.update(rng.integers(3, size=1000), rng.dirichlet(np.ones(3), 1000))
-    assert len(large.to_json()) < 1.2 * len(small.to_json())
-
-
-def test_what_does_not_belong_together_is_refused():
-    accumulator = MetricAccumulator().update([0], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="expected 2 classes as before, got 3"):
-        accumulator.update([0], [[0.5, 0.3, 0.2]])
-    with pytest.raises(ValueError, match="same n_bins; got 15 and 10"):
-        accumulator.merge(MetricAccumulator(10))
-    with pytest.raises(ValueError, match="same classes"):
-        accumulator.merge(MetricAccumulator(classes=["a", "b"]))
-    with pytest.raises(ValueError, match="call update"):
-        MetricAccumulator().compute()
-
-
-def damaged(**changes):
-    state = json.loads(MetricAccumulator().update([0], [[0.5, 0.5]]).to_json())
-    return json.dumps({**state, **changes})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "",
-            "[]",
-            "{",
-            "null",
-            "[" * 100_000,
-            damaged(schema="other"),
-            damaged(n_bins=0),
-            damaged(n_bins=10),
-        ),
-        *(
-            damaged(tables={"confidence": []}),
-            damaged(log_loss="x"),
-            damaged(confidence={"weight": 1, "evil": 2}),
-        ),
-        damaged(
-            tables={
-                "confidence": [[[float("nan")] * 15]] * 3,
-                "class-wise": [[[0.0] * 15] * 2] * 3,
-                "top-label": [],
-            }
-        ),
-    ],
-)
-def test_a_damaged_state_is_a_clear_error(text):
-    with pytest.raises(ValueError, match="not the JSON of a MetricAccumulator"):
-        MetricAccumulator.from_json(text)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from calibrant import datasets
 from calibrant.metrics import expected_calibration_error, ks_error
+from calibrant.metrics._ks import ks_path
+from calibrant.notions import Claim
 
 
 def test_by_hand():
@@ -63,3 +65,30 @@ def test_synthetic_families_have_the_error_that_their_formula_says():
     assert ks_error(data.labels, data.proba) == pytest.approx(
         data.errors["confidence-ks"], abs=0.003
     )
+
+
+def path_of(score, outcome, weight=None):
+    weight = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=float)
+    claim = Claim(0, slice(None), np.array(score), np.array(outcome, dtype=bool), weight)
+    return ks_path(claim)
+
+
+def test_the_path_by_hand():
+    path = path_of([0.8, 0.6, 0.8, 0.2], [1, 0, 1, 0])
+    assert path.score.tolist() == [0.2, 0.6, 0.8]
+    assert path.share.tolist() == [0.25, 0.5, 1.0]
+    assert path.outcome.tolist() == [0.0, 0.0, 0.5]
+    assert path.excess == pytest.approx([0.05, 0.2, 0.1])
+    assert (path.worst, path.error) == (1, pytest.approx(0.2))
+
+
+def test_rows_of_weight_zero_are_no_steps():
+    path = path_of([0.9, 0.5, 0.7], [1, 0, 1], [1, 0, 1])
+    assert path.score.tolist() == [0.7, 0.9]
+    assert path.error == path_of([0.9, 0.7], [1, 1]).error
+
+
+def test_between_distinct_scores_the_path_is_linear():
+    path = path_of([0.5, 0.5, 0.8, 0.8], [0, 0, 1, 1])
+    at = path.excess_at(np.array([0.0, 0.25, 0.5, 0.75, 1.0]))
+    assert at == pytest.approx([0.0, 0.125, 0.25, 0.2, 0.15])

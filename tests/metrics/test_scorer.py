@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from calibrant.metrics import expected_calibration_error, log_loss, scorer
+from calibrant.metrics import Metric, expected_calibration_error, log_loss, scorer
 
 
 @pytest.fixture
@@ -45,7 +49,47 @@ def test_scikit_learns_searches_take_it(iris):
 
 
 def test_an_unknown_metric_lists_the_valid_ones():
-    with pytest.raises(
-        ValueError, match="unknown metric 'ece'; valid are expected_calibration_error, ks_error"
-    ):
-        scorer("ece")
+    with pytest.raises(ValueError, match=r"unknown metric 'ks_eror'; did you mean 'ks_error'\?"):
+        scorer("ks_eror")
+
+
+def test_every_name_and_any_function_can_be_scored(iris):
+    X, y = iris
+    model = LogisticRegression(max_iter=500).fit(X, y)
+    assert scorer("ks")(model, X, y) == scorer("ks_error")(model, X, y)
+    assert scorer("conf_ece")(model, X, y) == scorer("expected_calibration_error")(model, X, y)
+
+    def share_of_the_first(codes, proba):
+        return float((codes == 0).mean())
+
+    assert scorer(share_of_the_first)(model, X, y) == -1 / 3
+    upwards = Metric("first", share_of_the_first, greater_is_better=True)
+    assert scorer(upwards)(model, X, y) == 1 / 3
+
+
+def test_it_is_cloned_and_pickled_as_it_is(iris):
+    X, y = iris
+    model = LogisticRegression(max_iter=500).fit(X, y)
+    score = scorer("expected_calibration_error", n_bins=5)
+    for other in (clone(score), pickle.loads(pickle.dumps(score))):
+        assert other(model, X, y) == score(model, X, y)
+
+
+def test_metadata_routing_brings_the_weights_of_the_rows_that_are_scored(iris):
+    X, y = iris
+    weight = np.where(y == "rose", 1.0, 0.0) + 1e-3
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression(max_iter=500).set_fit_request(sample_weight=False)
+        weighted = scorer("accuracy").set_score_request(sample_weight=True)
+        params = {"sample_weight": weight}
+        got = cross_validate(
+            model, X, y, scoring=weighted, cv=3, params=params, return_indices=True
+        )
+        for scores, test, seen in zip(
+            got["test_score"], got["indices"]["test"], got["indices"]["train"], strict=True
+        ):
+            fitted = clone(model).fit(X[seen], y[seen])
+            assert scores == weighted(fitted, X[test], y[test], sample_weight=weight[test])
+        plain = scorer("accuracy").set_score_request(sample_weight=False)
+        with pytest.raises(TypeError, match="not routed to any object"):
+            cross_validate(model, X, y, scoring=plain, cv=3, params=params)

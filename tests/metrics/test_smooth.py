@@ -66,6 +66,22 @@ def test_the_bandwidth_is_the_error_itself(rng):
     assert again == pytest.approx(value, abs=1e-9)
 
 
+def test_the_root_is_that_of_a_bisection(rng):
+    data = datasets.power_family(500, 2.0, rng=rng)
+
+    def error(bandwidth):
+        return smooth_calibration_error(
+            data.labels, data.proba, notion="class-1", bandwidth=bandwidth
+        )
+
+    low, high = 2**-13, 1.0
+    for _ in range(45):
+        middle = (low + high) / 2
+        low, high = (middle, high) if error(middle) > middle else (low, middle)
+    found = smooth_calibration_error(data.labels, data.proba, notion="class-1")
+    assert found == pytest.approx((low + high) / 2, abs=1e-12)
+
+
 @given(st.integers(0, 10**6))
 def test_smoothing_more_never_increases_the_error(seed):
     data = datasets.power_family(50, 2.0, rng=seed)

@@ -1,155 +1,312 @@
-"""What each notion selects, on rows small enough to be checked by eye."""
+"""A notion that a user writes: the set of classes of docs/howto-notion.md, everywhere."""
 
 from __future__ import annotations
 
+import ast
+import pickle
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from calibrant.notions import RankNotion, as_notion
-
-P = np.array(
-    [
-        [0.6, 0.3, 0.1],
-        [0.4, 0.4, 0.2],  # a tie at the top: the lowest column wins
-        [0.1, 0.2, 0.7],
-        [0.2, 0.5, 0.3],
-    ]
+import calibrant
+from calibrant import (
+    HistogramBinning,
+    IsotonicCalibration,
+    MulticlassToBinary,
+    inference,
+    metrics,
+    save,
 )
-Y = np.array([0, 1, 2, 2])
-ONES = np.ones(4)
-ALL = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-confidence",
-    "top-3-label",
+from calibrant.binning import bin_table
+from calibrant.datasets import noisy_simplex
+from calibrant.notions import ClaimBlock, Notion, as_notion, claims_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Even(Notion):
+    """The least that a notion is: three things."""
+
+    name = "even"
+
+    def n_quantities(self, n_classes):
+        return 1
+
+    def select(self, proba, y=None):
+        hit = [] if y is None else np.flatnonzero(y % 2 == 0)
+        return ClaimBlock(proba[:, ::2].sum(axis=1, keepdims=True), None, np.asarray(hit, int))
+
+
+@dataclass(frozen=True)
+class Groups(Notion):
+    """One claim for each group of classes."""
+
+    groups: tuple[tuple[int, ...], ...]
+    name = "groups"
+
+    def n_quantities(self, n_classes):
+        return len(self.groups)
+
+    def select(self, proba, y=None):
+        score = np.stack([proba[:, list(g)].sum(axis=1) for g in self.groups], axis=1)
+        hit = (
+            np.zeros(score.shape)
+            if y is None
+            else np.stack([np.isin(y, g) for g in self.groups], axis=1)
+        )
+        return ClaimBlock(np.asarray(score, float), None, np.flatnonzero(hit))
+
+    def members(self, quantity, n_classes):
+        return self.groups[quantity]
+
+
+ANY = Groups(((2, 3),))
+SCORES = [
+    metrics.expected_calibration_error,
+    metrics.ks_error,
+    metrics.kde_calibration_error,
+    metrics.smooth_calibration_error,
+    metrics.kernel_calibration_error,
+    metrics.brier_score,
 ]
 
 
-def claims_of(name):
-    """index -> (rows, scores, outcomes)"""
-    found = {}
-    for claim in as_notion(name).claims(P, Y, ONES):
-        rows = np.arange(4)[claim.rows].tolist()
-        found[claim.index] = (
-            rows,
-            claim.score.round(12).tolist(),
-            claim.outcome.astype(int).tolist(),
-        )
-    return found
+@pytest.fixture(scope="module")
+def data():
+    return noisy_simplex(3000, 4, noise=0.5, rng=0)
 
 
-def test_confidence_is_the_top_score_and_whether_the_top_class_is_right():
-    assert claims_of("confidence") == {0: ([0, 1, 2, 3], [0.6, 0.4, 0.7, 0.5], [1, 0, 1, 0])}
+@pytest.fixture(scope="module")
+def binary(data):
+    """The same question as a problem of two classes: outcome and score."""
+    return np.isin(data.labels, [2, 3]).astype(int), data.proba[:, 2] + data.proba[:, 3]
 
 
-def test_top_label_splits_the_rows_by_predicted_class():
-    assert claims_of("top-label") == {
-        0: ([0, 1], [0.6, 0.4], [1, 0]),
-        1: ([3], [0.5], [0]),
-        2: ([2], [0.7], [1]),
-    }
+# Metrics and inference.
 
 
-def test_class_wise_makes_one_claim_of_every_column():
-    assert claims_of("class-wise") == {
-        0: ([0, 1, 2, 3], [0.6, 0.4, 0.1, 0.2], [1, 0, 0, 0]),
-        1: ([0, 1, 2, 3], [0.3, 0.4, 0.2, 0.5], [0, 1, 0, 0]),
-        2: ([0, 1, 2, 3], [0.1, 0.2, 0.7, 0.3], [0, 0, 1, 1]),
-    }
+@pytest.mark.parametrize("metric", SCORES, ids=lambda f: f.__name__)
+def test_a_metric_of_a_set_is_that_of_the_binary_problem(metric, data, binary):
+    rows = slice(0, 500)
+    outcome, score = binary
+    expected = metric(outcome[rows], score[rows], notion="class-1")
+    assert metric(data.labels[rows], data.proba[rows], notion=ANY) == pytest.approx(expected)
 
 
-def test_class_k_is_one_column_of_class_wise():
-    assert claims_of("class-2")[0] == claims_of("class-wise")[2]
+def test_two_claims_are_averaged(data):
+    parts = [
+        metrics.ks_error(data.labels, data.proba, notion=Groups((g,))) for g in ((0, 1), (2, 3))
+    ]
+    both = Groups(((0, 1), (2, 3)))
+    assert metrics.ks_error(data.labels, data.proba, notion=both) == pytest.approx(np.mean(parts))
 
 
-def test_rank_two_is_the_second_highest_score_with_ties_to_the_lowest_column():
-    assert claims_of("rank-2") == {0: ([0, 1, 2, 3], [0.3, 0.4, 0.2, 0.3], [0, 1, 0, 1])}
+def test_intervals_tests_and_curves_take_it(data, binary):
+    y, p = data.labels[:400], data.proba[:400]
+    outcome, score = (part[:400] for part in binary)
+    assert inference.debiased_interval(y, p, notion=ANY).estimate == pytest.approx(
+        inference.debiased_interval(outcome, score, notion="class-1").estimate
+    )
+    assert inference.validity_curve(y, p, notion=ANY)(0.05) == pytest.approx(
+        inference.validity_curve(outcome, score, notion="class-1")(0.05)
+    )
+    test = inference.kernel_test(y, p, notion=ANY, n_resamples=19, rng=0)
+    assert "groups" in test.test
+    assert inference.score_decomposition(y, p, notion=ANY, rng=0).notion == "groups"
 
 
-def test_within_top_two_is_the_sum_of_the_two_highest():
-    assert claims_of("within-top-2") == {0: ([0, 1, 2, 3], [0.9, 0.8, 0.9, 0.8], [1, 1, 1, 1])}
+# Calibration.
 
 
-def test_top_two_confidence_is_ranks_one_and_two():
-    assert claims_of("top-2-confidence") == {
-        0: claims_of("confidence")[0],
-        1: claims_of("rank-2")[0],
-    }
+def test_claims_are_calibrated_as_the_binary_problem_is(data, binary):
+    outcome, score = binary
+    lifted = MulticlassToBinary(IsotonicCalibration(), notion=ANY).fit(data.proba, data.labels)
+    alone = IsotonicCalibration().fit(score, outcome)
+    np.testing.assert_allclose(
+        lifted.predict_claims(data.proba)[:, 0], alone.predict_proba(score)[:, 1], atol=1e-12
+    )
 
 
-def test_top_two_label_splits_each_rank_by_class():
-    found = claims_of("top-2-label")
-    assert {k: v for k, v in found.items() if k < 3} == claims_of("top-label")
-    assert found[4] == ([0, 1, 2], [0.3, 0.4, 0.2], [0, 1, 0])
-    assert found[5] == ([3], [0.3], [1])
-    assert found[3] == ([], [], [])
+def test_members_of_the_set_add_up_to_the_claim_in_their_proportions(data):
+    model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
+    rows, claims = model.predict_proba(data.proba), model.predict_claims(data.proba)[:, 0]
+    np.testing.assert_allclose(rows[:, 2:].sum(axis=1), claims)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    np.testing.assert_allclose(rows[:, 2] * data.proba[:, 3], rows[:, 3] * data.proba[:, 2])
+    np.testing.assert_allclose(rows[:, 0] * data.proba[:, 1], rows[:, 1] * data.proba[:, 0])
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_names_are_read_back(name):
-    assert as_notion(name).name == name
-    assert as_notion(as_notion(name)) == as_notion(name)
+def test_disjoint_groups_are_each_scaled(data):
+    notion = Groups(((0,), (1, 2)))
+    model = MulticlassToBinary(HistogramBinning(), notion=notion).fit(data.proba, data.labels)
+    rows, claims = model.predict_proba(data.proba), model.predict_claims(data.proba)
+    fits = claims.sum(axis=1) <= 1
+    np.testing.assert_allclose(rows[fits, 0], claims[fits, 0])
+    np.testing.assert_allclose(rows[fits, 1] + rows[fits, 2], claims[fits, 1])
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_blocks_and_whole_claims_hold_the_same_rows(name, rng):
-    proba, y = rng.dirichlet(np.ones(4), 60), rng.integers(4, size=60)
-    notion = as_notion(name)
-    claims = notion.claims(proba, y, rng.random(60))
-    block = notion.select(proba, y)
-    outcome = np.zeros(block.score.size)
-    outcome[block.hit] = 1
-    index = np.broadcast_to(claims.index(block), block.score.shape).ravel()
-    for claim in claims:
+@pytest.mark.parametrize("notion", [Even(), Groups(((0, 1), (1, 2)))], ids=["unsaid", "overlap"])
+def test_rows_stay_as_they_are_where_a_claim_has_no_place_in_them(notion, data):
+    model = MulticlassToBinary(HistogramBinning(), notion=notion).fit(data.proba, data.labels)
+    np.testing.assert_array_equal(model.predict_proba(data.proba), data.proba)
+    assert model.predict_claims(data.proba).shape == (3000, notion.n_quantities(4))
+
+
+def test_the_top_class_is_that_of_the_scores(data):
+    model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
+    labels, probability = model.predict_top(data.proba)
+    np.testing.assert_array_equal(labels, data.proba.argmax(axis=1))
+    np.testing.assert_array_equal(
+        probability, model.predict_proba(data.proba)[np.arange(3000), labels]
+    )
+
+
+def test_a_calibrator_of_it_clones_and_pickles(data):
+    model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
+    again = clone(model).fit(data.proba, data.labels)
+    copied = pickle.loads(pickle.dumps(model))
+    for other in (again, copied):
         np.testing.assert_array_equal(
-            np.sort(claim.score), np.sort(block.score.ravel()[index == claim.index])
-        )
-        assert claim.outcome.sum() == outcome[index == claim.index].sum()
-        np.testing.assert_array_equal(claim.weight, claims.weight[claim.rows])
-
-
-def test_many_ranks_give_what_repeated_maxima_give(rng):
-    proba = rng.integers(1, 4, size=(200, 8)).astype(float)  # full of ties
-    by_sort = RankNotion(tuple(range(1, 9))).select(proba).label
-    for rank in (2, 3, 4):
-        np.testing.assert_array_equal(
-            RankNotion((rank,)).select(proba).label[:, 0], by_sort[:, rank - 1]
+            other.predict_claims(data.proba), model.predict_claims(data.proba)
         )
 
 
-def test_claims_of_many_columns_are_gathered_in_parts(monkeypatch, rng):
-    proba, y = rng.dirichlet(np.ones(5), 30), rng.integers(5, size=30)
-    whole = [c.score for c in as_notion("class-wise").claims(proba, y, np.ones(30))]
-    monkeypatch.setattr("calibrant.notions._notion._GATHER_ELEMENTS", 60)
-    parts = [c.score for c in as_notion("class-wise").claims(proba, y, np.ones(30))]
-    np.testing.assert_array_equal(parts, whole)
-    np.testing.assert_array_equal(np.array(parts).T, proba)
+def test_a_file_refuses_it_with_the_reason(data, tmp_path):
+    model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
+    with pytest.raises(TypeError, match="'groups', a notion that no string makes"):
+        save(model, tmp_path / "model.json")
 
 
-@pytest.mark.parametrize("name", ["conf", "top-label-2", "rank-", "class-x", None, 3, "top-2"])
-def test_an_unknown_notion_lists_the_valid_ones(name):
-    with pytest.raises(
-        ValueError,
-        match=r"unknown notion .*'confidence', 'top-label', 'class-wise', .*'top-<k>-label'",
-    ):
-        as_notion(name)
+# What is said.
 
 
-def test_canonical_is_refused_where_binary_claims_are_needed():
-    with pytest.raises(ValueError, match="whole vectors and makes no binary claims"):
-        as_notion("canonical")
+@pytest.mark.parametrize(
+    ("notion", "words"),
+    [
+        (ANY, "when the model says one of 'c', 'd' with"),
+        (Groups(((1,),)), "when the model says 'b' with"),
+        (Even(), "when the model says 'even' with"),
+    ],
+)
+def test_a_guarantee_says_what_the_claim_is(notion, words, data):
+    names = np.array(["a", "b", "c", "d"])
+    model = MulticlassToBinary(HistogramBinning(), notion=notion, classes=names)
+    text = str(model.fit(data.proba, names[data.labels]).guarantee())
+    assert words in text
+    assert "top class" not in text
 
 
-@pytest.mark.parametrize("name", ["rank-4", "within-top-4", "top-4-label", "class-3"])
-def test_a_notion_beyond_the_number_of_classes_is_an_error(name):
-    with pytest.raises(ValueError, match=f"'{name}'"):
-        as_notion(name).claims(P, Y, ONES)
+def test_a_question_is_asked_of_its_claims():
+    assert ANY.question(0, "abcd") == "The probability of one of c, d: does it come true?"
+    assert Even().title == "even"
 
 
-def test_ranks_are_counted_from_one():
-    with pytest.raises(ValueError, match="counted from 1"):
-        as_notion("rank-0")
+def test_several_claims_without_names_are_numbered():
+    class Two(Even):
+        def n_quantities(self, n_classes):
+            return 2
+
+    assert Two().claim_names("ab") == ("even (1)", "even (2)")
+    assert Two().claim_text(1, "ab") == "'even' (2)"
+
+
+def test_claims_split_by_label_are_called_by_their_class():
+    class Split(Even):
+        splits_by_label = True
+
+    assert Split().claim_names(["x", "y"]) == ("class x", "class y")
+    assert Split().column_of(1, 2) == 1
+
+
+def test_a_notion_that_splits_must_give_labels(data):
+    class Split(Even):
+        splits_by_label = True
+
+    claims, _ = claims_of(Split(), data.labels, data.proba)
+    with pytest.raises(TypeError, match="must select a label with every score"):
+        bin_table(claims)
+
+
+def test_a_notion_without_select_cannot_be_made():
+    class Half(Notion):
+        name = "half"
+
+        def n_quantities(self, n_classes):
+            return 1
+
+    with pytest.raises(TypeError, match="select"):
+        Half()
+
+
+def test_two_notions_of_ones_own_are_not_taken_for_each_other():
+    assert Groups(((0, 1),)) != ANY
+    assert Even() != Even()
+    assert as_notion(ANY) is ANY
+
+
+# The page, and the rule.
+
+
+def test_the_how_to_page_runs(capsys):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    text = (ROOT / "docs" / "howto-notion.md").read_text(encoding="utf-8")
+    space: dict[str, object] = {"__name__": "__main__"}
+    for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(code, "howto-notion.md", "exec", dont_inherit=True), space)
+    plt.close("all")
+    assert "when the model says one of class 2, class 3 with" in capsys.readouterr().out
+
+
+def _kinds_known(tree):
+    """Kinds of notions that a module asks for or compares with."""
+    kinds = {"RankNotion", "ClassNotion", "WithinTopNotion", "CanonicalNotion"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in kinds:
+            yield node.id
+        if isinstance(node, ast.Attribute) and node.attr in kinds:
+            yield node.attr
+        if isinstance(node, ast.alias) and node.name in kinds:
+            yield node.name
+
+
+def test_no_room_but_that_of_notions_knows_their_kinds():
+    home = Path(calibrant.__file__).parent
+    known = {
+        path.relative_to(home).as_posix(): sorted(set(found))
+        for path in home.rglob("*.py")
+        if path.parent.name != "notions"
+        and (found := list(_kinds_known(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert known == {}
+
+
+def test_displays_and_report_take_it(data):
+    pytest.importorskip("matplotlib")
+    from calibrant.plots import (
+        ClassErrorDisplay,
+        CumulativeDisplay,
+        EceVersusBinsDisplay,
+        ReliabilityDisplay,
+        ValidityDisplay,
+    )
+    from calibrant.report import summarise
+
+    names = ["a", "b", "c", "d"]
+    y, p = np.array(names)[data.labels], data.proba
+    reliability = ReliabilityDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
+    assert reliability.names == ("one of c, d",)
+    assert reliability.axes_[1].get_xlabel() == "predicted probability"
+    cumulative = CumulativeDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
+    assert cumulative.name == "one of c, d"
+    errors = ClassErrorDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
+    assert errors.errors["model"][0] == pytest.approx(reliability.error)
+    bins = EceVersusBinsDisplay.from_predictions(y, p, notions=[ANY], n_bins=[15], classes=names)
+    assert bins.errors["model", "groups"][0] == pytest.approx(reliability.error)
+    ValidityDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
+    model = MulticlassToBinary(HistogramBinning(), notion=ANY, classes=names)
+    report = summarise(y[:400], p[:400], calibrator=model, classes=names, n_resamples=20)
+    assert "'groups'" in report.map.text

@@ -165,10 +165,10 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
     ],
 )
 def test_every_kind_of_map_is_described(method, data):
-    from calibrant.selection._methods import method_named
-
     proba, labels = data
-    made = summarise(labels, proba, calibrator=method_named(method), method=method, n_resamples=99)
+    made = summarise(
+        labels, proba, calibrator=calibrant.method(method), method=method, n_resamples=99
+    )
     assert made.map.name
     assert made.map.text.endswith((".", "]"))
 

@@ -2,13 +2,6 @@
 numbers.
 """
 
-from calibrant._kernels._numpy import (
-    alias_counts,
-    alias_draws,
-    alias_tables,
-    cell_sums,
-    entries,
-    top_labels,
-)
+from calibrant._kernels._numpy import cell_sums, entries, top_labels
 
-__all__ = ["alias_counts", "alias_draws", "alias_tables", "cell_sums", "entries", "top_labels"]
+__all__ = ["cell_sums", "entries", "top_labels"]

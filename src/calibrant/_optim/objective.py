@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, LiftedRows, sum_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, Rows, sum_blocks
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._simplex import row_max, row_sum
@@ -35,7 +35,7 @@ class Objective:
         self,
         score_map: ScoreMap,
         penalty: QuadraticPenalty,
-        u: FloatArray | LiftedRows,
+        u: Rows,
         y: IntArray,
         weight: FloatArray,
     ) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import LiftedRows, sum_blocks
+from calibrant._blocks import Rows, sum_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import row_max, row_sum
 from calibrant._typing import FloatArray, IntArray
@@ -52,7 +52,7 @@ class Point(NamedTuple):
 
 
 def log_inverse_temperature(
-    u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
+    u: Rows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
 ) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
     prior of scale s.
@@ -68,7 +68,7 @@ def log_inverse_temperature(
 
 
 def _solve(
-    u: FloatArray | LiftedRows,
+    u: Rows,
     y: IntArray,
     weight: FloatArray,
     prior_scale: float | None,
@@ -97,7 +97,7 @@ def _with_cause(solution: Solution) -> Solution:
 
 
 def _block(
-    u: FloatArray | LiftedRows, y: IntArray, weight: FloatArray, beta: float, rows: slice
+    u: Rows, y: IntArray, weight: FloatArray, beta: float, rows: slice
 ) -> tuple[float, float, float]:
     """Sums of the loss, of its slope and of the variance in beta over a block."""
     x, w = u[rows], weight[rows]

@@ -10,7 +10,7 @@ from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_option
 from calibrant.base import BaseBinaryCalibrator
-from calibrant.binning import Bins, UniformBins, distinct_sums
+from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
 
 STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
@@ -180,14 +180,14 @@ class HistogramBinning(BaseBinaryCalibrator):
                 else np.ones(values.size)
             )
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        place, size = self.bins_.assign(values, 0), self.edges_.size
+        place, size = place_scores(values, self.edges_), self.edges_.size
         self.counts_ = np.bincount(place, kept * total, minlength=size)
         self.hits_ = np.bincount(place, kept * hits, minlength=size)
         rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
         self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[self.bins_.assign(score, 0)])
+        return self.values_[place_scores(score, self.edges_)]
 
     @property
     def bins_(self) -> Bins:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -30,27 +31,36 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(
             f'the command line needs the package {error.name}: pip install "calibrant[cli]"'
         )
-    # Typer has come with a click of its own since some version: what it raises is found through its
-    # public names.
-    usage_error = next(
-        cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"
-    )
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except BrokenPipeError:
+    except Exception as error:
+        return _explain(error, _usage_error(typer))
+    if code == INTERRUPTED:
+        return _complain("interrupted; nothing was written", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_error(typer: Any) -> Any:
+    """What typer raises for bad options: since some version it has come with a click of its own,
+    which is found through its public names.
+    """
+    return next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+
+
+def _explain(error: Exception, usage_error: Any) -> int:
+    """One line about bad input; anything else is a defect of ours, and raised again."""
+    if isinstance(error, BrokenPipeError):
         # Whoever reads our output has seen enough; Python must not complain when it flushes at
         # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except usage_error as error:
+    if isinstance(error, usage_error):
         return _complain(error.format_message())
-    except (ValueError, TypeError, OSError, MemoryError) as error:
+    if isinstance(error, ValueError | TypeError | OSError | MemoryError):
         return _complain(str(error) or type(error).__name__)
-    if code == INTERRUPTED:
-        return _complain("interrupted; nothing was written", INTERRUPTED)
-    return code if isinstance(code, int) else 0
+    raise error
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:

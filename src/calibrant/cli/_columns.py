@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from calibrant._validation import shortened
+
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "class", "truth")
 """Names of a column that is taken for the label where none is said."""
 
 PREFIXES = {"proba": "p_", "logits": "z_"}
+KINDS = {"proba": "probabilities", "logits": "logits"}
 
 
 @dataclass(frozen=True)
-class Request:
+class FileOptions:
     """What the user said about a file. ``proba`` and ``logits`` are patterns (``p_*``) or lists of
     columns (``a,b,c``).
     """
@@ -56,16 +59,16 @@ class Columns:
 
     def said(self) -> str:
         """What is read as what, in a sentence."""
-        kind = "probabilities" if self.inputs == "proba" else "logits"
         label = f", {self.label!r} as the label" if self.label else ""
         return (
-            f"reading {_some(self.scores)} as {kind} of {max(2, len(self.scores))} classes{label}"
+            f"reading {shortened(self.scores)} as {KINDS[self.inputs]} of "
+            f"{max(2, len(self.scores))} classes{label}"
         )
 
 
 def choose_columns(
     kinds: Mapping[str, str],
-    request: Request,
+    options: FileOptions,
     *,
     needs_label: bool,
     expected: Columns | None = None,
@@ -74,66 +77,64 @@ def choose_columns(
 
     ``expected`` are classes and inputs of a model that is to be applied.
     """
-    label = _named(kinds, request.label, "--label") or (
-        _guessed_label(kinds) if needs_label else None
+    label = _named(kinds, options.label, "--label") or (
+        _guess_label(kinds) if needs_label else None
     )
-    weight = _named(kinds, request.weight, "--weight")
+    weight = _named(kinds, options.weight, "--weight")
     free = [name for name in kinds if name not in (label, weight)]
-    if request.inputs:
-        scores, names = _matched(free, request.proba or request.logits or "")
-        inputs = request.inputs
+    if options.inputs:
+        scores, names = _match(free, options.proba or options.logits or "")
+        inputs = options.inputs
     elif expected is not None:
-        scores, names = _of_model(free, kinds, expected)
+        scores, names = _find_of_model(free, kinds, expected)
         inputs = expected.inputs
     else:
-        scores, names, inputs = _guessed_scores(free, kinds)
+        scores, names, inputs = _guess_scores(free, kinds)
     _check_numeric(scores, kinds)
-    was_guessed = request.inputs is None or (request.label is None and label is not None)
+    was_guessed = options.inputs is None or (options.label is None and label is not None)
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
 
 
 def _named(kinds: Mapping[str, str], name: str | None, option: str) -> str | None:
     if name is not None and name not in kinds:
         raise ValueError(
-            f"there is no column {name!r} ({option}); the file has {_some(list(kinds))}"
+            f"there is no column {name!r} ({option}); the file has {shortened(list(kinds))}"
         )
     return name
 
 
-def _guessed_label(kinds: Mapping[str, str]) -> str:
+def _guess_label(kinds: Mapping[str, str]) -> str:
     by_name = [name for name in kinds if name.lower() in LABEL_NAMES]
     by_kind = [name for name, kind in kinds.items() if kind != "float"]
     for found in (by_name, by_kind):
         if len(found) == 1:
             return found[0]
     raise ValueError(
-        f"which column is the label? Say so by --label; the file has {_some(list(kinds))}"
+        f"which column is the label? Say so by --label; the file has {shortened(list(kinds))}"
     )
 
 
-def _matched(free: Sequence[str], pattern: str) -> tuple[list[str], list[str]]:
+def _match(free: Sequence[str], pattern: str) -> tuple[list[str], list[str]]:
     """Columns that a pattern or a list names, and the classes that they are called after."""
     if "*" not in pattern:
         wanted = [part.strip() for part in pattern.split(",")]
         missing = [name for name in wanted if name not in free]
         if missing:
-            raise ValueError(f"there is no column {missing[0]!r}; the file has {_some(free)}")
+            raise ValueError(f"there is no column {missing[0]!r}; the file has {shortened(free)}")
         return wanted, wanted
     found = [name for name in free if fnmatchcase(name, pattern)]
     if not found:
-        raise ValueError(f"no column matches {pattern!r}; the file has {_some(free)}")
+        raise ValueError(f"no column matches {pattern!r}; the file has {shortened(free)}")
     before, _, after = pattern.partition("*")
     return found, [
         name[len(before) : len(name) - len(after)] if "*" not in after else name for name in found
     ]
 
 
-def _guessed_scores(
+def _guess_scores(
     free: Sequence[str], kinds: Mapping[str, str]
 ) -> tuple[list[str], list[str], str]:
-    prefixed = {
-        inputs: [n for n in free if n.startswith(start)] for inputs, start in PREFIXES.items()
-    }
+    prefixed = {inputs: _with_prefix(free, start) for inputs, start in PREFIXES.items()}
     several = [inputs for inputs, found in prefixed.items() if len(found) > 1]
     if len(several) == 2:
         raise ValueError(
@@ -142,36 +143,40 @@ def _guessed_scores(
     if several:
         found = prefixed[several[0]]
         return found, [name[2:] for name in found], several[0]
-    floats = [name for name in free if kinds[name] == "float"]
+    floats = _floats(free, kinds)
     if len(floats) > 1 and len(floats) == len(free):
         return floats, floats, "proba"
     raise ValueError(
-        f"which columns are the scores? Say so by --proba or --logits, as in --proba 'p_*'; there "
-        f"are {_some(free)}"
+        "which columns are the scores? Say so by --proba or --logits, as in --proba 'p_*'; there "
+        f"are {shortened(free)}"
     )
 
 
-def _of_model(
+def _with_prefix(free: Sequence[str], prefix: str) -> list[str]:
+    return [name for name in free if name.startswith(prefix)]
+
+
+def _floats(free: Sequence[str], kinds: Mapping[str, str]) -> list[str]:
+    return [name for name in free if kinds[name] == "float"]
+
+
+def _find_of_model(
     free: Sequence[str], kinds: Mapping[str, str], expected: Columns
 ) -> tuple[list[str], list[str]]:
     """Columns called after the classes of the model, in its order; else as many as it has classes,
     in their own order.
     """
-    for prefix in (PREFIXES[expected.inputs], ""):
-        own = [prefix + name for name in expected.names]
-        if all(name in free for name in own):
-            return own, list(expected.names)
-    prefixed = [name for name in free if name.startswith(PREFIXES[expected.inputs])]
-    floats = [name for name in free if kinds[name] == "float"]
-    for found in (prefixed, floats):
-        if len(found) == len(expected.names):
-            return found, list(expected.names)
-    option = "--proba" if expected.inputs == "proba" else "--logits"
+    prefix, names = PREFIXES[expected.inputs], list(expected.names)
+    for own in ([prefix + name for name in names], names):
+        if set(own) <= set(free):
+            return own, names
+    for found in (_with_prefix(free, prefix), _floats(free, kinds)):
+        if len(found) == len(names):
+            return found, names
     raise ValueError(
-        f"the model has {len(expected.names)} classes ({_some(expected.names)}) and takes "
-        f"{'probabilities' if expected.inputs == 'proba' else 'logits'}: say which columns hold "
-        f"them by {option}; "
-        f"the file has {_some(free)}"
+        f"the model has {len(names)} classes ({shortened(names)}) and takes "
+        f"{KINDS[expected.inputs]}: say which columns hold them by --{expected.inputs}; "
+        f"the file has {shortened(free)}"
     )
 
 
@@ -181,9 +186,3 @@ def _check_numeric(scores: Sequence[str], kinds: Mapping[str, str]) -> None:
         raise ValueError(
             f"column {text[0]!r} should hold scores, but holds {kinds[text[0]]}, not numbers"
         )
-
-
-def _some(names: Sequence[str], limit: int = 6) -> str:
-    if len(names) <= limit:
-        return ", ".join(map(str, names))
-    return f"{', '.join(map(str, names[: limit - 3]))}, ..., {names[-1]}"

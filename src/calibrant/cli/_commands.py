@@ -6,68 +6,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import in_order, n_threads
-from calibrant._crossfit.members import set_up
+from calibrant._blocks import in_order, n_threads, row_blocks
+from calibrant._crossfit.members import proba_of, set_up
 from calibrant._files import check_writable
-from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
-from calibrant.cli._columns import Columns, Request
+from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import Block, Source, checked_scores, open_source
+from calibrant.cli._sources import ELEMENTS, Block, Source, check_block, open_source
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator, evaluate
+from calibrant.evaluation import Evaluation, MetricAccumulator
 from calibrant.io import save
-from calibrant.metrics._accumulator import accumulate
-from calibrant.metrics._ks import claims_ks
-from calibrant.notions import as_notion
-from calibrant.reductions import MulticlassToBinary
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
-from calibrant.selection._methods import BINARY, WHOLE, method_named
+from calibrant.selection import method
 
-KS_ROWS = 4_000_000
-"""Up to this many rows their top scores are kept for the KS error, which needs them in order."""
-
-METHODS = (*WHOLE, *BINARY, "auto")
+_ROUND_OFF = 1e-9
+"""Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
 
 Say = Callable[[str], None]
 Watch = Callable[[Iterator[Block], int | None], Iterator[Block]]
 
 
-class Predictions(NamedTuple):
-    """All rows of a file: checked scores, labels (values of ``classes``), weights or None."""
+class FilePredictions(NamedTuple):
+    """All rows of a file: checked scores, column codes, weights or None, and the classes."""
 
     scores: FloatArray
-    labels: AnyArray
+    y: IntArray
     weight: FloatArray | None
     classes: AnyArray
     inputs: str
 
+    @property
+    def labels(self) -> AnyArray:
+        """The labels, values of ``classes``."""
+        return self.classes[self.y]
 
-def opened(request: Request, say: Say) -> tuple[Source, LabelRule]:
+
+def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
     """A file of scores with labels, and how these are read; what was guessed is said."""
-    source = open_source(request, needs_label=True)
-    rule = label_rule(source, request)
+    source = open_source(options, needs_label=True)
+    rule = label_rule(source, options)
     for line in (source.said, rule.said):
         if line:
             say(line)
     return source, rule
 
 
-def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
+def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     """A whole file, for what needs all rows at once."""
-    source, rule = opened(request, say)
+    source, rule = open_labelled(options, say)
     parts = [
         (
-            checked_scores(block, source, request.renormalize),
+            check_block(block, source, options.renormalize),
             rule.codes(block.labels, block.start),
             block.weight,
         )
@@ -75,79 +73,36 @@ def read_all(request: Request, say: Say, watch: Watch) -> Predictions:
     ]
     scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
     weight = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
-    return Predictions(scores, rule.classes[codes], weight, rule.classes, source.inputs)
+    return FilePredictions(scores, codes, weight, rule.classes, source.inputs)
 
 
-def evaluate_file(request: Request, n_bins: int, say: Say, watch: Watch) -> Evaluation:
+def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:
     """The evaluation of a file of any size, block by block; blocks are evaluated by threads while
     the next is read.
     """
-    source, rule = opened(request, say)
-    total, tops = MetricAccumulator(n_bins), _TopScores()
+    source, rule = open_labelled(options, say)
+    total = MetricAccumulator(n_bins)
 
-    def sums(block: Block) -> tuple[MetricAccumulator, FloatArray]:
-        scores = checked_scores(block, source, request.renormalize)
+    def evaluated(block: Block) -> MetricAccumulator:
+        scores = check_block(block, source, options.renormalize)
         codes = rule.codes(block.labels, block.start)
-        weight = np.asarray(check_weight(block.weight, len(codes)))
-        return accumulate(scores, codes, weight, source.inputs, n_bins), _top_scores(
-            scores, codes, weight, source.inputs
-        )
+        part = MetricAccumulator(n_bins, inputs=source.inputs)
+        return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
 
     with ThreadPoolExecutor(n_threads()) as pool:
-        for part, top in in_order(
-            pool, sums, watch(source.blocks(), source.n_rows), ahead=n_threads() + 1
-        ):
+        blocks = watch(source.blocks(), source.n_rows)
+        for part in in_order(pool, evaluated, blocks, ahead=n_threads() + 1):
             total.merge(part)
-            tops.add(top)
-    return replace(total.compute(), ks=tops.ks())
+    return total.compute()
 
 
-def _top_scores(scores: FloatArray, codes: IntArray, weight: FloatArray, inputs: str) -> FloatArray:
-    """Top probability, correctness and weight of rows, (3, m)."""
-    block = as_notion("confidence").select(as_proba(scores, inputs), codes)
-    outcome = np.zeros(len(codes))
-    outcome[block.hit] = 1.0
-    return np.array([block.score[:, 0], outcome, weight])
-
-
-class _TopScores:
-    """The top scores of all rows, as long as there are not too many."""
-
-    def __init__(self) -> None:
-        self.parts: list[FloatArray] = []
-        self.n_rows = 0
-
-    def add(self, part: FloatArray) -> None:
-        self.n_rows += part.shape[1]
-        if self.n_rows <= KS_ROWS:
-            self.parts.append(part)
-        else:
-            self.parts.clear()
-
-    def ks(self) -> float | None:
-        """The KS error of confidence, or None where rows were too many."""
-        if not self.parts:
-            return None
-        score, outcome, weight = np.concatenate(self.parts, axis=1)
-        two = np.column_stack([1.0 - score, score])
-        return claims_ks(as_notion("class-1").claims(two, outcome.astype(np.intp), weight))
-
-
-def made_calibrator(method: str, notion: str | None, data: Predictions, seed: int | None) -> Any:
+def make_calibrator(name: str, notion: str | None, data: FilePredictions, seed: int) -> Any:
     """The unfitted calibrator of a method's name, for the scores of a file."""
-    if method not in METHODS:
-        raise ValueError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
-    if notion is not None and method not in BINARY:
-        raise ValueError(
-            f"--notion goes with the methods {', '.join(BINARY)}; {method} calibrates the whole "
-            f"vector"
-        )
-    made = method_named(method)
-    if seed is not None and "random_state" in made.get_params(deep=False):
-        made.set_params(random_state=seed)
-    if notion is not None:
-        made = MulticlassToBinary(made, notion=notion, normalize=notion == "class-wise")
-    return set_up(made, data.inputs, len(data.classes), data.classes)
+    calibrator = method(name, notion=notion)
+    for one in (calibrator, calibrator.get_params(deep=False).get("calibrator")):
+        if one is not None and "random_state" in one.get_params(deep=False):
+            one.set_params(random_state=seed)
+    return set_up(calibrator, data.inputs, len(data.classes), data.classes)
 
 
 @dataclass(frozen=True)
@@ -182,54 +137,68 @@ class Fitted:
         }
 
 
-def fit_file(data: Predictions, method: str, notion: str | None, seed: int, output: Path) -> Fitted:
+def fit_file(
+    data: FilePredictions, name: str, notion: str | None, seed: int, output: Path
+) -> Fitted:
     """Fit a method to all rows of a file and save it."""
-    model = made_calibrator(method, notion, data, seed)
+    model = make_calibrator(name, notion, data, seed)
     check_writable(output)
     model.fit(data.scores, data.labels, sample_weight=data.weight)
-    before = evaluate(
-        data.labels,
-        data.scores,
-        inputs=data.inputs,
-        sample_weight=data.weight,
-        classes=data.classes,
-    )
-    after = _evaluated(model, data)
+    weight = check_weight(data.weight, len(data.y))
+    before = MetricAccumulator(inputs=data.inputs, keep_top=None)
+    before._update_checked(data.scores, data.y, weight)
+    after = _evaluate_map(model, data, weight)
     save(model, output)
-    return Fitted(method, model, before, after)
+    return Fitted(name, model, before.compute(), after)
 
 
-def _evaluated(model: Any, data: Predictions) -> Evaluation:
-    """The evaluation of calibrated rows, whose class-wise claims need not sum to one."""
-    proba = np.asarray(model.predict_proba(data.scores), dtype=np.float64)
-    total = proba.sum(axis=1, keepdims=True)
-    proba = np.divide(proba, total, out=np.full(proba.shape, 1.0 / proba.shape[1]), where=total > 0)
-    return evaluate(data.labels, proba, sample_weight=data.weight, classes=data.classes)
+def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Evaluation:
+    """The evaluation of calibrated rows, block by block."""
+    total = MetricAccumulator(keep_top=None)
+    for rows in row_blocks(*data.scores.shape, elements=ELEMENTS):
+        proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
+        total._update_checked(proba, data.y[rows], weight[rows])
+    return total.compute()
+
+
+def _on_simplex(proba: FloatArray) -> FloatArray:
+    """Rows divided by their sum where that is not one; a row of zeros becomes uniform."""
+    sums = proba.sum(axis=1, keepdims=True)
+    uniform = np.full(proba.shape, 1.0 / proba.shape[1])
+    divided = np.divide(proba, sums, out=uniform, where=sums > 0)
+    # A division by 1 up to round-off would move values that lie on the edge of a bin.
+    return np.where(np.abs(sums - 1.0) > _ROUND_OFF, divided, proba)
 
 
 def file_report(
-    data: Predictions, method: str, notion: str | None, cv: int, seed: int, name: str, output: Path
+    data: FilePredictions,
+    name: str,
+    notion: str | None,
+    cv: int,
+    seed: int,
+    title: str,
+    output: Path,
 ) -> Report:
     """A report about a file, cross-fitted, written to ``output``."""
-    calibrator = made_calibrator(method, notion, data, seed)
+    calibrator = make_calibrator(name, notion, data, seed)
     check_report_path(output)
-    options = f" --notion {notion}" if notion else ""
-    made = summarise(
+    said = f" --notion {notion}" if notion else ""
+    report = summarise(
         data.labels,
         data.scores,
         calibrator=calibrator,
         inputs=data.inputs,
         classes=data.classes,
-        method=method,
-        name=name,
+        method=name,
+        name=title,
         command=(
-            f"calibrant report {name} -m {method}{options} --cv {cv} --seed {seed} -o {output.name}"
+            f"calibrant report {title} -m {name}{said} --cv {cv} --seed {seed} -o {output.name}"
         ),
         cv=cv,
         random_state=seed,
     )
-    render(made, output)
-    return made
+    render(report, output)
+    return report
 
 
 def check_report_path(output: Path) -> None:
@@ -242,7 +211,7 @@ def demo_report(seed: int, output: Path) -> Report:
     """A report about a classifier of bundled data, fitted on one part and judged on another."""
     check_report_path(output)
     data = digits_predictions()
-    made = summarise(
+    report = summarise(
         data.test_labels,
         data.test_proba,
         calibration=(data.val_proba, data.val_labels),
@@ -251,23 +220,23 @@ def demo_report(seed: int, output: Path) -> Report:
         command="calibrant demo",
         random_state=seed,
     )
-    render(made, output)
-    return made
+    render(report, output)
+    return report
 
 
-def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watch) -> int:
+def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: Watch) -> int:
     """Calibrated probabilities of a file of any size; the number of rows."""
     names = tuple(str(label) for label in model.classes_.tolist())
     expected = Columns((), names, model.inputs, None, None, was_guessed=True)
-    is_text = {request.path.suffix.lower(), output.suffix.lower()} <= {".csv", ".tsv"}
-    source = open_source(request, needs_label=False, expected=expected, as_text=is_text)
+    is_text = {options.path.suffix.lower(), output.suffix.lower()} <= {".csv", ".tsv"}
+    source = open_source(options, needs_label=False, expected=expected, as_text=is_text)
     _check_fits(source, model, names)
     if source.said:
         say(source.said)
     n_rows = 0
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
-            scores = checked_scores(block, source, request.renormalize)
+            scores = check_block(block, source, options.renormalize)
             writer.write(block, np.asarray(model.predict_proba(scores)))
             n_rows += len(scores)
     return n_rows
@@ -275,9 +244,8 @@ def apply_file(model: Any, request: Request, output: Path, say: Say, watch: Watc
 
 def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
     if source.inputs != model.inputs:
-        kinds = {"proba": "probabilities", "logits": "logits"}
         raise ValueError(
-            f"the model takes {kinds[model.inputs]} and the file holds {kinds[source.inputs]}"
+            f"the model takes {KINDS[model.inputs]} and the file holds {KINDS[source.inputs]}"
         )
     if source.n_classes != len(names):
         raise ValueError(

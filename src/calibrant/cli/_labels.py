@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant._typing import AnyArray, IntArray
-from calibrant.cli._columns import Request, _some
+from calibrant._validation import shortened
+from calibrant.cli._columns import FileOptions
 from calibrant.cli._sources import Source, as_text
 
 
@@ -39,23 +40,23 @@ def _unknown(label: str | None, row: int, keys: Sequence[str]) -> str:
     if label is None:
         return f"the label of row {row} is missing: remove such rows"
     return (
-        f"label {label!r} in row {row} is not among the classes {_some(keys)}: "
+        f"label {label!r} in row {row} is not among the classes {shortened(keys)}: "
         "name the classes in the order of the columns by --classes"
     )
 
 
-def label_rule(source: Source, request: Request) -> LabelRule:
+def label_rule(source: Source, options: FileOptions) -> LabelRule:
     """How the labels of a file are matched to its columns of scores."""
-    names = request.classes or source.names
+    names = options.classes or source.names
     n_classes = source.n_classes
     if len(names) != n_classes:
         raise ValueError(
             f"--classes names {len(names)} classes and the file has {n_classes} columns of scores"
         )
     if len(set(names)) != n_classes:
-        raise ValueError(f"the classes must be different from each other, got {_some(names)}")
+        raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
     if source.has_text_labels:
-        return _text_rule(source, names, is_given=request.classes is not None)
+        return _text_rule(source, names, is_given=options.classes is not None)
     if _are_whole(names):
         return LabelRule(tuple(str(int(n)) for n in names), class_values(names))
     return LabelRule(tuple(map(str, range(n_classes))), class_values(names))
@@ -67,7 +68,7 @@ def _text_rule(source: Source, names: Sequence[str], *, is_given: bool) -> Label
         return LabelRule(tuple(names), class_values(names))
     ordered = sorted(seen)
     said = (
-        f"the columns are taken to be the classes {_some(ordered)}, in this order (else give "
+        f"the columns are taken to be the classes {shortened(ordered)}, in this order (else give "
         f"--classes)"
     )
     return LabelRule(tuple(ordered), class_values(ordered), said)

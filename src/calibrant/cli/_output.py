@@ -11,18 +11,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 
+from calibrant._progress import spinning, tracked
 from calibrant.evaluation import Evaluation
-from calibrant.metrics._accumulator import _TITLES
+from calibrant.metrics._registry import METRICS
 from calibrant.report import Report
 from calibrant.report._content import Estimate
 
@@ -34,11 +27,6 @@ class Output:
         self.as_json, self.quiet = as_json, quiet
         self.out = Console(highlight=False, soft_wrap=True)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-    @property
-    def progress(self) -> bool:
-        """Whether long work shows a bar."""
-        return not self.quiet and self.err.is_terminal
 
     def say(self, line: str) -> None:
         """A remark."""
@@ -59,31 +47,20 @@ class Output:
 
     def watch(self, blocks: Iterator[Any], n_rows: int | None) -> Iterator[Any]:
         """The blocks of a file, with a bar of its rows."""
-        if not self.progress:
-            yield from blocks
-            return
-        columns = (
-            SpinnerColumn(),
-            TextColumn("rows"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
+        return tracked(
+            blocks,
+            total=n_rows,
+            description="rows",
+            progress=not self.quiet,
+            size=lambda block: len(block.scores),
         )
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task("", total=n_rows)
-            for block in blocks:
-                yield block
-                bar.advance(task, len(block.scores))
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
         """A spinner while something takes long; warnings of fits become remarks."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            if self.progress:
-                with self.err.status(what):
-                    yield
-            else:
+            with spinning(what, progress=not self.quiet):
                 yield
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             self.say(f"note: {text}")
@@ -95,10 +72,11 @@ def before_after(before: Evaluation, after: Evaluation) -> Table:
     table.add_column("")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
-    for name, title in _TITLES.items():
-        if not name.startswith("n_"):
+    for name in before.to_dict():
+        if name in METRICS:
             pair = (getattr(evaluation, name) for evaluation in (before, after))
-            table.add_row(title, *("-" if value is None else f"{value:.5f}" for value in pair))
+            shown = ("-" if value is None else f"{value:.5f}" for value in pair)
+            table.add_row(METRICS[name].title, *shown)
     return table
 
 

@@ -20,13 +20,19 @@ import pyarrow.parquet as pa_parquet
 from calibrant._blocks import row_blocks
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import check_scores
-from calibrant.cli._columns import Columns, Request, choose_columns
+from calibrant.cli._columns import Columns, FileOptions, choose_columns
 
 ELEMENTS = 2**21
 """Scores of a block: 16 MB in float64."""
 
 _CSV_BYTES = 2**23
+"""Of a block of a text file: about as many scores as those of other files, at eight letters each
+and some."""
+
 _MOST_CLASSES = 10_000
+"""Different labels beyond which a column is taken for something else, such as an identifier."""
+
+_ARRAY_NAMES = {"proba": "probs", "logits": "logits"}
 
 
 class Block(NamedTuple):
@@ -76,30 +82,34 @@ class Source(ABC):
 
 
 def open_source(
-    request: Request, *, needs_label: bool, expected: Columns | None = None, as_text: bool = False
+    options: FileOptions,
+    *,
+    needs_label: bool,
+    expected: Columns | None = None,
+    as_text: bool = False,
 ) -> Source:
-    """The file that a request is about; ``as_text`` keeps the columns of a CSV file letter by
+    """The file that the options are about; ``as_text`` keeps the columns of a CSV file letter by
     letter.
     """
-    path = request.path
+    path = options.path
     if path.is_dir():
         raise ValueError(f"{path} is a directory: give a file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
-        return ArraySource(request, needs_label=needs_label, expected=expected)
+        return ArraySource(options, needs_label=needs_label, expected=expected)
     if ending in (".csv", ".tsv", ".txt"):
-        return CsvSource(request, needs_label=needs_label, expected=expected, as_text=as_text)
+        return CsvSource(options, needs_label=needs_label, expected=expected, as_text=as_text)
     if ending in (".parquet", ".pq"):
-        return ParquetSource(request, needs_label=needs_label, expected=expected)
+        return ParquetSource(options, needs_label=needs_label, expected=expected)
     raise ValueError(
         f"{path} has an ending that is not known: CSV, Parquet, .npz and .npy files are read"
     )
 
 
 @contextmanager
-def _said_about(path: Path, names: list[str] | None = None) -> Iterator[None]:
+def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
     """Arrow's errors with the name of the file, and of the column where they give its number."""
     try:
         yield
@@ -142,10 +152,12 @@ def _kind(dtype: Any) -> str:
 class TableSource(Source):
     """A file of named columns; a format says how its schema and its batches are read."""
 
-    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None) -> None:
-        self.path = request.path
-        self.request = request
-        with _said_about(self.path):
+    def __init__(
+        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
+    ) -> None:
+        self.path = options.path
+        self.options = options
+        with _named_errors(self.path):
             self.schema = self._read_schema()
         repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
         if repeated:
@@ -154,7 +166,7 @@ class TableSource(Source):
             )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
         self.columns = choose_columns(
-            self.kinds, request, needs_label=needs_label, expected=expected
+            self.kinds, options, needs_label=needs_label, expected=expected
         )
         self.inputs = self.columns.inputs
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
@@ -186,7 +198,7 @@ class TableSource(Source):
             raise ValueError(f"{self.path} has no rows")
 
     def _checked(self, names: list[str], rows: int) -> Iterator[Any]:
-        with _said_about(self.path, self.schema.names):
+        with _named_errors(self.path, self.schema.names):
             yield from (batch for batch in self._batches(names, rows) if batch.num_rows)
 
     def _block(self, batch: Any, start: int) -> Block:
@@ -232,10 +244,10 @@ class CsvSource(TableSource):
     """A text file with a line of names; ``.tsv`` is separated by tabs."""
 
     def __init__(
-        self, request: Request, *, needs_label: bool, expected: Columns | None, as_text: bool
+        self, options: FileOptions, *, needs_label: bool, expected: Columns | None, as_text: bool
     ) -> None:
         self.as_text = as_text
-        super().__init__(request, needs_label=needs_label, expected=expected)
+        super().__init__(options, needs_label=needs_label, expected=expected)
 
     def _open(self, **convert: Any) -> Any:
         return pa_csv.open_csv(
@@ -263,49 +275,38 @@ class CsvSource(TableSource):
             yield from reader
 
 
+class _Arrays(NamedTuple):
+    """What a file of arrays holds: the scores, their name and kind, labels, and all by name."""
+
+    scores: AnyArray
+    score_name: str
+    inputs: str
+    labels: AnyArray | None
+    held: dict[str, AnyArray]
+
+
 class ArraySource(Source):
     """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with
     ``--labels FILE``.
     """
 
-    def __init__(self, request: Request, *, needs_label: bool, expected: Columns | None) -> None:
-        self.path = request.path
-        if self.path.suffix == ".npz" and (request.label or request.proba or request.logits):
+    def __init__(
+        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
+    ) -> None:
+        self.path = options.path
+        if self.path.suffix == ".npz" and (options.label or options.proba or options.logits):
             raise ValueError(
                 "--label, --proba and --logits name columns; an .npz file has arrays probs or "
                 "logits, and labels"
             )
-        self.arrays, self.inputs = self._arrays(request, expected)
-        self.scores = self.arrays[self.score_name]
+        found = _read_arrays(options, expected)
+        self.scores, self.score_name, self.inputs, self.labels, self.arrays = found
         self._check_shapes(needs_label)
         given = self.arrays.get("class_names")
         self.names = tuple(map(str, range(self.n_classes) if given is None else given.tolist()))
         self.n_rows = len(self.scores)
         if self.labels is not None:
             self.has_text_labels = self.labels.dtype.kind in "US"
-
-    def _arrays(
-        self, request: Request, expected: Columns | None
-    ) -> tuple[dict[str, AnyArray], str]:
-        labels = None if request.labels is None else _loaded(request.labels)
-        if isinstance(labels, dict):
-            raise ValueError(f"--labels {request.labels} must be an .npy file of labels")
-        data = _loaded(self.path)
-        if not isinstance(data, dict):
-            inputs = expected.inputs if expected else "logits" if request.logits else "proba"
-            self.score_name, self.labels = "probs" if inputs == "proba" else "logits", labels
-            return {self.score_name: data}, inputs
-        start = f"{request.split}_" if request.split else ""
-        found = [name for name in (f"{start}probs", f"{start}logits") if name in data]
-        if len(found) == 2 and expected:
-            found = [f"{start}{'probs' if expected.inputs == 'proba' else 'logits'}"]
-        if len(found) != 1:
-            raise ValueError(
-                f"{self.path} must have an array {start}probs or {start}logits; it has "
-                f"{', '.join(data)}{_hint(data)}"
-            )
-        self.score_name, self.labels = found[0], data.get(f"{start}labels", labels)
-        return data, "proba" if found[0].endswith("probs") else "logits"
 
     def _check_shapes(self, needs_label: bool) -> None:
         if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
@@ -340,6 +341,36 @@ class ArraySource(Source):
         yield pa.array(self.labels)
 
 
+def _read_arrays(options: FileOptions, expected: Columns | None) -> _Arrays:
+    labels = None if options.labels is None else _load(options.labels)
+    if isinstance(labels, dict):
+        raise ValueError(f"--labels {options.labels} must be an .npy file of labels")
+    data = _load(options.path)
+    if isinstance(data, dict):
+        return _arrays_of_npz(data, options, expected, labels)
+    inputs = expected.inputs if expected else options.inputs or "proba"
+    return _Arrays(data, _ARRAY_NAMES[inputs], inputs, labels, {_ARRAY_NAMES[inputs]: data})
+
+
+def _arrays_of_npz(
+    data: dict[str, AnyArray],
+    options: FileOptions,
+    expected: Columns | None,
+    labels: AnyArray | None,
+) -> _Arrays:
+    start = f"{options.split}_" if options.split else ""
+    kinds = [inputs for inputs, name in _ARRAY_NAMES.items() if start + name in data]
+    if len(kinds) == 2 and expected:
+        kinds = [expected.inputs]
+    if len(kinds) != 1:
+        raise ValueError(
+            f"{options.path} must have an array {start}probs or {start}logits; it has "
+            f"{', '.join(data)}{_hint(data)}"
+        )
+    name = start + _ARRAY_NAMES[kinds[0]]
+    return _Arrays(data[name], name, kinds[0], data.get(f"{start}labels", labels), data)
+
+
 def _hint(data: dict[str, AnyArray]) -> str:
     splits = sorted(
         {name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))}
@@ -347,7 +378,7 @@ def _hint(data: dict[str, AnyArray]) -> str:
     return f" (choose by --split {' or '.join(splits)})" if splits else ""
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
     try:
         data = np.load(
@@ -363,18 +394,13 @@ def _loaded(path: Path) -> Any:
         raise ValueError(f"{path} cannot be read as NumPy arrays: {error}") from None
 
 
-def checked_scores(block: Block, source: Source, renormalize: bool) -> FloatArray:
+def check_block(block: Block, source: Source, renormalize: bool) -> FloatArray:
     """Scores of a block, checked; errors name rows of the file and options of the command line."""
-    try:
-        return check_scores(
-            block.scores, inputs=source.inputs, renormalize=renormalize, hint=_COMMAND_HINT
-        )
-    except (ValueError, TypeError) as error:
-        said = re.sub(
-            r"\brow (\d+)", lambda found: f"row {int(found[1]) + block.start}", str(error)
-        )
-        raise ValueError(said.replace(_DIVIDE_HINT, "or --renormalize for rounded rows")) from None
-
-
-_COMMAND_HINT = "say --logits for raw scores"
-_DIVIDE_HINT = "or divide by p.sum(axis=1, keepdims=True)"
+    return check_scores(
+        block.scores,
+        inputs=source.inputs,
+        hint="say --logits for raw scores",
+        sum_hint="or --renormalize for rounded rows",
+        first_row=block.start,
+        renormalize=renormalize,
+    )

@@ -6,9 +6,10 @@ import numpy as np
 from scipy.stats import binom
 
 from calibrant._typing import FloatArray, Rng
-from calibrant.binning import BinTable, UniformBins
+from calibrant.binning import BinTable
 from calibrant.notions import Claim, Claims
 
+# Outcomes that are drawn at a time: 32 MB of random numbers.
 _DRAWS_AT_ONCE = 2**22
 
 
@@ -51,17 +52,12 @@ def _frequencies(
     claim: Claim, table: BinTable, n_resamples: int, generator: np.random.Generator
 ) -> FloatArray:
     """Mean outcome of each bin in each resample, (n_resamples, n_bins); NaN where empty."""
-    rule = table.bins
-    place = (
-        rule.assign(claim.score)
-        if isinstance(rule, UniformBins)
-        else rule.assign(claim.score, claim.index)
-    )
+    place = table.bins.assign(claim.score, claim.index)
     step = max(1, _DRAWS_AT_ONCE // max(1, len(place)))
     sums = np.empty((n_resamples, table.n_bins))
     for start in range(0, n_resamples, step):
         count = min(step, n_resamples - start)
-        hits = _drawn(claim, count, generator)
+        hits = _draw_hits(claim, count, generator)
         cell = np.arange(count)[:, None] * table.n_bins + place
         drawn = np.bincount(cell.ravel(), hits.ravel(), minlength=count * table.n_bins)
         sums[start : start + count] = drawn.reshape(count, table.n_bins)
@@ -69,7 +65,7 @@ def _frequencies(
     return np.divide(sums, weight, out=np.full_like(sums, np.nan), where=weight > 0)
 
 
-def _drawn(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
+def _draw_hits(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
     """Weight of the outcomes 1 of each row, (count, n): a coin for each whole unit of weight, and
     one for the rest.
     """
@@ -78,7 +74,5 @@ def _drawn(claim: Claim, count: int, generator: np.random.Generator) -> FloatArr
     rest = claim.weight - whole
     if (whole == 1).all() and not rest.any():
         return (generator.random(size) < score).astype(np.float64)
-    return np.asarray(
-        generator.binomial(whole.astype(np.int64), score, size)
-        + rest * (generator.random(size) < score)
-    )
+    hits: FloatArray = generator.binomial(whole.astype(np.int64), score, size).astype(np.float64)
+    return hits + rest * (generator.random(size) < score)

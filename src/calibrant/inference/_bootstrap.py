@@ -11,14 +11,14 @@ from calibrant._progress import tracked
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_predictions
 from calibrant.inference._results import Interval, check_level
-from calibrant.inference._statistics import Metric, as_metric, binned_options, metric_name
+from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 
 # Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
 _LARGE_BIAS = 0.25
 
 
 def bootstrap_interval(
-    metric: str | Metric,
+    metric: MetricLike,
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
@@ -36,7 +36,7 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    metric : str or callable ``(y, p) -> float``
+    metric : str, callable ``(y, p) -> float`` or Metric
         The name of a metric ("log_loss", "brier_score", "accuracy", ...), or a function of column
         codes and probabilities.
     y_true : labels of shape (n,)
@@ -82,18 +82,18 @@ def bootstrap_interval(
     >>> result.low < result.estimate < result.high
     True
     """
-    _refuse_plug_in(metric)
+    function = as_metric(metric)
+    _refuse_plug_in(function)
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
     proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
-    function = as_metric(metric)
     estimate = float(function(y, proba))
     drawn = _resampled(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
     low, high = estimate + np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     error = float(drawn.std(ddof=1))
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
     return Interval(
-        quantity=metric_name(metric),
+        quantity=metric_label(metric),
         estimate=estimate,
         low=float(low),
         high=float(high),
@@ -104,8 +104,8 @@ def bootstrap_interval(
     )
 
 
-def _refuse_plug_in(metric: str | Metric) -> None:
-    options = binned_options(metric)
+def _refuse_plug_in(metric: Metric) -> None:
+    options = metric.binned_options
     if options is not None and not options.get("debias"):
         raise ValueError(
             "the bootstrap is not fit for a plug-in calibration error: its bias does not vanish, "

@@ -15,8 +15,7 @@ from calibrant._validation import check_count, check_predictions
 from calibrant.binning import BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
-from calibrant.inference._statistics import Metric, as_metric, binned_options, metric_name
-from calibrant.metrics._binned import table_error
+from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.notions import Claims, Notion, as_notion
 
 # Counts that are held at a time (four times as many where each portion must make its alias tables
@@ -28,7 +27,7 @@ _PORTIONS = 20
 def consistency_test(
     y_true: LabelsLike,
     y_prob: ScoresLike,
-    metric: str | Metric = "conf_ece",
+    metric: MetricLike = "conf_ece",
     n_resamples: int = 10_000,
     rng: Rng = None,
     progress: bool = False,
@@ -50,7 +49,7 @@ def consistency_test(
     ----------
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    metric : str or callable ``(y, p) -> float``
+    metric : str, callable ``(y, p) -> float`` or Metric
         "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
         "smooth_calibration_error", ...), or a function of column codes and probabilities whose
         large values speak against calibration. A ``functools.partial(expected_calibration_error,
@@ -114,17 +113,18 @@ def consistency_test(
     proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
-    options = binned_options(metric)
+    chosen = as_metric(metric)
+    options = chosen.binned_options
     null: _CountNull | _LabelNull
     if options is None:
-        null = _LabelNull(proba, as_metric(metric), LabelDraws(proba))
+        null = _LabelNull(proba, chosen, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
         null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **options})
-        statistic = table_error(null.table, **null.norm)
-    resampled = _resampled(null, generator, n_resamples, progress)
+        statistic = null.table.error(**null.norm)
+    resampled = _resample(null, generator, n_resamples, progress)
     return CalibrationTestResult(
-        test=f"consistency test, {metric_name(metric)}",
+        test=f"consistency test, {metric_label(metric)}",
         statistic=float(statistic),
         p_value=monte_carlo_p_value(statistic, resampled),
         null=null.hypothesis,
@@ -164,9 +164,7 @@ class _CountNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
-        return [
-            table_error(replace(self.table, outcome=outcome), **self.norm) for outcome in counts
-        ]
+        return [replace(self.table, outcome=outcome).error(**self.norm) for outcome in counts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +201,7 @@ def _claims(
     return notion.claims(proba, y, weight)
 
 
-def _resampled(
+def _resample(
     null: _CountNull | _LabelNull, generator: np.random.Generator, n_resamples: int, progress: bool
 ) -> FloatArray:
     size = null.portion(n_resamples)

@@ -10,12 +10,9 @@ from scipy.special import ndtri
 
 from calibrant._blocks import sum_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.binning import BinTable, bin_table
-from calibrant.inference._draws import cell_index, claim_bins
+from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
-from calibrant.metrics._binned import debiased_square, quantity_weight, table_error
-from calibrant.notions import Claims, ClassNotion, Notion, as_notion
+from calibrant.notions import Claims, Notion, as_notion, claims_of
 
 # Elements of the row blocks: large, because bins are assigned column by column.
 _ELEMENTS = 2**19
@@ -107,28 +104,23 @@ def debiased_interval(
     """
     check_level(level)
     chosen = as_notion(notion)
-    sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-    )
-    claims = chosen.claims(proba, y, weight)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
-    square = float((debiased_square(table) / quantity_weight(table)).sum() / table.n_quantities)
+    square = float((table.debiased_square / table.quantity_weight).sum() / table.n_quantities)
     low, high, error = _square_interval(
         square, _mean_variance(claims, table), _pair_variance(claims, table), level
     )
-    estimate = table_error(table, norm=2, debias=True)
+    estimate = table.error(norm=2, debias=True)
     return Interval(
         quantity=f"debiased L2 calibration error, {chosen.name}",
         estimate=estimate,
         low=low**0.5,
-        high=max(
-            high**0.5, estimate
-        ),  # the estimate floors each claim at 0, the interval only their sum
+        # the estimate floors each claim at 0, the interval only their sum
+        high=max(high**0.5, estimate),
         level=level,
         standard_error=error,
         guarantee="asymptotic",
-        n_samples=float(weight.sum()),
+        n_samples=float(claims.weight.sum()),
     )
 
 
@@ -160,10 +152,8 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
 
     def moments(rows: slice) -> Any:
         block = claims.select(rows)
-        residual = np.negative(block.score, order="C")  # hits are places in this order
-        residual.reshape(-1)[block.hit] += 1.0
         mean = means[cell_index(claims, block, table.bins)]
-        influence = (2 * mean * residual - mean**2).sum(axis=1) / claims.n_quantities
+        influence = (2 * mean * block.residual() - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
     first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=_ELEMENTS)
@@ -194,7 +184,7 @@ def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
     scale = np.divide(1.0, np.sqrt(counts), out=np.zeros_like(counts), where=counts >= 2)
     deviation, cell = np.empty(claims.n_rows), np.empty(claims.n_rows, dtype=np.intp)
     for claim in claims:
-        label, place = claim.index % claims.n_labels, claim_bins(claim, table.bins)
+        label, place = claim.index % claims.n_labels, table.bins.assign(claim.score, claim.index)
         cell[claim.rows] = label * table.n_bins + place
         deviation[claim.rows] = (claim.outcome - claim.score - means[claim.index, place]) * scale[
             claim.index, place

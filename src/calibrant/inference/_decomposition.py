@@ -14,9 +14,8 @@ from scipy.optimize import isotonic_regression
 from calibrant._crossfit.scores import Calibrator, paired_scores
 from calibrant._simplex import EPS, log_clipped
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
 from calibrant.binning import distinct_sums
-from calibrant.notions import Claim, Claims, Notion, as_notion
+from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
 @dataclass(frozen=True)
@@ -163,9 +162,9 @@ def score_decomposition(
     )
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     chosen = as_notion(notion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    claims = _corp(chosen.claims(proba, y, weight), _CLAIM_SCORES[score])
-    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    parts = _corp(claims, _CLAIM_SCORES[score])
+    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, parts)
 
 
 def _brier_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:
@@ -183,11 +182,14 @@ _CLAIM_SCORES: dict[str, ClaimScore] = {"log_loss": _log_sum, "brier_score": _br
 
 
 def _corp(claims: Claims, score_sum: ClaimScore) -> tuple[ClaimDecomposition, ...]:
-    total = claims.weight.sum() * claims.n_quantities
-    return tuple(_claim_parts(claim, score_sum, total) for claim in claims if claim.weight.any())
+    return tuple(
+        _claim_parts(claim, score_sum, claims.share(claim))
+        for claim in claims
+        if claim.weight.any()
+    )
 
 
-def _claim_parts(claim: Claim, score_sum: ClaimScore, total: float) -> ClaimDecomposition:
+def _claim_parts(claim: Claim, score_sum: ClaimScore, share: float) -> ClaimDecomposition:
     values, rows, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
     n = float(rows.sum())
     rate = np.clip(isotonic_regression(hits / rows, weights=rows).x, 0, 1)
@@ -197,5 +199,5 @@ def _claim_parts(claim: Claim, score_sum: ClaimScore, total: float) -> ClaimDeco
     # up to round-off.
     best = min(best, score, uncertainty)
     return ClaimDecomposition(
-        claim.index, n / total, score, score - best, uncertainty - best, uncertainty
+        claim.index, share, score, score - best, uncertainty - best, uncertainty
     )

@@ -15,10 +15,10 @@ import numpy as np
 from scipy import fft
 
 from calibrant._blocks import row_blocks
-from calibrant._kernels import alias_counts, alias_draws, alias_tables
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant.binning import BinRule, Bins
-from calibrant.notions import Claim, ClaimBlock, Claims
+from calibrant.binning import BinRule, cell_index
+from calibrant.inference._alias import alias_counts, alias_draws, alias_tables
+from calibrant.notions import Claims
 
 # Slots of alias tables that are built at a time (about 60 bytes each while being built, 12
 # afterwards), and up to how many they are kept for the next draw.
@@ -165,31 +165,6 @@ def with_rest(score: FloatArray, n_columns: int) -> FloatArray:
     return np.column_stack([score, np.maximum(1 - score.sum(axis=1), 0)])
 
 
-def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
-    """``claim * n_bins + bin`` of every score of a block, (m, J)."""
-    claim = np.broadcast_to(claims.index(block), block.score.shape)
-    if not isinstance(bins, Bins):
-        return claim * bins.n_bins + bins.assign(block.score)
-    place = np.empty(block.score.shape, dtype=np.intp)
-    for j, score in enumerate(block.score.T):
-        if claims.n_labels == 1:
-            place[:, j] = bins.assign(score, j)
-            continue
-        for index in np.unique(claim[:, j]):
-            rows = claim[:, j] == index
-            place[rows, j] = bins.assign(score[rows], index)
-    return claim * bins.n_bins + place
-
-
-def claim_bins(claim: Claim, bins: BinRule) -> IntArray:
-    """Bin of every score of a whole claim."""
-    return (
-        bins.assign(claim.score, claim.index)
-        if isinstance(bins, Bins)
-        else bins.assign(claim.score)
-    )
-
-
 def poisson_binomial(prob: FloatArray) -> FloatArray:
     """Law of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
 
@@ -206,4 +181,4 @@ def poisson_binomial(prob: FloatArray) -> FloatArray:
         product = fft.rfft(laws[0::2], padded) * fft.rfft(laws[1::2], padded)
         laws = fft.irfft(product, padded)[:, :length]
     law = np.maximum(laws[0, : len(prob) + 1], 0)
-    return np.asarray(law / law.sum())
+    return law / law.sum()

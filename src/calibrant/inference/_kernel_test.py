@@ -15,8 +15,8 @@ from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_option, check_predictions
 from calibrant.inference._draws import LabelDraws, label_hypothesis, with_rest
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
-from calibrant.metrics._kernel import Residuals, as_vector_notion, residual_parts, tiled_forms
-from calibrant.notions import Notion
+from calibrant.metrics._kernel import Residuals, residual_parts, tiled_forms
+from calibrant.notions import Notion, as_notion
 
 _METHODS = ("resampling", "wild", "block")
 _BLOCKS = 50
@@ -101,7 +101,7 @@ def kernel_test(
     """
     check_option(method, "method", _METHODS)
     check_count(n_resamples, "n_resamples")
-    chosen = as_vector_notion(notion)
+    chosen = as_notion(notion, vectors=True)
     proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
     if len(y) < 2:
         raise ValueError(
@@ -112,9 +112,9 @@ def kernel_test(
         return _block_test(parts, chosen, len(y), block_size)
     null = _WildNull() if method == "wild" else _LabelNull.of(chosen, proba, y, weight)
     statistic = sum(share * part.estimate() for share, part in parts)
-    resampled = _resampled(parts, null, np.random.default_rng(rng), len(y), n_resamples, progress)
+    resampled = _resample(parts, null, np.random.default_rng(rng), len(y), n_resamples, progress)
     return CalibrationTestResult(
-        test=f"kernel test, {_name(chosen)}, {method}",
+        test=f"kernel test, {chosen.name}, {method}",
         statistic=float(statistic),
         p_value=monte_carlo_p_value(statistic, resampled),
         null=null.hypothesis,
@@ -150,10 +150,8 @@ class _LabelNull:
     guarantee: str = "exact"
 
     @classmethod
-    def of(
-        cls, notion: Notion | None, proba: FloatArray, y: IntArray, weight: FloatArray
-    ) -> _LabelNull:
-        if notion is None:
+    def of(cls, notion: Notion, proba: FloatArray, y: IntArray, weight: FloatArray) -> _LabelNull:
+        if not notion.is_binary:
             return cls(LabelDraws(proba), 1, label_hypothesis(None))
         claims = notion.claims(proba, y, weight)
         score = claims.select(slice(0, len(y))).score
@@ -216,7 +214,7 @@ def _per_pair(part: Residuals, pairs: FloatArray) -> FloatArray:
     return pairs / max(1, n_rows * (n_rows - 1))
 
 
-def _resampled(
+def _resample(
     parts: Parts,
     null: _Null,
     generator: np.random.Generator,
@@ -237,9 +235,9 @@ def _resampled(
 
 
 def _block_test(
-    parts: Parts, notion: Notion | None, n_rows: int, block_size: int | None
+    parts: Parts, notion: Notion, n_rows: int, block_size: int | None
 ) -> CalibrationTestResult:
-    if notion is not None and notion.splits_by_label:
+    if notion.splits_by_label:
         raise ValueError(
             f"method='block' needs claims about all rows; {notion.name!r} splits them, use "
             f"method='resampling'"
@@ -255,7 +253,7 @@ def _block_test(
     whole = n_rows // size  # an incomplete block would have another variance
     each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
     return CalibrationTestResult(
-        test=f"kernel test, {_name(notion)}, blocks of {size} rows",
+        test=f"kernel test, {notion.name}, blocks of {size} rows",
         statistic=float(each.mean()),
         p_value=_one_sided_t(each),
         null=_WildNull.hypothesis,
@@ -270,7 +268,3 @@ def _one_sided_t(values: FloatArray) -> float:
     if abs(mean) <= ROUND_OFF:
         return 1.0
     return float(stdtr(len(values) - 1, -mean / error)) if error > 0 else float(mean < 0)
-
-
-def _name(notion: Notion | None) -> str:
-    return "canonical" if notion is None else notion.name

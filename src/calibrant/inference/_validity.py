@@ -10,9 +10,8 @@ import numpy as np
 from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_predictions, check_same_length
-from calibrant.metrics import calibration_curve
-from calibrant.metrics._binned import quantity_weight
-from calibrant.notions import Notion
+from calibrant.binning import bin_table
+from calibrant.notions import Notion, as_notion, claims_of
 
 
 @runtime_checkable
@@ -136,32 +135,23 @@ def validity_curve(
     >>> curve(0.3), curve(0.4)
     (0.0, 1.0)
     """
-    if isinstance(notion, str) and notion == "canonical":
-        if y_pred is not None:
-            raise ValueError(
-                "y_pred goes with binary notions; notion='canonical' is about whole vectors"
-            )
-        name, gap, share = "canonical", *_vector_gaps(y_true, y_prob, bins, sample_weight, classes)
+    chosen = as_notion(notion, vectors=True)
+    if chosen.is_binary:
+        claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, y_pred=y_pred)
+        table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
+        gap, share = table.gap, table.share
+    elif y_pred is None:
+        gap, share = _vector_gaps(y_true, y_prob, bins, sample_weight, classes)
     else:
-        table = calibration_curve(
-            y_true,
-            y_prob,
-            notion=notion,
-            n_bins=n_bins,
-            strategy=strategy,
-            bins=bins,
-            y_pred=y_pred,
-            sample_weight=sample_weight,
-            classes=classes,
+        raise ValueError(
+            "y_pred goes with binary notions; notion='canonical' is about whole vectors"
         )
-        name = notion if isinstance(notion, str) else notion.name
-        gap, share = table.gap, table.weight / quantity_weight(table)[:, None] / table.n_quantities
     at = (
         _steps(gap, share)
         if epsilon is None
         else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
     )
-    return ValidityCurve(name, at, _validity(at, gap, share), gap, share)
+    return ValidityCurve(chosen.name, at, _validity(at, gap, share), gap, share)
 
 
 def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
@@ -173,11 +163,8 @@ def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatA
     order = np.argsort(gap, axis=None)
     reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
-    return np.asarray(
-        np.divide(
-            reached[place], reached[-1], out=np.full(place.shape, np.nan), where=reached[-1] > 0
-        )
-    )
+    empty = np.full(place.shape, np.nan)
+    return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)
 
 
 def _vector_gaps(

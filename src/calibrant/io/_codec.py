@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from calibrant._typing import AnyArray
-from calibrant.notions import Notion, as_notion
+from calibrant.notions import Notion, as_notion, is_named
 
 _NUMERIC = {
     name: np.dtype(name).newbyteorder("<")
@@ -95,7 +95,7 @@ class Writer:
         if isinstance(value, dict):
             return {"map": [[key, self.value(item, where)] for key, item in value.items()]}
         if isinstance(value, Notion):
-            return {"notion": value.name}
+            return {"notion": _notion_name(value, where)}
         if is_dataclass(value) and not isinstance(value, type):
             name = self._name(value)
             return {
@@ -143,6 +143,15 @@ class Writer:
             "order": "F" if is_fortran else "C",
             "data": text,
         }
+
+
+def _notion_name(notion: Notion, where: str) -> str:
+    if not is_named(notion):
+        raise TypeError(
+            f"{where} is {notion.name!r}, a notion that no string makes, and cannot be written: "
+            f"whoever reads the file would not know it"
+        )
+    return notion.name
 
 
 def _float(value: float, where: str) -> Any:

@@ -2,29 +2,12 @@
 float.
 """
 
+from calibrant.metrics import _registry
 from calibrant.metrics._accumulator import MetricAccumulator
-from calibrant.metrics._binned import calibration_curve, expected_calibration_error
-from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
-from calibrant.metrics._kde import kde_calibration_error
-from calibrant.metrics._kernel import kernel_calibration_error
-from calibrant.metrics._ks import ks_error
+from calibrant.metrics._binned import calibration_curve
+from calibrant.metrics._registry import *  # noqa: F403  # the metrics: stated once, in the registry
+from calibrant.metrics._registry import Metric
 from calibrant.metrics._scorer import scorer
-from calibrant.metrics._scores import accuracy, brier_score, log_loss
-from calibrant.metrics._smooth import smooth_calibration_error
 
-__all__ = [
-    "MetricAccumulator",
-    "accuracy",
-    "brier_score",
-    "calibration_curve",
-    "expected_calibration_error",
-    "kde_calibration_error",
-    "kernel_calibration_error",
-    "ks_error",
-    "log_loss",
-    "overconfidence",
-    "scorer",
-    "sharpness",
-    "smooth_calibration_error",
-    "underconfidence",
-]
+__all__ = ["Metric", "MetricAccumulator", "calibration_curve", "scorer"]
+__all__ += _registry.__all__

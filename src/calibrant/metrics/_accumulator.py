@@ -1,47 +1,42 @@
-"""The thirteen numbers of a set of predictions, in one pass, mergeable."""
+"""The thirteen numbers of a set of predictions: in parts, merged, or as JSON on the way."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
-from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
+from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_classes, check_count, check_predictions
-from calibrant.binning import BinTable, UniformBins, bin_table
-from calibrant.metrics._binned import table_error
-from calibrant.metrics._confidence import ConfidenceSums
-from calibrant.notions import as_notion
+from calibrant._validation import (
+    LOGITS_HINT,
+    check_classes,
+    check_count,
+    check_inputs,
+    check_predictions,
+)
+from calibrant.metrics._registry import METRICS
+from calibrant.metrics._sums import EvaluationSums, SumRule, TopScores, state_of, sums_of
 
-SCHEMA = "calibrant.metric-accumulator/1"
+SCHEMA = "calibrant.metric-accumulator/2"
+OLD_SCHEMA = "calibrant.metric-accumulator/1"
+"""Written by 0.1.0: no top scores, so that there is no KS error."""
 
-_TITLES = {
-    "n_samples": "rows",
-    "n_classes": "classes",
-    "accuracy": "accuracy",
-    "log_loss": "log-loss",
-    "brier_score": "Brier score",
-    "conf_ece": "ECE, confidence",
-    "cw_ece": "ECE, class-wise",
-    "tl_ece": "ECE, top-label",
-    "mce": "largest gap (MCE)",
-    "ks": "KS error",
-    "overconfidence": "overconfidence",
-    "underconfidence": "underconfidence",
-    "sharpness": "sharpness",
-}
+KEEP_TOP = 4_000_000
+"""Rows whose top scores are kept for the KS error, which needs them in order: 68 MB."""
+
+_SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """How good and how honest predictions are: unrounded numbers; ``str()`` is a table.
 
-    ``mce`` is the largest gap of the confidence bins; ``ks`` (confidence) is None where it was not
-    computed, because it needs all scores at once. ``n_samples`` is the sum of the weights.
+    ``mce`` is the largest gap of the confidence bins; ``ks`` (confidence) is None where there were
+    more rows than a `MetricAccumulator` was told to keep the top scores of, which it needs in
+    order. ``n_samples`` is the sum of the weights.
     """
 
     n_samples: float
@@ -63,82 +58,100 @@ class Evaluation:
         return asdict(self)
 
     def __str__(self) -> str:
-        width = max(map(len, _TITLES.values()))
-        lines = []
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            shown = (
-                "not computed"
-                if value is None
-                else f"{value:,.0f}"
-                if entry.name.startswith("n_")
-                else f"{value:.5f}"
-            )
-            lines.append(f"{_TITLES[entry.name]:<{width}}  {shown:>12}")
+        width = max(len(title(entry.name)) for entry in fields(self))
+        lines = [
+            f"{title(entry.name):<{width}}  {_shown(entry.name, getattr(self, entry.name)):>12}"
+            for entry in fields(self)
+        ]
         return "\n".join(lines)
+
+
+def title(name: str) -> str:
+    """What a field of an `Evaluation` is called in tables."""
+    return _SIZES[name] if name in _SIZES else METRICS[name].title
+
+
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return "not computed"
+    return f"{value:,.0f}" if name in _SIZES else f"{value:.5f}"
 
 
 class MetricAccumulator:
     """Evaluation of data that arrives in parts: feed blocks, merge across machines, compute at the
     end.
 
-    Memory is O(bins x claims) whatever the number of rows; the result is that of
-    `calibrant.evaluate` on all rows, except that ``ks``, which needs all scores at once, is None.
+    The result is that of `calibrant.evaluate` on all rows, which is made of this. Memory is
+    O(bins x claims) whatever the number of rows, plus 17 bytes a row (9 without weights) for the
+    KS error, which needs all top scores in order: they are kept up to ``keep_top`` rows, and
+    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept.
 
     Parameters
     ----------
     n_bins : int
     classes : labels of the columns, optional
+    inputs : {"proba", "logits"}
+        What `update` is given.
+    keep_top : int or None
+        Rows whose top scores are kept; None for all.
 
     Examples
     --------
     >>> a = MetricAccumulator().update([0, 1], [[0.9, 0.1], [0.2, 0.8]])
-    >>> b = MetricAccumulator().update([1], [[0.6, 0.4]])
+    >>> b = MetricAccumulator(inputs="logits").update([1], [[0.5, 0.1]])
     >>> round(a.merge(b).compute().accuracy, 3)
     0.667
     """
 
-    def __init__(self, n_bins: int = 15, classes: LabelsLike | None = None) -> None:
+    def __init__(
+        self,
+        n_bins: int = 15,
+        classes: LabelsLike | None = None,
+        *,
+        inputs: str = "proba",
+        keep_top: int | None = KEEP_TOP,
+    ) -> None:
         self.n_bins = check_count(n_bins, "n_bins")
         self.classes = classes
-        self._tables: dict[str, BinTable] | None = None
-        self._confidence = ConfidenceSums()
-        self._log_loss = 0.0
-        self._brier = 0.0
+        self.inputs = check_inputs(inputs)
+        self.keep_top = (
+            keep_top if keep_top is None else check_count(keep_top, "keep_top", minimum=0)
+        )
+        self._sums: EvaluationSums | None = None
 
     def update(
         self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None
     ) -> MetricAccumulator:
-        """Add rows of probabilities; returns self."""
-        proba, codes, weight, _ = check_predictions(y, p, sample_weight, self.classes)
-        self._check_n_classes(proba.shape[1])
-        self._add(proba, codes, weight, log_floored(true_class(proba, codes), EPS))
+        """Add rows of scores, probabilities or logits as ``inputs`` says; returns self."""
+        scores, codes, weight, _ = check_predictions(
+            y, p, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
+        )
+        return self._update_checked(scores, codes, weight)
+
+    def _update_checked(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray
+    ) -> MetricAccumulator:
+        """Add rows of checked scores and column codes: for whoever has checked them already."""
+        self._check_n_classes(scores.shape[1])
+        rule = SumRule(self.inputs, self.n_bins, self.keep_top)
+        sums = sum_blocks(
+            lambda rows: EvaluationSums.of_block(scores[rows], y[rows], weight[rows], rule),
+            *scores.shape,
+            # A block must outweigh the tables that it fills.
+            elements=max(8 * BLOCK_ELEMENTS, 8 * scores.shape[1] * self.n_bins),
+        )
+        self._add(sums)
         return self
 
-    def _update_logits(self, logits: FloatArray, codes: IntArray, weight: FloatArray) -> None:
-        """Add a block of checked logits; their log-loss needs no floor."""
-        log_proba = log_softmax(finite_logits(logits))
-        self._add(np.exp(log_proba), codes, weight, true_class(log_proba, codes))
-
-    def _add(
-        self, proba: FloatArray, y: IntArray, weight: FloatArray, log_true: FloatArray
-    ) -> None:
-        tables = {}
-        for name in ("confidence", "class-wise", "top-label"):
-            claims = as_notion(name).claims(proba, y, weight)
-            tables[name] = bin_table(claims, bins=UniformBins(self.n_bins))
-        confidence = as_notion("confidence").select(proba, y)
-        self._confidence += ConfidenceSums.of_block(confidence, np.asarray(weight))
-        self._log_loss -= float(weight @ log_true)
-        # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1
-        square = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
-        self._brier += float(weight @ (square - 2.0 * true_class(proba, y) + 1.0))
-        self._tables = (
-            tables if self._tables is None else {k: self._tables[k] + t for k, t in tables.items()}
-        )
+    def _add(self, sums: EvaluationSums) -> None:
+        if self._sums is None:
+            # The empty sum of top scores knows how many this accumulator may keep.
+            self._sums = replace(sums, tops=TopScores(self.keep_top) + sums.tops)
+        else:
+            self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Add what another accumulator has seen; returns self."""
+        """Add what another accumulator has seen, of probabilities or logits; returns self."""
         if other.n_bins != self.n_bins:
             raise ValueError(
                 f"accumulators merge only with the same n_bins; got {self.n_bins} and "
@@ -146,71 +159,62 @@ class MetricAccumulator:
             )
         if _as_list(self.classes) != _as_list(other.classes):
             raise ValueError("accumulators merge only with the same classes")
-        if other._tables is not None:
-            self._check_n_classes(other._tables["class-wise"].n_claims)
-            mine = self._tables
-            self._tables = (
-                dict(other._tables)
-                if mine is None
-                else {k: mine[k] + t for k, t in other._tables.items()}
-            )
-        self._confidence += other._confidence
-        self._log_loss += other._log_loss
-        self._brier += other._brier
+        if other._sums is not None:
+            self._check_n_classes(other._sums.class_wise.n_claims)
+            self._add(other._sums)
         return self
 
     def compute(self) -> Evaluation:
         """The evaluation of all rows seen."""
-        if self._tables is None:
+        if self._sums is None:
             raise ValueError("nothing to evaluate: call update(y, p) first")
-        sums, n_classes = self._confidence, self._tables["class-wise"].n_claims
+        sums, top, n_classes = self._sums, self._sums.top, self._sums.class_wise.n_claims
         return Evaluation(
-            n_samples=_whole(sums.weight),
+            n_samples=_whole(top.weight),
             n_classes=n_classes,
-            accuracy=sums.accuracy,
-            log_loss=self._log_loss / sums.weight,
-            brier_score=self._brier / sums.weight,
-            conf_ece=table_error(self._tables["confidence"]),
-            cw_ece=table_error(self._tables["class-wise"]),
-            tl_ece=table_error(self._tables["top-label"]),
-            mce=table_error(self._tables["confidence"], norm=np.inf),
-            ks=None,
-            overconfidence=sums.overconfidence,
-            underconfidence=sums.underconfidence,
-            sharpness=sums.sharpness(n_classes),
+            accuracy=top.accuracy,
+            log_loss=sums.log_loss / top.weight,
+            brier_score=sums.brier / top.weight,
+            conf_ece=sums.confidence.error(),
+            cw_ece=sums.class_wise.error(),
+            tl_ece=sums.top_label.error(),
+            mce=sums.confidence.error(norm=np.inf),
+            ks=sums.tops.ks(),
+            overconfidence=top.overconfidence,
+            underconfidence=top.underconfidence,
+            sharpness=top.sharpness(n_classes),
         )
 
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)
-        if self._tables is not None and self._tables["class-wise"].n_claims != n_classes:
+        if self._sums is not None and self._sums.class_wise.n_claims != n_classes:
             raise ValueError(
-                f"expected {self._tables['class-wise'].n_claims} classes as before, got {n_classes}"
+                f"expected {self._sums.class_wise.n_claims} classes as before, got {n_classes}"
             )
 
     def to_json(self) -> str:
-        """The state as JSON text, for another process or a later day."""
-        tables = self._tables or {}
+        """The state as JSON text, for another process or a later day; top scores that are kept
+        take about 24 bytes a row.
+        """
         return json.dumps(
             {
                 "schema": SCHEMA,
                 "n_bins": self.n_bins,
                 "classes": _as_list(self.classes),
-                "confidence": asdict(self._confidence),
-                "log_loss": self._log_loss,
-                "brier": self._brier,
-                "tables": {
-                    k: [t.weight.tolist(), t.score.tolist(), t.outcome.tolist()]
-                    for k, t in tables.items()
-                },
+                "inputs": self.inputs,
+                "keep_top": self.keep_top,
+                **state_of(self._sums),
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> MetricAccumulator:
-        """The accumulator that `to_json` wrote; anything else is a ``ValueError``."""
+        """The accumulator that `to_json` wrote, now or in 0.1.0; anything else is a
+        ``ValueError``.
+        """
         try:
             state = json.loads(text)
-            if state["schema"] != SCHEMA:
+            if state["schema"] not in (SCHEMA, OLD_SCHEMA):
                 raise ValueError(f"schema is {state['schema']!r}, expected {SCHEMA!r}")
             return cls._from_state(state)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -218,46 +222,14 @@ class MetricAccumulator:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> MetricAccumulator:
-        made = cls(state["n_bins"], state["classes"])
-        made._confidence = ConfidenceSums(**{k: float(v) for k, v in state["confidence"].items()})
-        made._log_loss, made._brier = float(state["log_loss"]), float(state["brier"])
-        if not state["tables"]:
-            return made
-        arrays = {
-            k: np.array(state["tables"][k], dtype=np.float64)
-            for k in ("confidence", "class-wise", "top-label")
-        }
-        n_classes = arrays["class-wise"].shape[1]
-        made._tables = {}
-        for name, array in arrays.items():
-            notion = as_notion(name)
-            quantities, labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
-            if array.shape != (3, quantities * labels, made.n_bins) or not np.isfinite(array).all():
-                raise ValueError(f"table {name!r} is damaged")
-            made._tables[name] = BinTable(
-                array[0], array[1], array[2], quantities, labels, UniformBins(made.n_bins)
-            )
-        made._check_n_classes(n_classes)
-        return made
-
-
-def accumulate(
-    scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str, n_bins: int
-) -> MetricAccumulator:
-    """An accumulator that has seen all rows of checked scores, block by block."""
-    made = MetricAccumulator(n_bins)
-    elements = max(8 * BLOCK_ELEMENTS, 8 * scores.shape[1] * n_bins)
-    for rows in row_blocks(*scores.shape, elements=elements):
-        if inputs == "logits":
-            made._update_logits(scores[rows], y[rows], weight[rows])
-        else:
-            made._add(
-                scores[rows],
-                y[rows],
-                weight[rows],
-                log_floored(true_class(scores[rows], y[rows]), EPS),
-            )
-    return made
+        is_old = state["schema"] == OLD_SCHEMA
+        options = {} if is_old else {"inputs": state["inputs"], "keep_top": state["keep_top"]}
+        accumulator = cls(state["n_bins"], state["classes"], **options)
+        if state["tables"]:
+            sums = sums_of(state, accumulator.n_bins, accumulator.keep_top)
+            accumulator._check_n_classes(sums.class_wise.n_claims)
+            accumulator._sums = sums
+        return accumulator
 
 
 def _as_list(classes: LabelsLike | None) -> list[Any] | None:

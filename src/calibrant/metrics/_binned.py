@@ -6,21 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import (
-    as_array,
-    check_option,
-    check_predictions,
-    check_same_length,
-    check_weight,
-    encode_labels,
-)
+from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
 from calibrant.binning import BinTable, bin_table
-from calibrant.notions import Claims, ClassNotion, Notion, as_notion
-
-AGGREGATES = ("mean", "sum", "bin")
+from calibrant.notions import Notion, as_notion, claims_of
 
 
 def expected_calibration_error(
@@ -108,7 +96,7 @@ def expected_calibration_error(
         sample_weight=sample_weight,
         classes=classes,
     )
-    return table_error(table, norm=norm, debias=debias, aggregate=aggregate)
+    return table.error(norm=norm, debias=debias, aggregate=aggregate)
 
 
 def calibration_curve(
@@ -134,106 +122,5 @@ def calibration_curve(
     >>> table.weight.tolist(), float(table.mean_outcome[0, 4])
     ([[0.0, 0.0, 0.0, 0.0, 4.0]], 0.75)
     """
-    claims = _claims(as_notion(notion), y_true, y_prob, y_pred, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred)
     return bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
-
-
-def _claims(
-    notion: Notion,
-    y_true: LabelsLike,
-    y_prob: ScoresLike,
-    y_pred: LabelsLike | None,
-    sample_weight: WeightsLike | None,
-    classes: LabelsLike | None,
-) -> Claims:
-    if y_pred is None:
-        sum_to_one = not isinstance(notion, ClassNotion)
-        proba, y, weight, _ = check_predictions(
-            y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-        )
-        return notion.claims(proba, y, weight)
-    return _reported(notion, y_true, y_prob, y_pred, sample_weight, classes)
-
-
-def _reported(
-    notion: Notion,
-    y_true: LabelsLike,
-    y_prob: ScoresLike,
-    y_pred: LabelsLike,
-    sample_weight: WeightsLike | None,
-    classes: LabelsLike | None,
-) -> Claims:
-    """Claims of reported labels; without ``classes`` the labels that occur are the classes."""
-    truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
-    if score.shape != reported.shape or score.ndim not in (1, 2):
-        raise ValueError(
-            f"with y_pred, y_prob holds the probability of each reported label and has its shape; "
-            f"got y_prob {score.shape} and y_pred {reported.shape}"
-        )
-    check_same_length(y_true=truth, y_pred=reported)
-    if not ((score >= 0) & (score <= 1)).all():
-        raise ValueError("with y_pred, y_prob must hold probabilities in [0, 1]")
-    names = (
-        np.unique(np.concatenate([truth, reported.ravel()]))
-        if classes is None
-        else as_array(classes)
-    )
-    y, _ = encode_labels(truth, len(names), names)
-    label, _ = encode_labels(reported.ravel(), len(names), names)
-    shape = (len(y), -1)
-    return notion.reported(
-        score.reshape(shape),
-        label.reshape(shape),
-        y,
-        check_weight(sample_weight, len(y)),
-        len(names),
-    )
-
-
-def table_error(
-    table: BinTable, *, norm: float = 1, debias: bool = False, aggregate: str = "mean"
-) -> float:
-    """The error of a table of sums; see `expected_calibration_error`."""
-    check_option(aggregate, "aggregate", AGGREGATES)
-    if not norm >= 1:
-        raise ValueError(f"norm must be a number of at least 1, or inf; got {norm!r}")
-    if debias and (norm != 2 or aggregate == "bin"):
-        raise ValueError(
-            f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, "
-            f"aggregate={aggregate!r}"
-        )
-    if aggregate == "bin":
-        return _norm_over_bins(table, norm)
-    if np.isinf(norm):
-        return float(table.gap.max())
-    power = debiased_square(table) if debias else (table.weight * table.gap**norm).sum(axis=1)
-    if debias:
-        power = np.maximum(power, 0.0)
-    # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the quantity
-    # is split by label.
-    total = float((power / quantity_weight(table)).sum())
-    return float((total if aggregate == "sum" else total / table.n_quantities) ** (1 / norm))
-
-
-def quantity_weight(table: BinTable) -> FloatArray:
-    """Rows behind each claim's quantity, (n_claims,)."""
-    per_quantity = table.weight.sum(axis=1).reshape(table.n_quantities, table.n_labels).sum(axis=1)
-    return np.repeat(per_quantity, table.n_labels)
-
-
-def debiased_square(table: BinTable) -> FloatArray:
-    """Per claim: sum over bins of rows times (squared gap - variance of the mean outcome)."""
-    enough = table.weight >= 2
-    rate = np.where(enough, table.mean_outcome, 0.0)
-    variance = rate * (1 - rate) / np.where(enough, table.weight - 1, 1.0)
-    return np.asarray(np.where(enough, table.weight * (table.gap**2 - variance), 0.0).sum(axis=1))
-
-
-def _norm_over_bins(table: BinTable, norm: float) -> float:
-    rows = table.weight.sum(axis=0)
-    gap = np.divide(
-        (table.weight * table.gap).sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0
-    )
-    if np.isinf(norm):
-        return float(gap.max())
-    return float((rows / rows.sum() @ gap**norm) ** (1 / norm))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.notions import ClaimBlock, as_notion
+from calibrant.notions import ClaimBlock, as_notion, claims_of
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,8 @@ def _sums(
     sample_weight: WeightsLike | None,
     classes: LabelsLike | None,
 ) -> tuple[ConfidenceSums, int]:
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    claims = as_notion("confidence").claims(proba, y, weight)
-    return claims.sum_over(ConfidenceSums.of_block), proba.shape[1]
+    claims, names = claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes)
+    return claims.sum_over(ConfidenceSums.of_block), len(names)
 
 
 def overconfidence(

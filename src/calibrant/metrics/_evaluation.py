@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from calibrant._blocks import LiftedRows
-from calibrant._simplex import as_proba
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_count, check_predictions
-from calibrant.metrics._accumulator import Evaluation, MetricAccumulator, accumulate
-from calibrant.metrics._ks import claims_ks
-from calibrant.notions import as_notion
+from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
 
@@ -42,8 +35,8 @@ def evaluate(
 
     Notes
     -----
-    One pass over row blocks and one over the top scores for the KS error: O(n K) time, O(n) memory
-    beside the input.
+    A `MetricAccumulator` that is fed once: one pass over row blocks, and a sort of the top scores
+    for the KS error: O(n K + n log n) time, O(n) memory beside the input.
 
     Examples
     --------
@@ -51,12 +44,5 @@ def evaluate(
     >>> round(result.accuracy, 3), round(result.conf_ece, 3)
     (0.667, 0.3)
     """
-    check_count(n_bins, "n_bins")
-    scores, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
-    )
-    result = accumulate(scores, y, weight, inputs, n_bins).compute()
-    proba = (
-        scores if inputs == "proba" else LiftedRows(scores, lambda block: as_proba(block, inputs))
-    )
-    return replace(result, ks=claims_ks(as_notion("confidence").claims(proba, y, weight)))
+    accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
+    return accumulator.update(y_true, y_prob, sample_weight).compute()

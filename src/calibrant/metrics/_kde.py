@@ -9,8 +9,7 @@ from scipy.integrate import trapezoid
 from scipy.signal import fftconvolve
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.notions import Claim, ClassNotion, Notion, as_notion
+from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 # The grid of the authors; it leaves room for the scores that are mirrored at 0 and 1.
 _LOW, _HIGH, _POINTS = -0.6, 1.6, 2**14
@@ -85,18 +84,8 @@ def kde_calibration_error(
             f"bandwidth must be positive and at most 0.2, the room that the grid has; got "
             f"{bandwidth!r}"
         )
-    chosen = as_notion(notion)
-    sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-    )
-    claims = chosen.claims(proba, y, weight)
-    total = sum(
-        claim.weight.sum() * _claim_power(claim, bandwidth, norm)
-        for claim in claims
-        if claim.weight.any()
-    )
-    return float((total / (weight.sum() * claims.n_quantities)) ** (1 / norm))
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    return claims.mean(lambda claim: _claim_power(claim, bandwidth, norm)) ** (1 / norm)
 
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
@@ -148,4 +137,4 @@ def _on_grid(score: FloatArray, weight: FloatArray) -> FloatArray:
     lower = place.astype(np.intp)
     upper_share = place - lower
     mass = np.bincount(lower, weight * (1 - upper_share), _POINTS)
-    return np.asarray(mass + np.bincount(lower + 1, weight * upper_share, _POINTS))
+    return mass + np.bincount(lower + 1, weight * upper_share, _POINTS)

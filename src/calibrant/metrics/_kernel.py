@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist, pdist
 from calibrant._blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option, check_predictions
-from calibrant.notions import Claims, ClassNotion, Notion, as_notion
+from calibrant.notions import Claims, Notion, as_notion
 
 _ESTIMATORS = ("unbiased", "biased")
 _TILE = 512
@@ -97,10 +97,9 @@ def kernel_calibration_error(
     0.003
     """
     check_option(estimator, "estimator", _ESTIMATORS)
-    chosen = as_vector_notion(notion)
-    sum_to_one = not isinstance(chosen, ClassNotion)
+    chosen = as_notion(notion, vectors=True)
     proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
+        y_true, y_prob, sample_weight, classes, sum_to_one=chosen.sums_to_one
     )
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
@@ -123,13 +122,8 @@ def _check_blocks(block_size: int, estimator: str, weight: FloatArray) -> None:
         )
 
 
-def as_vector_notion(notion: str | Notion) -> Notion | None:
-    """A notion that may be "canonical", the whole vector, which is None here."""
-    return None if notion == "canonical" else as_notion(notion)
-
-
 def residual_parts(
-    notion: Notion | None,
+    notion: Notion,
     proba: FloatArray,
     y: IntArray,
     weight: FloatArray,
@@ -140,10 +134,10 @@ def residual_parts(
     """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}")
-    if notion is None:
-        yield 1.0, vector_residuals(proba, y, weight, bandwidth)
-    else:
+    if notion.is_binary:
         yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
+    else:
+        yield 1.0, vector_residuals(proba, y, weight, bandwidth)
 
 
 def vector_residuals(
@@ -161,26 +155,15 @@ def vector_residuals(
 
 def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[float, Residuals]]:
     """Residuals ``outcome - score`` of every claim that has rows."""
-    total = claims.weight.sum() * claims.n_quantities
     for claim in claims:
         present = np.flatnonzero(claim.weight)
         if present.size:
             points = claim.score[present, None]
             residual: FloatArray = claim.outcome[present, None] - points
-            weight = claim.weight[present]
             rows = np.arange(claims.n_rows)[claim.rows][present]
-            share = float(weight.sum() / total)
-            yield (
-                share,
-                Residuals(
-                    points,
-                    residual,
-                    weight,
-                    bandwidth or median_distance(points),
-                    rows,
-                    claim.index,
-                ),
-            )
+            width = bandwidth or median_distance(points)
+            own = Residuals(points, residual, claim.weight[present], width, rows, claim.index)
+            yield claims.share(claim), own
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +248,7 @@ def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
         total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - grown + before)
         if stop < len(x):
             before = (before + running[-1]) * np.exp(x[start] - x[stop])
-    return np.asarray(total)
+    return total
 
 
 def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray) -> FloatArray:

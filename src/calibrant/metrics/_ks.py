@@ -4,11 +4,12 @@ outcomes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.notions import Claim, Claims, ClassNotion, Notion, as_notion
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
 def ks_error(
@@ -45,26 +46,55 @@ def ks_error(
     >>> ks_error([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
     0.05...
     """
-    chosen = as_notion(notion)
-    sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-    )
-    return claims_ks(chosen.claims(proba, y, weight))
+    return claims_ks(claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)[0])
 
 
 def claims_ks(claims: Claims) -> float:
     """KS error of claims: the mean over them with the weights v_c."""
-    # A claim's KS distance times its rows; the rows of a quantity add up to all rows.
-    total = sum(_largest_excursion(claim) for claim in claims)
-    return float(total / (claims.weight.sum() * claims.n_quantities))
+    return claims.mean(lambda claim: ks_path(claim).error)
 
 
-def _largest_excursion(claim: Claim) -> float:
-    if not claim.score.size:
-        return 0.0
+class KsPath(NamedTuple):
+    """Cumulative scores and outcomes of a claim at its distinct scores, each (m,), increasing.
+
+    ``share`` of the rows up to each ``score``; ``excess`` is the cumulative score minus the
+    cumulative ``outcome``, both divided by the number of rows.
+    """
+
+    share: FloatArray
+    score: FloatArray
+    outcome: FloatArray
+    excess: FloatArray
+
+    @property
+    def worst(self) -> int:
+        """Where the distance is largest."""
+        return int(np.abs(self.excess).argmax())
+
+    @property
+    def error(self) -> float:
+        """The KS error."""
+        return float(np.abs(self.excess[self.worst]))
+
+    def excess_at(self, share: FloatArray) -> FloatArray:
+        """The excess at shares of the rows between 0 and 1, linear between distinct scores."""
+        return np.interp(share, np.append(0.0, self.share), np.append(0.0, self.excess))
+
+
+def ks_path(claim: Claim) -> KsPath:
+    """The graph whose largest distance from zero is the KS error; a claim without rows has none.
+
+    Rows with the same score are one step: what lies within it would depend on their order. Rows of
+    weight zero are no steps. O(n log n).
+    """
     order = np.argsort(claim.score)
-    score = claim.score[order]
-    walk = np.cumsum((score - claim.outcome[order]) * claim.weight[order])
+    if not claim.weight.all():
+        order = order[claim.weight[order] > 0]
+    score, outcome, weight = claim.score[order], claim.outcome[order], claim.weight[order]
     ends = np.append(score[1:] != score[:-1], True)
-    return float(np.abs(walk[ends]).max())
+    rows = weight.sum()
+    share, hits, excess = (
+        np.cumsum(part)[ends] / rows
+        for part in (weight, weight * outcome, (score - outcome) * weight)
+    )
+    return KsPath(share, score[ends], hits, excess)

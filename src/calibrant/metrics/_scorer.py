@@ -2,58 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 
 from calibrant._typing import LabelsLike, WeightsLike
-from calibrant.metrics._binned import expected_calibration_error
-from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
-from calibrant.metrics._kde import kde_calibration_error
-from calibrant.metrics._kernel import kernel_calibration_error
-from calibrant.metrics._ks import ks_error
-from calibrant.metrics._scores import accuracy, brier_score, log_loss
-from calibrant.metrics._smooth import smooth_calibration_error
-
-_METRICS: dict[str, Callable[..., float]] = {
-    "expected_calibration_error": expected_calibration_error,
-    "ks_error": ks_error,
-    "kde_calibration_error": kde_calibration_error,
-    "kernel_calibration_error": kernel_calibration_error,
-    "smooth_calibration_error": smooth_calibration_error,
-    "log_loss": log_loss,
-    "brier_score": brier_score,
-    "accuracy": accuracy,
-    "overconfidence": overconfidence,
-    "underconfidence": underconfidence,
-    "sharpness": sharpness,
-}
-_GREATER_IS_BETTER = {"accuracy", "sharpness"}
+from calibrant._validation import encode_labels
+from calibrant.metrics._registry import MetricLike, as_metric
 
 
-@dataclass(frozen=True)
-class Scorer:
+class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     """``scorer(estimator, X, y)``: a metric of ``estimator.predict_proba(X)``, negated where
     smaller is better.
+
+    It is a ``BaseEstimator`` for ``clone``, ``get_params`` and metadata routing:
+    ``scorer.set_score_request(sample_weight=True)`` asks for the weights of the rows that are
+    scored. (``sklearn.metrics.make_scorer`` hands a metric no classes, so that it cannot score a
+    fold without some class.)
     """
 
-    name: str
-    options: dict[str, Any] = field(default_factory=dict)
+    # What scikit-learn may route to `score` it takes from its signature, but for this.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
+
+    def __init__(self, metric: MetricLike, options: dict[str, Any] | None = None) -> None:
+        self.metric = metric
+        self.options = options
 
     def __call__(
         self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
     ) -> float:
-        options = {"classes": estimator.classes_, "sample_weight": sample_weight, **self.options}
-        value = _METRICS[self.name](y, estimator.predict_proba(X), **options)
-        return value if self.name in _GREATER_IS_BETTER else -value
+        return self.score(estimator, X, y, sample_weight)
+
+    def score(
+        self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
+    ) -> float:
+        """The same as a call; scikit-learn's metadata routing asks this method what it takes."""
+        metric, options = as_metric(self.metric), dict(self.options or {})
+        proba = estimator.predict_proba(X)
+        classes = options.pop("classes", estimator.classes_)
+        codes, _ = encode_labels(y, np.shape(proba)[1], classes)
+        if sample_weight is not None:
+            options.setdefault("sample_weight", sample_weight)
+        value = metric(codes, proba, **options)
+        return value if metric.greater_is_better else -value
 
 
-def scorer(name: str, **options: Any) -> Scorer:
+def scorer(metric: MetricLike, **options: Any) -> Scorer:
     """A scikit-learn scorer of any metric of this module, for ``cross_val_score``, ``GridSearchCV``
     and the like.
 
     As scikit-learn demands, greater is better: errors come negated. Labels are matched to columns
     by the estimator's ``classes_``, so that a fold without some class is scored like any other.
+
+    Parameters
+    ----------
+    metric : str, callable or Metric
+        A name, or a function of column codes and probabilities (smaller is better; a `Metric` says
+        otherwise), which is given ``sample_weight`` where the scorer is.
+    **options
+        Passed to the metric.
 
     Examples
     --------
@@ -66,6 +75,5 @@ def scorer(name: str, **options: Any) -> Scorer:
     >>> bool((cross_val_score(model, X, y, scoring=score) < 0).all())
     True
     """
-    if name not in _METRICS:
-        raise ValueError(f"unknown metric {name!r}; valid are {', '.join(_METRICS)}")
-    return Scorer(name, options)
+    as_metric(metric)
+    return Scorer(metric, options)

@@ -10,7 +10,7 @@ from calibrant._blocks import READ_ELEMENTS, sum_blocks
 from calibrant._simplex import EPS, log_floored, true_class
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
-from calibrant.notions import ClaimBlock, ClassNotion, Notion, as_notion
+from calibrant.notions import ClaimBlock, Claims, Notion, as_notion, claims_of
 
 
 def log_loss(
@@ -66,20 +66,21 @@ def brier_score(
     >>> brier_score([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     0.5
     """
-    chosen = None if notion is None else as_notion(notion)
-    sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-    )
-    claims = (ClassNotion() if chosen is None else chosen).claims(proba, y, weight)
+    if notion is None:
+        proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+        return _square_sum(as_notion("class-wise").claims(proba, y, weight))
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    return _square_sum(claims) / claims.n_quantities
+
+
+def _square_sum(claims: Claims) -> float:
+    """Mean over rows of the sum of squared residuals."""
 
     def squares(block: ClaimBlock, weight: FloatArray) -> Any:
-        error = np.array(block.score, order="C")  # hits are places in this order
-        error.reshape(-1)[block.hit] -= 1.0
-        return weight @ np.einsum("ij,ij->i", error, error)
+        residual = block.residual()
+        return weight @ np.einsum("ij,ij->i", residual, residual)
 
-    total = claims.sum_over(squares) / weight.sum()
-    return float(total if chosen is None else total / claims.n_quantities)
+    return float(claims.sum_over(squares) / claims.weight.sum())
 
 
 def accuracy(
@@ -96,7 +97,6 @@ def accuracy(
     >>> accuracy([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     0.5
     """
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    claims = as_notion("confidence").claims(proba, y, weight)
+    claims, _ = claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes)
     right = claims.sum_over(lambda block, weight: weight[block.hit].sum())
-    return float(right / weight.sum())
+    return float(right / claims.weight.sum())

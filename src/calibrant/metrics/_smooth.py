@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.fft import dct
+from scipy.optimize import brentq
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.notions import Claim, ClassNotion, Notion, as_notion
+from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 # The residuals are put on a grid of this many steps; bandwidths below two steps cannot be resolved.
 _STEPS = 2**14
 _SMALLEST = 2 / _STEPS
-_BISECTIONS = 40
+# To how much the bandwidth is found: far below what the grid resolves.
+_ROOT = 1e-13
 
 
 def smooth_calibration_error(
@@ -80,17 +81,8 @@ def smooth_calibration_error(
             f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got "
             f"{bandwidth!r}"
         )
-    sum_to_one = not isinstance(chosen, ClassNotion)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=sum_to_one
-    )
-    claims = chosen.claims(proba, y, weight)
-    total = sum(
-        claim.weight.sum() * _claim_error(claim, bandwidth)
-        for claim in claims
-        if claim.weight.any()
-    )
-    return float(total / (weight.sum() * claims.n_quantities))
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    return claims.mean(lambda claim: _claim_error(claim, bandwidth))
 
 
 def _claim_error(claim: Claim, bandwidth: float | None) -> float:
@@ -111,7 +103,7 @@ def _cosine_coefficients(claim: Claim) -> FloatArray:
     mass: FloatArray = np.bincount(lower, residual * (1 - upper_share), _STEPS + 1)
     mass += np.bincount(lower + 1, residual * upper_share, _STEPS + 1)
     mass[1:-1] /= 2  # the transform counts inner points twice and the ends once
-    return np.asarray(dct(mass, type=1))
+    return dct(mass, type=1)
 
 
 def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
@@ -123,14 +115,10 @@ def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
 
 
 def _fixed_point(cosines: FloatArray) -> float:
-    """The error at the bandwidth that equals it, by bisection."""
-    low, high = _SMALLEST, 1.0
-    if _smoothed(cosines, low) <= low:
-        return _smoothed(cosines, low)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if _smoothed(cosines, middle) > middle:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    """The error at the bandwidth that equals it, or at the smallest one where that is larger."""
+    at_smallest = _smoothed(cosines, _SMALLEST)
+    if at_smallest <= _SMALLEST:
+        return at_smallest
+    return float(
+        brentq(lambda width: _smoothed(cosines, width) - width, _SMALLEST, 1.0, xtol=_ROOT)
+    )

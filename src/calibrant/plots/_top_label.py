@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._typing import FloatArray, IntArray
-from calibrant.binning import UniformBins
-from calibrant.plots import _reliability as marks
+from calibrant.plots import _marks as marks
 from calibrant.plots._style import BLUE, GREY, INK, SMALL, VERMILION, label, tidy, unit_square
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
     tidy(ax)
     rows = display.table.weight.sum(axis=0)
     stars, pluses = display.stars, display.pluses
-    if isinstance(display.table.bins, UniformBins):
+    if display.table.bins.width is not None:
         n_bins = display.table.n_bins
         marks.draw_background_shares(
             ax, np.arange(n_bins) / n_bins, 1.0 / n_bins, rows / rows.sum()
@@ -75,7 +74,7 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
         ncols=3,
         columnspacing=1.0,
     )
-    label(ax, "confidence (highest probability)", "accuracy")
+    label(ax, *display.axis_labels)
 
 
 def draw_detail(

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import beta
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, WeightsLike
-from calibrant.metrics import calibration_curve
-from calibrant.notions import as_notion
+from calibrant.binning import bin_table
+from calibrant.guarantees import clopper_pearson
+from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
-from calibrant.plots._claims import claim_names, class_names
 from calibrant.plots._style import BLUE, GREY, INK, SMALL, label, series, tidy
 
 
@@ -66,8 +65,7 @@ class AcceptanceDisplay:
             raise ValueError("every method needs at least one p-value")
         hits = np.array([(a > alpha).sum() for a in arrays], dtype=np.float64)
         count = np.array([a.size for a in arrays], dtype=np.float64)
-        low = np.where(hits > 0, beta.ppf(0.025, np.maximum(hits, 1), count - hits + 1), 0.0)
-        high = np.where(hits < count, beta.ppf(0.975, hits + 1, np.maximum(count - hits, 1)), 1.0)
+        low, high = clopper_pearson(hits, count, 0.05)
         return cls(list(p_values), hits / count, low, high, alpha)
 
     def plot(self, ax: Any = None) -> Self:
@@ -188,7 +186,7 @@ class ClassErrorDisplay:
         y_true: LabelsLike,
         y_prob: Any,
         *,
-        notion: str = "top-label",
+        notion: str | Notion = "top-label",
         n_bins: int = 15,
         strategy: str = "uniform",
         bins: Any = None,
@@ -202,30 +200,23 @@ class ClassErrorDisplay:
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        options: dict[str, Any] = {
-            "notion": notion,
-            "n_bins": n_bins,
-            "strategy": strategy,
-            "bins": bins,
-        }
-        options |= {"sample_weight": sample_weight, "classes": classes}
-        tables = {
-            name: calibration_curve(y_true, proba, **options) for name, proba in models.items()
-        }
-        errors = {}
-        for name, table in tables.items():
-            rows = table.weight.sum(axis=1)
-            off = (table.weight * table.gap).sum(axis=1)
-            errors[name] = np.divide(off, rows, out=np.full_like(off, np.nan), where=rows > 0)
-        first = next(iter(tables.values()))
-        rows = first.weight.sum(axis=1)
         chosen = as_notion(notion)
+        names: tuple[str, ...] = ()
+        tables = {}
+        for model, proba in models.items():
+            claims, classes_ = claims_of(chosen, y_true, proba, sample_weight, classes)
+            tables[model] = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
+            names = chosen.claim_names(classes_)
+        errors = {
+            model: np.where(table.claim_weight > 0, table.claim_errors, np.nan)
+            for model, table in tables.items()
+        }
+        first = next(iter(tables.values()))
+        rows = first.claim_weight
         # predicted classes split the rows; class-wise, all rows speak of every class and the
         # outcomes are its share
-        by_label = chosen.splits_by_label
-        share = rows / rows.sum() if by_label else first.outcome.sum(axis=1) / rows
-        names = class_names(y_true, first.n_claims, classes)
-        return cls(claim_names(chosen, list(names)), errors, share, chosen.name)
+        share = rows / rows.sum() if chosen.splits_by_label else first.outcome.sum(axis=1) / rows
+        return cls(names, errors, share, chosen.name)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw errors above, shares below."""

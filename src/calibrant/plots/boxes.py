@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_predictions
+from calibrant.inference._results import ROUND_OFF
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, GREEN, INK, label, tidy
 
@@ -184,6 +185,6 @@ def _quantiles(block: FloatArray, weight: FloatArray) -> FloatArray:
     reached = np.cumsum(weight[order], axis=0) / weight.sum()
     made = np.empty((block.shape[1], len(LEVELS)))
     for j in range(block.shape[1]):
-        at = np.searchsorted(reached[:, j], np.array(LEVELS) - 1e-12)
+        at = np.searchsorted(reached[:, j], np.array(LEVELS) - ROUND_OFF)
         made[j] = block[order[np.minimum(at, len(block) - 1), j], j]
     return made

@@ -11,13 +11,14 @@ import numpy as np
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
-from calibrant.binning import distinct_sums
-from calibrant.notions import Claim, Notion, as_notion
+from calibrant.metrics._ks import ks_path
+from calibrant.notions import Claim, Notion, as_notion, claims_of
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
-from calibrant.plots._claims import claim_names, claims_of
 from calibrant.plots._style import AFTER, BEFORE, SMALL, VERMILION, label, tidy
 
 MOST_POINTS = 2000
+"""More points than a figure has pixels across are not drawn."""
+
 SCORE, PROBABILITY = AFTER, BEFORE
 
 
@@ -108,34 +109,26 @@ class CumulativeDisplay:
         chosen = as_notion(notion)
         claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
         check_option(claim, "claim", tuple(range(claims.n_claims)))
-        called = claim_names(chosen, list(classes_))[claim] if name is None else name
+        called = chosen.claim_name(claim, classes_) if name is None else name
         return cls._of_claim(next(islice(claims, claim, None)), n_knots, called)
 
     @classmethod
     def _of_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
-        score, total, hits = distinct_sums(
-            claim.score, claim.outcome.astype(np.float64), claim.weight
-        )
-        if not score.size:
+        if not claim.weight.any():
             raise ValueError(f"no row makes the claim {name!r}: choose another claim")
+        path = ks_path(claim)
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
-        rows = total.sum()
-        up_to, of_score, of_outcome = (
-            np.cumsum(part) / rows for part in (total, total * score, hits)
-        )
-        distance = np.abs(of_score - of_outcome)
-        kept = _selection(len(score), int(distance.argmax()))
-        probability = spline.predict_proba(score[kept])[:, 1]
+        kept = _selection(len(path.score), path.worst)
         return cls(
-            up_to[kept],
-            score[kept],
-            of_score[kept],
-            of_outcome[kept],
-            probability,
-            float(distance.max()),
-            float(of_outcome[-1]),
-            float(up_to[distance.argmax()]),
+            path.share[kept],
+            path.score[kept],
+            (path.outcome + path.excess)[kept],
+            path.outcome[kept],
+            spline.predict_proba(path.score[kept])[:, 1],
+            path.error,
+            float(path.outcome[-1]),
+            float(path.share[path.worst]),
             name,
         )
 

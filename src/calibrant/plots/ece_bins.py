@@ -11,6 +11,7 @@ import numpy as np
 from calibrant._typing import FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.metrics import expected_calibration_error
+from calibrant.notions import Notion, as_notion
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import SMALL, label, series, tidy
 
@@ -56,7 +57,7 @@ class EceVersusBinsDisplay:
         y_true: LabelsLike,
         y_prob: Any,
         *,
-        notions: Sequence[str] = ("top-label", "confidence"),
+        notions: Sequence[str | Notion] = ("top-label", "confidence"),
         n_bins: Sequence[int] = tuple(range(5, 26)),
         strategy: str = "uniform",
         norm: float = 1,
@@ -77,13 +78,13 @@ class EceVersusBinsDisplay:
             "classes": classes,
         }
 
-        def error(proba: Any, notion: str, count: int) -> float:
+        def error(proba: Any, notion: Notion, count: int) -> float:
             return expected_calibration_error(y_true, proba, notion=notion, n_bins=count, **options)
 
         errors = {
-            (name, notion): np.array([error(proba, notion, b) for b in counts])
+            (name, notion.name): np.array([error(proba, notion, b) for b in counts])
             for name, proba in models.items()
-            for notion in notions
+            for notion in map(as_notion, notions)
         }
         return cls(np.array(counts), errors)
 

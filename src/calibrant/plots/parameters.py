@@ -181,11 +181,12 @@ def _confusion(proba: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray
     notion = as_notion("confidence")
 
     def counts(rows: slice) -> FloatArray:
-        predicted = notion.select(np.asarray(proba[rows], dtype=np.float64)).label
-        cell = y[rows] * size + np.asarray(predicted)[:, 0]
+        predicted = notion.select(proba[rows]).labels()[:, 0]
+        cell = y[rows] * size + predicted
         return np.bincount(cell, weight[rows], minlength=size * size)
 
-    return np.asarray(sum_blocks(counts, *proba.shape)).reshape(size, size)
+    total: FloatArray = sum_blocks(counts, *proba.shape)
+    return total.reshape(size, size)
 
 
 def _names(class_names: AnyArray | None, size: int) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
+from calibrant.inference._results import ROUND_OFF
 from calibrant.metrics import log_loss
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
@@ -199,7 +200,7 @@ def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):
-        end = int(np.searchsorted(ranks, ranks[i] + distance + 1e-12, side="right")) - 1
+        end = int(np.searchsorted(ranks, ranks[i] + distance + ROUND_OFF, side="right")) - 1
         if end > i and end > last_end:
             found.append((float(ranks[i]), float(ranks[end])))
             last_end = end

@@ -8,15 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import as_array, check_count, check_option
-from calibrant.binning import BinTable
+from calibrant._validation import check_count, check_option
+from calibrant.binning import BinTable, bin_table
 from calibrant.inference._bands import binomial_band, resampled_band
-from calibrant.metrics import calibration_curve
-from calibrant.metrics._binned import table_error
-from calibrant.notions import Notion, as_notion
-from calibrant.plots import _reliability as marks
+from calibrant.inference._results import check_level
+from calibrant.notions import Claims, Notion, as_notion, claims_of
+from calibrant.plots import _marks as marks
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
-from calibrant.plots._claims import axis_labels, claim_names, claims_of, class_names
 from calibrant.plots._style import AFTER, BEFORE, SMALL, label, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
@@ -104,12 +102,10 @@ class ReliabilityDisplay:
                 if self.table.n_claims > 1
                 else ("",)
             )
-        self.error = table_error(self.table)
-        self.before_error = None if self.before is None else table_error(self.before)
-        off = (self.table.weight * self.table.gap).sum(axis=1)
-        rows = self.table.weight.sum(axis=1)
-        self.claim_errors = np.divide(off, rows, out=np.zeros_like(off), where=rows > 0)
-        self.worst_first = np.argsort(-off, kind="stable")
+        self.error = self.table.error()
+        self.before_error = None if self.before is None else self.before.error()
+        self.claim_errors = self.table.claim_errors
+        self.worst_first = self.table.worst_first
 
     @classmethod
     def from_predictions(
@@ -148,22 +144,23 @@ class ReliabilityDisplay:
         """
         require_matplotlib()
         chosen = as_notion(notion)
-        options = {"notion": chosen, "n_bins": n_bins, "strategy": strategy, "bins": bins}
-        options |= {"y_pred": y_pred, "sample_weight": sample_weight, "classes": classes}
-        table = calibration_curve(y_true, y_prob, **options)
-        earlier = None if before is None else calibration_curve(y_true, before, **options)
-        names = _names_of(y_true, y_prob, y_pred, classes)
-        ends = _band(
-            table,
-            band,
-            level,
-            n_resamples,
-            rng,
-            chosen,
-            (y_true, y_prob, sample_weight, classes),
-            y_pred,
-        )
-        return cls(table, chosen, claim_names(chosen, list(names)), ends, level, earlier, names)
+        check_option(band, "band", BANDS)
+        check_level(level)
+        binning = {"n_bins": n_bins, "strategy": strategy, "bins": bins}
+
+        def claims_about(proba: ScoresLike) -> tuple[Claims, AnyArray]:
+            return claims_of(chosen, y_true, proba, sample_weight, classes, y_pred=y_pred)
+
+        claims, names = claims_about(y_prob)
+        table = bin_table(claims, **binning)
+        earlier = None if before is None else bin_table(claims_about(before)[0], **binning)
+        ends = None
+        if band == "binomial":
+            ends = binomial_band(table, level)
+        elif band == "resampling":
+            check_count(n_resamples, "n_resamples")
+            ends = resampled_band(claims, table, level, n_resamples, rng)
+        return cls(table, chosen, chosen.claim_names(names), ends, level, earlier, names)
 
     def plot(
         self, ax: Any = None, *, max_claims: int = 10, details: tuple[int, ...] | None = None
@@ -191,7 +188,7 @@ class ReliabilityDisplay:
         self.figure_, grid = grid_spec(ax, 3, 1, (4.4, 5.4), **ratios)
         main = self.figure_.add_subplot(grid[0])
         below = self.figure_.add_subplot(grid[1], sharex=main)
-        x, y = axis_labels(self._notion)
+        x, y = self.axis_labels
         self._draw_claim(main, 0)
         self._draw_legend(grid[2])
         label(main, "", y, self._title())
@@ -205,22 +202,22 @@ class ReliabilityDisplay:
 
     def _draw_histogram(self, ax: Any) -> None:
         tidy(ax, grid="y")
-        curve = marks.curve_of(self.table, 0)
+        curve = marks.occupied_bins(self.table, 0)
         if self.before is None:
             marks.draw_shares(ax, curve)
             marks.draw_means(ax, curve)
             return
-        marks.draw_share_outline(ax, marks.curve_of(self.before, 0), BEFORE)
+        marks.draw_share_outline(ax, marks.occupied_bins(self.before, 0), BEFORE)
         marks.draw_share_outline(ax, curve, AFTER)
         ax.set_ylim(bottom=0)
 
     def _draw_claim(self, ax: Any, claim: int) -> None:
         tidy(ax)
-        curve = marks.curve_of(self.table, claim, self.band)
+        curve = marks.occupied_bins(self.table, claim, self.band)
         if self.before is None:
             handles = marks.draw_bars(ax, curve)
         else:
-            handles = marks.draw_pair(ax, marks.curve_of(self.before, claim), curve)
+            handles = marks.draw_pair(ax, marks.occupied_bins(self.before, claim), curve)
         if self.band is not None and len(handles) == 3:
             handles[-1].set_label(f"{100 * self.level:g} % if calibrated")
         self._handles = handles
@@ -256,7 +253,7 @@ class ReliabilityDisplay:
         return self
 
     def _draw_grid_labels(self, axes: list[Any], grid: Any, n_rows: int, n_columns: int) -> None:
-        x, y = axis_labels(self._notion)
+        x, y = self.axis_labels
         for row in range(n_rows):
             axes[row * n_columns].set_ylabel(
                 y if len(y) < 24 else "observed frequency", fontsize=SMALL
@@ -298,10 +295,7 @@ class ReliabilityDisplay:
         """Mean score, and it plus or minus the mean gap over the claims of the bin, on the side of
         the star: (n_bins, 2).
         """
-        stars = self.stars
-        rows = self.table.weight.sum(axis=0)
-        off = (self.table.weight * self.table.gap).sum(axis=0)
-        gap = np.divide(off, rows, out=np.full_like(off, np.nan), where=rows > 0)
+        stars, gap = self.stars, self.table.pooled_gap
         side = np.where(stars[:, 1] > stars[:, 0], 1.0, -1.0)
         return np.stack([stars[:, 0], stars[:, 0] + side * gap], axis=1)
 
@@ -314,6 +308,11 @@ class ReliabilityDisplay:
         hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
         eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(hidden), -1.0)
         return tuple(sorted({int(eligible.argmax()), int(rows.argmax())}))
+
+    @property
+    def axis_labels(self) -> tuple[str, str]:
+        """What the score and the frequency of the outcome are."""
+        return self._notion.axis_labels
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -329,41 +328,3 @@ class ReliabilityDisplay:
             now = f"ECE {self.before_error:.4f} before, {self.error:.4f} after"
         name = self._notion.name
         return f"{name[:1].upper()}{name[1:]}: {now}"
-
-
-def _names_of(
-    y_true: LabelsLike, y_prob: ScoresLike, y_pred: LabelsLike | None, classes: LabelsLike | None
-) -> AnyArray:
-    """Names of the classes, as `calibration_curve` finds them."""
-    if classes is not None:
-        return as_array(classes)
-    if y_pred is not None:
-        return np.unique(np.concatenate([as_array(y_true), as_array(y_pred).ravel()]))
-    shape = as_array(y_prob).shape
-    return class_names(y_true, shape[1] if len(shape) == 2 else 2, None)
-
-
-def _band(
-    table: BinTable,
-    kind: str | None,
-    level: float,
-    n_resamples: int,
-    rng: Rng,
-    notion: Notion,
-    data: tuple[Any, Any, Any, Any],
-    y_pred: LabelsLike | None,
-) -> tuple[FloatArray, FloatArray] | None:
-    check_option(kind, "band", BANDS)
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    if kind is None:
-        return None
-    if kind == "binomial":
-        return binomial_band(table, level)
-    if y_pred is not None:
-        raise ValueError(
-            "band='resampling' draws from whole rows of probabilities; with y_pred use "
-            "band='binomial'"
-        )
-    check_count(n_resamples, "n_resamples")
-    return resampled_band(claims_of(notion, *data)[0], table, level, n_resamples, rng)

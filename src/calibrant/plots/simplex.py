@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
+from calibrant.inference._validity import HasVectorBins
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import (
     BLUE,
@@ -47,7 +48,7 @@ def to_plane(proba: FloatArray) -> FloatArray:
     >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.0]]
     """
-    return np.asarray(proba @ CORNERS)
+    return proba @ CORNERS
 
 
 @dataclass(eq=False)
@@ -144,13 +145,13 @@ class SimplexDisplay:
             if X is None
             else as_proba(check_scores(X, inputs=estimator.inputs), estimator.inputs)
         )
-        if hasattr(estimator, "bins"):
+        if isinstance(estimator, HasVectorBins):
             return cls._of_bins(estimator, points, min_rows)
         marks = (
             np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
         )
         tails = _grid(resolution)
-        heads, mark_heads = (_mapped(estimator, p) for p in (tails, marks))
+        heads, mark_heads = (_map_points(estimator, p) for p in (tails, marks))
         shown = None if points is None else points[_selection(len(points), MOST_POINTS)]
         name = type(estimator).__name__
         return cls(
@@ -318,7 +319,7 @@ def _grid(resolution: int) -> FloatArray:
     i, j = np.meshgrid(np.arange(resolution + 1), np.arange(resolution + 1), indexing="ij")
     inside = i + j <= resolution
     count = np.stack([i[inside], j[inside], resolution - i[inside] - j[inside]], axis=1)
-    return np.asarray((count + 1 / 3) / (resolution + 1))
+    return (count + 1 / 3) / (resolution + 1)
 
 
 def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
@@ -326,7 +327,7 @@ def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
     return proba if estimator.inputs == "proba" else log_clipped(proba, EPS)
 
 
-def _mapped(estimator: Any, proba: FloatArray) -> FloatArray:
+def _map_points(estimator: Any, proba: FloatArray) -> FloatArray:
     return np.asarray(estimator.predict_proba(_scores_of(estimator, proba)), dtype=np.float64)
 
 

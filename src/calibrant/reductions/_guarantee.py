@@ -1,30 +1,24 @@
 """From the fitted bins of a multiclass-to-binary reduction to its guarantee: what is covered, and
-how it is named.
+what is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import shortened
 from calibrant.binary.histogram import HistogramBinning
-from calibrant.guarantees import (
-    BinnedClaim,
-    BinnedQuantity,
-    Guarantee,
-    binning_guarantee,
-    check_alpha,
-    reliable_bins,
-)
-from calibrant.notions import ClassNotion, Notion, RankNotion, WithinTopNotion
+from calibrant.guarantees import BinnedClaim, BinnedQuantity, Guarantee, binning_guarantee
+from calibrant.notions import Notion, class_text
 
 
-class BinnedClaims(NamedTuple):
-    """All claims of a notion as fitted: the bins and the rows of each, and which of them are
-    pooled.
+class FittedBins(NamedTuple):
+    """Histogram binning of all claims of a notion: the bins and the rows of each, and which of the
+    claims share a pooled fit.
     """
 
     notion: Notion
@@ -56,111 +50,55 @@ def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
     return base
 
 
-def certified(claims: BinnedClaims, alpha: Any, delta: float, *, is_normalized: bool) -> Guarantee:
+def reduction_guarantee(
+    bins: FittedBins, alpha: Any, delta: float, *, is_normalized: bool
+) -> Guarantee:
     """The guarantee of fitted claims; raises where nothing can be guaranteed."""
-    quantities = _quantities(claims)
-    check_alpha(alpha, len(quantities))
-    kept = [q for q, quantity in enumerate(quantities) if quantity.claims]
-    if not kept:
-        raise ValueError(
-            "too few points for a guarantee: no claim has bins of its own with two calibration "
-            "rows or more; "
-            "use more data, or fewer bins"
-        )
-    own_alpha = np.asarray(alpha)[kept] if np.ndim(alpha) else alpha
-    return binning_guarantee(
-        [quantities[q] for q in kept], own_alpha, delta, _not_covered(claims, is_normalized)
-    )
+    own = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
+    reasons = [*_uncovered_claims(bins, own.values()), *_uncovered_scores(bins, own)]
+    if is_normalized:
+        reasons.append("the normalised rows of predict_proba")
+    return binning_guarantee(_quantities(bins, own), alpha, delta, tuple(reasons))
 
 
-def claim_label(notion: Notion, claim: int, n_classes: int) -> int | None:
-    """The column that a claim speaks of, where it is one."""
-    if isinstance(notion, ClassNotion):
-        return claim if notion.column is None else notion.column
-    return claim % n_classes if notion.splits_by_label else None
+def _binned_claim(bins: FittedBins, claim: int) -> BinnedClaim:
+    fit = bins.fitted[claim]
+    points = fit.points_per_bin if fit.n_bins is None else bins.rows[claim] // fit.n_bins
+    said = bins.notion.claim_text(claim, bins.classes)
+    return BinnedClaim(said, int(points), fit.values_, fit.counts_, fit.hits_)
 
 
-def _quantities(claims: BinnedClaims) -> list[BinnedQuantity]:
+def _quantities(bins: FittedBins, own: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
     """The covered claims of each quantity."""
-    n_labels = claims.notion.n_labels(len(claims.classes))
-    made = []
-    for start in range(0, len(claims.fitted), n_labels):
-        own = [_binned(claims, c) for c in range(start, start + n_labels) if c not in claims.pooled]
-        name = "all labels" if n_labels > 1 else _said(claims, start)
-        rows = int(claims.rows[start : start + n_labels].sum())
-        made.append(BinnedQuantity(name, rows, [claim for claim in own if _is_covered(claim)]))
-    return made
+    n_labels = bins.notion.n_labels(len(bins.classes))
+    quantities = []
+    for start in range(0, len(bins.fitted), n_labels):
+        claims = [own[c] for c in range(start, start + n_labels) if c in own]
+        name = "all labels" if n_labels > 1 else claims[0].name
+        rows = int(bins.rows[start : start + n_labels].sum())
+        quantities.append(BinnedQuantity(name, rows, [c for c in claims if c.is_covered]))
+    return quantities
 
 
-def _is_covered(claim: BinnedClaim) -> bool:
-    """Whether bins have the two points that the theorems ask for."""
-    return claim.points_per_bin > 1 and reliable_bins(claim).size > 0
-
-
-def _binned(claims: BinnedClaims, index: int) -> BinnedClaim:
-    fit = claims.fitted[index]
-    points = (
-        int(fit.points_per_bin) if fit.n_bins is None else int(claims.rows[index] // fit.n_bins)
-    )
-    return BinnedClaim(_said(claims, index), points, fit.values_, fit.counts_, fit.hits_)
-
-
-def _said(claims: BinnedClaims, index: int) -> str:
-    """What the model says where it makes a claim."""
-    notion, n_classes = claims.notion, len(claims.classes)
-    if isinstance(notion, WithinTopNotion):
-        return f"one of its top {notion.rank} classes"
-    column = claim_label(notion, index, n_classes)
-    rank = (
-        notion.ranks[index // notion.n_labels(n_classes)] if isinstance(notion, RankNotion) else 1
-    )
-    name = "its class" if column is None else _named(claims.classes[column])
-    if column is None and rank == 1:
-        return "its top class"
-    return (
-        name
-        if rank == 1
-        else f"{name} of rank {rank}"
-        if column is None
-        else f"{name} at rank {rank}"
-    )
-
-
-def _named(label: Any) -> str:
-    return f"'{label}'" if isinstance(label, str) else f"class {label}"
-
-
-def _not_covered(claims: BinnedClaims, is_normalized: bool) -> tuple[str, ...]:
-    own = {c: _binned(claims, c) for c in range(len(claims.fitted)) if c not in claims.pooled}
-    few = [claim.name for claim in own.values() if not _is_covered(claim)]
-    n_empty = sum(
-        claim.values.size - reliable_bins(claim).size
-        for claim in own.values()
-        if _is_covered(claim)
-    )
-    n_tied = sum(claims.fitted[c].n_tied_edges_ for c in own)
-    reasons = []
-    if claims.pooled.size:
-        labels = np.unique(claims.pooled % len(claims.classes))
-        reasons.append(
-            f"{_some([_named(claims.classes[c]) for c in labels])}, with too few rows for bins of "
-            f"their own"
-        )
+def _uncovered_claims(bins: FittedBins, own: Iterable[BinnedClaim]) -> Iterator[str]:
+    """Claims that the guarantee does not speak of."""
+    if bins.pooled.size:
+        labels = np.unique(bins.pooled % len(bins.classes))
+        names = shortened([class_text(bins.classes[k]) for k in labels], 5)
+        yield f"{names}, with too few rows for bins of their own"
+    few = [claim.name for claim in own if not claim.is_covered]
     if few:
-        reasons.append(f"{_some(few)}, with fewer than two rows a bin")
+        yield f"{shortened(few, 5)}, with fewer than two rows a bin"
+
+
+def _uncovered_scores(bins: FittedBins, own: dict[int, BinnedClaim]) -> Iterator[str]:
+    """Scores of covered claims that the guarantee does not speak of."""
+    n_empty = sum(claim.n_empty for claim in own.values() if claim.is_covered)
     if n_empty:
-        reasons.append(f"{n_empty} bin(s) without rows, which report 0.5")
+        yield f"{n_empty} bin(s) without rows, which report 0.5"
+    n_tied = sum(bins.fitted[c].n_tied_edges_ for c in own)
     if n_tied:
-        reasons.append(
+        yield (
             f"the scores of {n_tied} bin edge(s) that several rows share (the proofs assume "
             f"distinct scores)"
         )
-    if is_normalized:
-        reasons.append("the normalised rows of predict_proba")
-    return tuple(reasons)
-
-
-def _some(names: Sequence[str], limit: int = 5) -> str:
-    return ", ".join(names[:limit]) + (
-        f" and {len(names) - limit} more" if len(names) > limit else ""
-    )

@@ -6,30 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from calibrant._blocks import lifted, map_blocks
 from calibrant._kernels import top_labels
-from calibrant._simplex import as_proba
+from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted
+from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee
-from calibrant.notions import (
-    Claim,
-    ClaimBlock,
-    ClassNotion,
-    Notion,
-    RankNotion,
-    WithinTopNotion,
-    as_notion,
-)
-from calibrant.reductions._guarantee import BinnedClaims, certified, check_guaranteed, claim_label
+from calibrant.notions import Claim, ClaimBlock, Notion, as_notion
+from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
 __all__ = ["MulticlassToBinary"]
 
@@ -150,11 +141,9 @@ class MulticlassToBinary(Calibrator):
                 "probabilities and outcomes; "
                 f"got {base!r}"
             )
-        as_notion(self.notion).n_quantities(n_classes)
-        if isinstance(base, HistogramBinning) and np.ndim(base.points_per_bin):
-            _check_points_per_class(base.points_per_bin, n_classes, as_notion(self.notion))
-        else:
-            base._check_parameters(2)
+        notion = as_notion(self.notion)
+        notion.n_quantities(n_classes)
+        base._check_for_claims(n_classes, by_class=notion.column_of(0, n_classes) is not None)
 
     @property
     def counts_rows(self) -> bool:
@@ -174,56 +163,28 @@ class MulticlassToBinary(Calibrator):
         claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
         quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
         fits = [fit for _, quantity in quantities for fit in self._fit_quantity(list(quantity))]
-        self.calibrators_ = [calibrator for calibrator, _, _ in fits]
-        self.claim_weights_ = np.array([rows for _, rows, _ in fits])
-        self.fallback_claims_ = np.flatnonzero([is_pooled for _, _, is_pooled in fits])
+        self.calibrators_ = [fit.calibrator for fit in fits]
+        self.claim_weights_ = np.array([fit.rows for fit in fits])
+        self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())
 
-    def _fit_quantity(
-        self, claims: Sequence[Claim]
-    ) -> Iterator[tuple[BaseBinaryCalibrator, float, bool]]:
-        """Of each claim of a quantity: its calibrator, its rows, and whether the calibrator is the
-        pooled one.
-        """
+    def _fit_quantity(self, claims: Sequence[Claim]) -> Iterator[_ClaimFit]:
+        """Fit the claims of a quantity; those with too few rows share a pooled fit."""
+        clones = [self._clone_for(claim) for claim in claims]
         rows = [float(claim.weight.sum()) for claim in claims]
-        few = [
-            len(claims) > 1 and n < self._rows_needed(claim)
-            for claim, n in zip(claims, rows, strict=True)
+        is_few = [
+            len(claims) > 1 and n < calibrator._rows_needed()
+            for calibrator, n in zip(clones, rows, strict=True)
         ]
-        pooled = self._fitted(_pooled(claims)) if any(few) else None
-        for claim, n, is_few in zip(claims, rows, few, strict=True):
-            yield pooled if pooled and is_few else self._fitted(claim), n, is_few
-
-    def _fitted(self, claim: Claim) -> BaseBinaryCalibrator:
-        score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
-        return self._clone_for(claim)._fit_claim(score, claim.outcome, claim.weight)
+        if any(is_few):
+            pooled = _fit(self.calibrator._for_claim(None, _POOLED), _pool(claims))
+        for claim, calibrator, n, few in zip(claims, clones, rows, is_few, strict=True):
+            yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
-        """A clone with what is set per claim: points per bin of its class, and a seed of its
-        own.
-        """
-        made: BaseBinaryCalibrator = clone(self.calibrator)
-        if isinstance(made, HistogramBinning) and np.ndim(made.points_per_bin):
-            made.set_params(points_per_bin=self._points_per_bin(claim))
-        seed = made.get_params(deep=False).get("random_state")
-        if isinstance(seed, int | np.integer):
-            own = np.random.SeedSequence((int(seed), claim.index + 1)).generate_state(1)[0]
-            made.set_params(random_state=int(own))
-        return made
-
-    def _rows_needed(self, claim: Claim) -> int:
-        base = self.calibrator
-        if not isinstance(base, HistogramBinning):
-            return 2
-        return max(2, base.n_bins) if base.n_bins is not None else self._points_per_bin(claim)
-
-    def _points_per_bin(self, claim: Claim) -> int:
-        points = np.asarray(self.calibrator.points_per_bin)  # type: ignore[attr-defined]  # asked of histogram binning only
-        if not points.ndim:
-            return int(points)
-        label = claim_label(as_notion(self.notion), claim.index, self.n_classes_)
-        return int(points.max() if label is None else points[label])
+        label = as_notion(self.notion).column_of(claim.index, self.n_classes_)
+        return self.calibrator._for_claim(label, claim.index)
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
@@ -240,7 +201,7 @@ class MulticlassToBinary(Calibrator):
             tells apart.
         """
         scores, notion = self._check_new(X), as_notion(self.notion)
-        parts = self._map(lambda block: self._calibrated(notion.select(self._lift(block))), scores)
+        parts = self._map(lambda block: self._calibrate(notion.select(self._lift(block))), scores)
         return np.concatenate(list(parts))
 
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
@@ -266,43 +227,35 @@ class MulticlassToBinary(Calibrator):
 
     def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
         notion, proba = as_notion(self.notion), self._lift(scores)
-        if isinstance(notion, RankNotion):
+        if notion.reports_labels:
             block = notion.select(proba)
-            return _labels(block), self._calibrated(block)
+            return block.labels(), self._calibrate(block)
         codes = top_labels(proba, 1)
         return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
-        """The top class of the scores; class-wise, where every entry is a claim, of the calibrated
-        ones.
-        """
-        is_class_wise = as_notion(self.notion) == ClassNotion()
-        return np.asarray(
-            (self._proba_of(scores) if is_class_wise else self._lift(scores)).argmax(axis=1)
-        )
+        """The top class of the scores; where every entry is a claim, of the calibrated ones."""
+        is_calibrated = as_notion(self.notion).claims_are_rows
+        return (self._proba_of(scores) if is_calibrated else self._lift(scores)).argmax(axis=1)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        """Rows that carry the claims, as the notes of the class say."""
+        """Rows that carry the claims, as the notion fills them."""
         notion, proba = as_notion(self.notion), self._lift(scores)
         block = notion.select(proba)
-        claims = self._calibrated(block)
-        if notion == ClassNotion():
-            return _normalized(claims) if self.normalize else claims
-        if isinstance(notion, WithinTopNotion):
-            label = top_labels(proba, notion.rank)
-            return _completed(
-                proba, label, _normalized(np.take_along_axis(proba, label, axis=1)) * claims
-            )
-        return _completed(proba, _labels(block), claims)
+        rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
+        return normalized(rows) if self._is_normalized else rows
 
-    def _calibrated(self, block: ClaimBlock) -> FloatArray:
+    @property
+    def _is_normalized(self) -> bool:
+        return self.normalize and as_notion(self.notion).claims_are_rows
+
+    def _calibrate(self, block: ClaimBlock) -> FloatArray:
         """The calibrated scores of a block of claims, (m, J)."""
-        out = np.empty(block.score.shape)
-        for quantity in range(block.score.shape[1]):
+        score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
+        out = np.empty(score.shape)
+        for quantity in range(score.shape[1]):
             for claim, rows in self._makers(block, quantity):
-                out[rows, quantity] = _predicted(
-                    self.calibrators_[claim], block.score[rows, quantity]
-                )
+                out[rows, quantity] = self.calibrators_[claim]._predict_claim(score[rows, quantity])
         return out
 
     def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
@@ -311,7 +264,7 @@ class MulticlassToBinary(Calibrator):
         if n_labels == 1:
             yield quantity, slice(None)
             return
-        label = _labels(block)[:, quantity]
+        label = block.labels()[:, quantity]
         for code in np.unique(label).tolist():
             yield quantity * n_labels + code, np.flatnonzero(label == code)
 
@@ -355,76 +308,37 @@ class MulticlassToBinary(Calibrator):
         check_fitted(self)
         base = check_guaranteed(self.calibrator, is_weighted=self.is_weighted_)
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
-        claims = BinnedClaims(
+        bins = FittedBins(
             as_notion(self.notion),
             self.classes_,
             fitted,
             self.claim_weights_,
             self.fallback_claims_,
         )
-        return certified(
-            claims,
-            alpha,
-            base.delta,
-            is_normalized=self.normalize and claims.notion == ClassNotion(),
-        )
+        return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
 
-def _check_points_per_class(points: Any, n_classes: int, notion: Notion) -> None:
-    if claim_label(notion, 0, n_classes) is None:
-        raise ValueError(
-            f"points_per_bin is one number for notion {notion.name!r}, whose claims are about no "
-            f"single class"
-        )
-    if np.shape(points) != (n_classes,):
-        raise ValueError(
-            f"points_per_bin must be one number, or one for each of the {n_classes} classes; got "
-            f"{points!r}"
-        )
-    for value in np.asarray(points).tolist():
-        check_count(value, "points_per_bin")
+# The place of the pooled claim of a quantity in the order of seeds: before all others.
+_POOLED = -1
 
 
-def _pooled(claims: Sequence[Claim]) -> Claim:
+class _ClaimFit(NamedTuple):
+    """A fitted claim: its calibrator, its rows, and whether the calibrator is the pooled one."""
+
+    calibrator: BaseBinaryCalibrator
+    rows: float
+    is_pooled: bool
+
+
+def _fit(calibrator: BaseBinaryCalibrator, claim: Claim) -> BaseBinaryCalibrator:
+    score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
+    return calibrator._fit_claim(score, claim.outcome, claim.weight)
+
+
+def _pool(claims: Sequence[Claim]) -> Claim:
     """The claim of all labels: the rows of their claims together."""
     score, outcome, weight = (
         np.concatenate([getattr(c, name) for c in claims])
         for name in ("score", "outcome", "weight")
     )
-    return Claim(-1, slice(None), score, outcome, weight)
-
-
-def _predicted(calibrator: BaseBinaryCalibrator, score: FloatArray) -> FloatArray:
-    return calibrator._predict_claim(np.minimum(score, 1.0))  # rows may exceed one by rounding
-
-
-def _labels(block: ClaimBlock) -> IntArray:
-    """The classes that scores speak of, where a notion is known to have them."""
-    assert block.label is not None
-    return block.label
-
-
-def _normalized(rows: FloatArray) -> FloatArray:
-    """Rows divided by their sum; a row of zeros becomes uniform."""
-    total = rows.sum(axis=1, keepdims=True)
-    return np.divide(rows, total, out=np.full(rows.shape, 1.0 / rows.shape[1]), where=total > 0)
-
-
-def _completed(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
-    """Rows on the simplex that hold ``claimed`` at the columns ``label``, and what is left in the
-    proportions of ``proba``.
-
-    Claims are scaled down together where they exceed one, and up where no column is left to make up
-    for them.
-    """
-    total = claimed.sum(axis=1, keepdims=True)
-    is_whole_row = label.shape[1] == proba.shape[1]
-    claimed = _normalized(claimed) if is_whole_row else claimed / np.maximum(total, 1.0)
-    rest = np.array(proba)
-    np.put_along_axis(rest, label, 0.0, axis=1)
-    mass = rest.sum(axis=1)
-    rest /= np.where(mass > 0, mass, 1.0)[:, None]
-    rest[mass == 0] = 1.0 / max(1, proba.shape[1] - label.shape[1])  # nothing to scale: evenly
-    rest *= np.maximum(1.0 - total, 0.0)
-    np.put_along_axis(rest, label, claimed, axis=1)
-    return rest
+    return Claim(_POOLED, slice(None), score, outcome, weight)

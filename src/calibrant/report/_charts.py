@@ -10,13 +10,18 @@ from calibrant._kernels import top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning import BinTable
 from calibrant.guarantees import clopper_pearson
-from calibrant.metrics import calibration_curve, ks_error
-from calibrant.notions import Claim, as_notion
+from calibrant.metrics import calibration_curve
+from calibrant.metrics._ks import KsPath, ks_path
+from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
+
+NOTIONS = ("confidence", "top-label", "class-wise")
+"""What diagrams are drawn of, in the order of the switch."""
 
 MOST_CLASSES = 100
 """Diagrams of more classes are left out, those of the smallest error first."""
 
+# Points of the KS graph, and digits of what is drawn: finer than a screen shows.
 _KS_POINTS = 200
 _DIGITS = 5
 
@@ -26,43 +31,31 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
 
 
 def reliability(
-    y: IntArray, before: FloatArray, after: FloatArray, n_bins: int
+    y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int
 ) -> tuple[Reliability, ...]:
-    """Diagrams of confidence, and of the classes with the largest errors for top-label and
-    class-wise.
-    """
-    made = [
-        Reliability(
-            "confidence",
-            None,
-            *(_curve(_table(y, p, "confidence", n_bins), 0) for p in (before, after)),
-        )
-    ]
-    for notion in ("top-label", "class-wise"):
-        tables = [_table(y, p, notion, n_bins) for p in (before, after)]
-        made += [
-            Reliability(notion, k, *(_curve(table, k) for table in tables))
-            for k in _worst(tables[0])
-        ]
-    return tuple(made)
-
-
-def _table(y: IntArray, proba: FloatArray, notion: str, n_bins: int) -> BinTable:
-    return calibration_curve(y, proba, notion=notion, n_bins=n_bins)
-
-
-def _errors(table: BinTable) -> FloatArray:
-    """Calibration error of each claim among its own rows; 0 where there are none."""
-    rows = table.weight.sum(axis=1)
-    return np.divide(
-        (table.weight * table.gap).sum(axis=1), rows, out=np.zeros_like(rows), where=rows > 0
+    """Diagrams of the notions, of those with a claim per class for the largest errors."""
+    return tuple(
+        diagram
+        for name in NOTIONS
+        for diagram in _diagrams(as_notion(name), y, (before, after), names, n_bins)
     )
 
 
-def _worst(table: BinTable) -> Iterator[int]:
-    """Claims by the part of the error that they make up, the largest first."""
-    share = (table.weight * table.gap).sum(axis=1)
-    yield from np.argsort(-share, kind="stable")[:MOST_CLASSES].tolist()
+def _diagrams(
+    notion: Notion,
+    y: IntArray,
+    both: tuple[FloatArray, FloatArray],
+    names: Sequence[str],
+    n_bins: int,
+) -> Iterator[Reliability]:
+    tables = [_table(y, proba, notion, n_bins) for proba in both]
+    for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
+        column, question = notion.column_of(claim, len(names)), notion.question(claim, names)
+        yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
+
+
+def _table(y: IntArray, proba: FloatArray, notion: str | Notion, n_bins: int) -> BinTable:
+    return calibration_curve(y, proba, notion=notion, n_bins=n_bins)
 
 
 def _curve(table: BinTable, claim: int) -> Curve:
@@ -82,15 +75,13 @@ def _curve(table: BinTable, claim: int) -> Curve:
 def ks_graph(y: IntArray, before: FloatArray, after: FloatArray) -> KsGraph:
     """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    paths = [_rounded(_path(y, proba, share)) for proba in (before, after)]
-    return KsGraph(ks_error(y, before), ks_error(y, after), _rounded(share), paths[0], paths[1])
+    paths = [_confidence_path(y, proba) for proba in (before, after)]
+    lines = [_rounded(-path.excess_at(share)) for path in paths]
+    return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
 
 
-def _path(y: IntArray, proba: FloatArray, share: FloatArray) -> FloatArray:
-    claim: Claim = next(iter(as_notion("confidence").claims(proba, y, np.ones(len(y)))))
-    order = np.argsort(claim.score, kind="stable")
-    walk = np.concatenate([[0.0], np.cumsum(claim.outcome[order] - claim.score[order])]) / len(y)
-    return walk[np.rint(share * len(y)).astype(np.intp)]
+def _confidence_path(y: IntArray, proba: FloatArray) -> KsPath:
+    return ks_path(next(iter(as_notion("confidence").claims(proba, y, np.ones(len(y))))))
 
 
 def class_rows(
@@ -100,7 +91,7 @@ def class_rows(
     rows = np.bincount(y, minlength=len(names))
     predicted = np.bincount(top_labels(before, 1)[:, 0], minlength=len(names))
     errors = [
-        _errors(_table(y, p, notion, n_bins))
+        _table(y, p, notion, n_bins).claim_errors
         for notion in ("class-wise", "top-label")
         for p in (before, after)
     ]

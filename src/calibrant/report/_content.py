@@ -47,11 +47,12 @@ class Curve:
 @dataclass(frozen=True)
 class Reliability:
     """A reliability diagram: of ``notion``, and where it has a claim per class, of the class of
-    column ``column``.
+    column ``column``; ``question`` is what is asked of it.
     """
 
     notion: str
     column: int | None
+    question: str
     before: Curve
     after: Curve
 

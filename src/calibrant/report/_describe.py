@@ -20,6 +20,7 @@ from calibrant.multiclass import (
     TemperatureScaling,
     VectorScaling,
 )
+from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._content import MapNote, MapTable
 from calibrant.selection import AutoCalibration, CrossFitted
@@ -159,7 +160,8 @@ def _(model: MulticlassToBinary, classes: Sequence[str]) -> MapNote:
     pooled = len(model.fallback_classes_)
     rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
     text = (
-        f"{base} for each of {len(model.calibrators_)} claims of the notion {model.notion!r}.{rest}"
+        f"{base} for each of {len(model.calibrators_)} claims of the notion "
+        f"{as_notion(model.notion).name!r}.{rest}"
     )
     return MapNote(f"MulticlassToBinary({base})", text)
 

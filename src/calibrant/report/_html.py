@@ -8,6 +8,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from calibrant.notions import as_notion
+from calibrant.report._charts import NOTIONS
 from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
 from calibrant.report._words import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
 
@@ -23,13 +25,6 @@ _SECTIONS = {
     "map": "The map",
     "how": "How computed",
 }
-_NOTIONS = {
-    "confidence": "top class (confidence)",
-    "top-label": "by predicted class (top-label)",
-    "class-wise": "by class (class-wise)",
-}
-
-
 _KINDS = {"note": "note", "null hypothesis": "note"}
 
 
@@ -43,7 +38,7 @@ def to_html(report: Report) -> str:
         "verdict": escape(report.verdict),
         "warnings": _warnings(report.warnings),
         "metrics": _metrics_table(report.metrics),
-        "notions": "".join(map(_radio, _NOTIONS)),
+        "notions": "".join(map(_radio, NOTIONS)),
         "classes": _class_table(report),
         "ks_label": escape(ks_sentence(report)),
         "decomposition_label": escape(decomposition_sentence(report)),
@@ -98,11 +93,9 @@ def _warnings(lines: Sequence[str]) -> str:
 
 
 def _radio(notion: str) -> str:
-    checked = " checked" if notion == "confidence" else ""
-    return (
-        f'<label><input type="radio" name="notion" '
-        f'value="{notion}"{checked}>{escape(_NOTIONS[notion])}</label>'
-    )
+    checked = " checked" if notion == NOTIONS[0] else ""
+    title = escape(as_notion(notion).title)
+    return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{title}</label>'
 
 
 def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]) -> str:

@@ -154,7 +154,7 @@ def summarise(
         n_classes=data.shape[1],
         classes=names,
         metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, random_state),
-        reliability=reliability(y, case.before, case.after, n_bins),
+        reliability=reliability(y, case.before, case.after, names, n_bins),
         ks=ks_graph(y, case.before, case.after),
         per_class=class_rows(y, case.before, case.after, names, n_bins),
         decomposition=_decomposition(case, random_state),

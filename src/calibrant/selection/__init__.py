@@ -5,5 +5,6 @@ compared.
 from calibrant.inference._gains import Gain
 from calibrant.selection._auto import AutoCalibration, CrossFitted
 from calibrant.selection._comparison import Comparison, compare
+from calibrant.selection._methods import method
 
-__all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare"]
+__all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare", "method"]

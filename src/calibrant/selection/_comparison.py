@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant import metrics as _metrics
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._folds import Fold, as_folds
+from calibrant._progress import tracked
 from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._gains import Gain, paired_gain
-from calibrant.selection._methods import default_methods, method_named
+from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
+from calibrant.selection import _methods
 
 UNCALIBRATED = "uncalibrated"
 
-Metric = Callable[..., float]
-
-_ECE = _metrics.expected_calibration_error
-_BY_NAME: dict[str, Metric] = {
-    "log_loss": _metrics.log_loss,
-    "brier_score": _metrics.brier_score,
-    "accuracy": _metrics.accuracy,
-    "conf_ece": partial(_ECE, notion="confidence"),
-    "cw_ece": partial(_ECE, notion="class-wise"),
-    "tl_ece": partial(_ECE, notion="top-label"),
-    "ks": _metrics.ks_error,
-}
 _DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")
-_GREATER_IS_BETTER = {"accuracy"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +45,8 @@ class Comparison:
         Where there are several datasets.
     critical_difference : float or None
         Of average ranks, all pairs (Nemenyi, 5 %), where there are several datasets.
+    greater_is_better : frozenset of str
+        The metrics that are ranked downwards.
     """
 
     datasets: tuple[str, ...]
@@ -68,10 +57,11 @@ class Comparison:
     gains: dict[tuple[str, str, str], Gain]
     friedman: dict[str, FriedmanResult]
     critical_difference: float | None
+    greater_is_better: frozenset[str] = frozenset()
 
     @property
     def ranks(self) -> FloatArray:
-        sign = np.array([-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in self.metrics])
+        sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
         return np.asarray(rankdata(sign * self.mean, axis=1))
 
     def to_frame(self) -> Any:
@@ -173,7 +163,7 @@ def compare(
     inputs: str = "proba",
     methods: Sequence[str] | Mapping[str, Any] | None = None,
     cv: Any = 5,
-    metrics: Sequence[str] | Mapping[str, Metric] | None = None,
+    metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     sample_weight: WeightsLike | Mapping[str, WeightsLike] | None = None,
     classes: LabelsLike | None = None,
     random_state: int | None = None,
@@ -197,9 +187,10 @@ def compare(
         default temperature, structured vector and matrix scaling, isotonic and auto. "uncalibrated"
         is always there.
     cv : int, splitter or iterable of (train, test) rows
-    metrics : names, or dict of name -> function of (y_true, y_prob), optional
-        Names: "log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks".
-        Functions of your own are given column codes and probabilities; smaller is better.
+    metrics : names or functions, or dict of name -> either, optional
+        Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
+        "cw_ece", "tl_ece", "ks", ... Functions of your own are given column codes and
+        probabilities; smaller is better, unless a `calibrant.metrics.Metric` says otherwise.
     sample_weight : weights of shape (n,), or dict of name -> weights, optional
     classes : labels of the columns, optional
     random_state : int, optional
@@ -252,7 +243,8 @@ def compare(
         for t in tasks
     )
     results = Parallel(n_jobs=n_jobs, return_as="generator")(work)
-    judged = dict(zip(tasks, _shown(results, len(tasks), progress), strict=True))
+    shown = tracked(results, total=len(tasks), description="Comparing", progress=progress)
+    judged = dict(zip(tasks, shown, strict=True))
     return _collected(sets, tuple(chosen), judges, folds, judged)
 
 
@@ -328,26 +320,20 @@ def _as_sets(
 
 def _as_methods(methods: Any) -> dict[str, Any]:
     if methods is None:
-        chosen = default_methods()
+        chosen = _methods.default_methods()
     elif isinstance(methods, Mapping):
         chosen = dict(methods)
     else:
-        chosen = {name: method_named(name) for name in methods}
+        chosen = {name: _methods.method(name) for name in methods}
     chosen.pop(UNCALIBRATED, None)
     return {UNCALIBRATED: None, **chosen}
 
 
 def _as_metrics(metrics: Any) -> dict[str, Metric]:
     if isinstance(metrics, Mapping):
-        return dict(metrics)
-    names = tuple(metrics) if metrics is not None else _DEFAULT_METRICS
-    unknown = [name for name in names if name not in _BY_NAME]
-    if unknown:
-        raise ValueError(
-            f"unknown metric {unknown[0]!r}; valid are {', '.join(_BY_NAME)}, or a dict of name -> "
-            f"function"
-        )
-    return {name: _BY_NAME[name] for name in names}
+        return {name: as_metric(metric) for name, metric in metrics.items()}
+    asked = _DEFAULT_METRICS if metrics is None else metrics
+    return {metric_label(metric): as_metric(metric) for metric in asked}
 
 
 def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
@@ -356,24 +342,6 @@ def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
             f"{name} cannot be cross-validated: at least two rows of positive weight are needed"
         )
     return folds
-
-
-def _shown(results: Any, n_tasks: int, progress: bool) -> Any:
-    """The results, with a bar as they come in."""
-    if not progress:
-        return results
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(
-        results,
-        "Comparing",
-        total=n_tasks,
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )
 
 
 def _collected(
@@ -396,11 +364,14 @@ def _collected(
         for method in methods
         for score in _ROW_SCORES
     }
+    upwards = frozenset(name for name, judge in judges.items() if judge.greater_is_better)
     friedman, difference = (
-        _rank_tests(mean, tuple(judges)) if len(sets) > 1 and len(methods) > 1 else ({}, None)
+        _rank_tests(mean, tuple(judges), upwards)
+        if len(sets) > 1 and len(methods) > 1
+        else ({}, None)
     )
     return Comparison(
-        tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference
+        tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference, upwards
     )
 
 
@@ -415,8 +386,8 @@ def _gain(
 
 
 def _rank_tests(
-    mean: FloatArray, metrics: tuple[str, ...]
+    mean: FloatArray, metrics: tuple[str, ...], greater_is_better: frozenset[str]
 ) -> tuple[dict[str, FriedmanResult], float]:
-    sign = [-1.0 if name in _GREATER_IS_BETTER else 1.0 for name in metrics]
+    sign = [-1.0 if name in greater_is_better else 1.0 for name in metrics]
     tests = {name: friedman_test(sign[q] * mean[:, :, q]) for q, name in enumerate(metrics)}
     return tests, critical_difference(mean.shape[1], mean.shape[0], method="nemenyi")

@@ -1,51 +1,123 @@
-"""Calibrators by the names that `compare` and the command line use."""
+"""The one table of methods: calibrators by the names that `compare`, the command line, the report
+and the README use.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from calibrant import binary, multiclass
+from calibrant._validation import unknown_name
+from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._auto import AutoCalibration
 
-BINARY: dict[str, Any] = {
-    "platt": binary.PlattScaling(),
-    "beta": binary.BetaCalibration(),
-    "isotonic": binary.IsotonicCalibration("linear", smoothing=1.0),
-    "histogram": binary.HistogramBinning(),
-    "bbq": binary.BayesianBinning(),
-    "spline": binary.SplineCalibration(),
-    "venn-abers": binary.VennAbers(),
-}
-"""Calibrators of one claim; for more than two classes they are lifted class by class."""
 
-WHOLE: dict[str, Any] = {
-    "identity": multiclass.Identity(),
-    "temperature": multiclass.TemperatureScaling(),
-    "ensemble-temperature": multiclass.EnsembleTemperatureScaling(),
-    "vector": multiclass.VectorScaling(),
-    "matrix": multiclass.MatrixScaling(),
-    "dirichlet": multiclass.DirichletCalibration(),
-    "structured-vector": multiclass.StructuredScaling("vector"),
-    "structured-matrix": multiclass.StructuredScaling("matrix"),
-    "gp": multiclass.GaussianProcessCalibration(),
-    "canonical": multiclass.CanonicalBinning(),
-}
-"""Calibrators of the whole vector."""
+@dataclass(frozen=True)
+class Method:
+    """A calibrator by its name: how it is made, and what it does in one line.
+
+    ``is_binary`` calibrators are of one claim; for more than two classes they are lifted, class by
+    class unless a notion is said.
+    """
+
+    name: str
+    make: Callable[[], Any]
+    help: str
+    is_binary: bool = False
+
+
+def _isotonic() -> Any:
+    # Linear between blocks and smoothed: as it is, isotonic regression calls things impossible.
+    return binary.IsotonicCalibration("linear", smoothing=1.0)
+
+
+_STRUCTURED = multiclass.StructuredScaling
+_TABLE = (
+    Method("auto", AutoCalibration, "stacks several methods and the identity: does no harm"),
+    Method("identity", multiclass.Identity, "leaves probabilities as they are"),
+    Method("temperature", multiclass.TemperatureScaling, "divides logits by one number"),
+    Method(
+        "ensemble-temperature",
+        multiclass.EnsembleTemperatureScaling,
+        "mixes tempered, raw and uniform probabilities",
+    ),
+    Method("vector", multiclass.VectorScaling, "a factor and an offset for each class"),
+    Method("matrix", multiclass.MatrixScaling, "an affine map of logits"),
+    Method("dirichlet", multiclass.DirichletCalibration, "an affine map of log-probabilities"),
+    Method(
+        "structured-vector",
+        partial(_STRUCTURED, "vector"),
+        "temperature, then vector scaling as far as rows allow",
+    ),
+    Method(
+        "structured-matrix",
+        partial(_STRUCTURED, "matrix"),
+        "temperature, then matrix scaling as far as rows allow",
+    ),
+    Method("gp", multiclass.GaussianProcessCalibration, "a latent Gaussian process of scores"),
+    Method("canonical", multiclass.CanonicalBinning, "frequencies in bins of the whole simplex"),
+    Method("platt", binary.PlattScaling, "logistic regression on log-odds", is_binary=True),
+    Method("beta", binary.BetaCalibration, "a beta-shaped curve of the score", is_binary=True),
+    Method("isotonic", _isotonic, "a monotone curve, smoothed", is_binary=True),
+    Method("histogram", binary.HistogramBinning, "frequencies in bins, guaranteed", is_binary=True),
+    Method("bbq", binary.BayesianBinning, "an average of many binnings", is_binary=True),
+    Method("spline", binary.SplineCalibration, "a spline of cumulative outcomes", is_binary=True),
+    Method("venn-abers", binary.VennAbers, "two isotonic maps, with intervals", is_binary=True),
+)
+
+METHODS: dict[str, Method] = {entry.name: entry for entry in _TABLE}
+"""Every method by its name, in the order in which they are listed to users."""
 
 _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic", "auto")
 
 
-def method_named(name: str) -> Any:
-    """An unfitted calibrator; see the names in `BINARY` and `WHOLE`, and "auto"."""
-    known = {**WHOLE, **BINARY, "auto": AutoCalibration()}
-    if name not in known:
+def method(name: str, *, notion: str | None = None) -> Any:
+    """The unfitted calibrator that a name means in `compare` and on the command line.
+
+    Parameters
+    ----------
+    name : str
+        "auto", "identity", "temperature", "structured-matrix", "dirichlet", "platt", ...
+    notion : str, optional
+        Lifts a method of one claim to this notion by `MulticlassToBinary`. Without it `compare` and
+        the command line lift it class by class where there are more than two classes.
+
+    Returns
+    -------
+    calibrator
+
+    Examples
+    --------
+    >>> method("isotonic")
+    IsotonicCalibration(interpolation='linear', smoothing=1.0)
+    >>> method("histogram", notion="top-label")
+    MulticlassToBinary(calibrator=HistogramBinning())
+    """
+    chosen = _find(name)
+    if notion is None:
+        return chosen.make()
+    if not chosen.is_binary:
+        lifted = ", ".join(entry.name for entry in _TABLE if entry.is_binary)
         raise ValueError(
-            f"unknown method {name!r}; valid are {', '.join(known)}, or a dict of name -> "
-            f"calibrator"
+            f"a notion goes with the methods {lifted}; {name} calibrates the whole vector"
         )
-    return known[name]
+    return MulticlassToBinary(chosen.make(), notion=notion, normalize=notion == "class-wise")
+
+
+def _find(name: str) -> Method:
+    if name not in METHODS:
+        raise ValueError(unknown_name("method", name, METHODS))
+    return METHODS[name]
 
 
 def default_methods() -> dict[str, Any]:
     """What `compare` compares unless told otherwise."""
-    return {name: method_named(name) for name in _DEFAULT}
+    return {name: method(name) for name in _DEFAULT}
+
+
+def method_of(calibrator: Any) -> Method | None:
+    """The entry that makes calibrators of this type; None for one that is not in the table."""
+    return next((entry for entry in _TABLE if type(entry.make()) is type(calibrator)), None)

@@ -179,12 +179,6 @@
     choice.parentElement.hidden = own.length === 0;
   }
 
-  function sentence(chosen) {
-    if (chosen.notion === "confidence") return "The top probability: is the top class right?";
-    if (chosen.notion === "top-label") return "Rows predicted " + className(chosen.column) + ": is it right?";
-    return "The probability of " + className(chosen.column) + ": is it this class? All rows.";
-  }
-
   function show() {
     const chosen = report.reliability.find(
       (one) => one.notion === notion() && (one.column === null || String(one.column) === choice.value)
@@ -193,9 +187,9 @@
     drawReliability(chosen);
     drawCounts(chosen);
     fillTable(chosen);
-    document.getElementById("caption-reliability").textContent = sentence(chosen);
-    document.getElementById("chart-reliability").setAttribute("aria-label", "Reliability diagram. " + sentence(chosen));
-    document.getElementById("chart-counts").setAttribute("aria-label", "Rows by reported probability. " + sentence(chosen));
+    document.getElementById("caption-reliability").textContent = chosen.question;
+    document.getElementById("chart-reliability").setAttribute("aria-label", "Reliability diagram. " + chosen.question);
+    document.getElementById("chart-counts").setAttribute("aria-label", "Rows by reported probability. " + chosen.question);
   }
 
   function drawAll() {

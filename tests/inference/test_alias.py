@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant._kernels import alias_counts, alias_draws, alias_tables
+from calibrant.inference._alias import alias_counts, alias_draws, alias_tables
 
 
 def law(proba):

@@ -130,11 +130,10 @@ def test_fit_then_apply_equals_the_library(method, files, data, capsys):
     command(capsys, "fit", "predictions.csv", "-m", method, "-o", "model.json", "-q")
     command(capsys, "apply", "model.json", "predictions.csv", "-o", "out.csv", "-q")
     from calibrant._crossfit.members import set_up
-    from calibrant.selection._methods import method_named
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = set_up(method_named(method), "proba", N_CLASSES, NAMES)
+        model = set_up(calibrant.method(method), "proba", N_CLASSES, NAMES)
         if "random_state" in model.get_params(deep=False):
             model.set_params(random_state=0)
         expected = model.fit(proba, NAMES[labels]).predict_proba(proba)
@@ -145,7 +144,7 @@ def test_fit_then_apply_equals_the_library(method, files, data, capsys):
 
 
 def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
-    from calibrant.cli._commands import METHODS
+    from calibrant.selection._methods import METHODS
 
     for method in METHODS:
         command(capsys, "fit", "predictions.parquet", "-m", method, "-o", "model.json", "-q")
@@ -357,10 +356,10 @@ def test_usage_errors_are_one_line(files, capsys):
     assert "No such option" in refused(capsys, "evaluate", "predictions.csv", "--labl", "y")
     assert "Missing option '--output'" in refused(capsys, "fit", "predictions.csv")
     assert "--seed" in refused(capsys, "fit", "predictions.csv", "-o", "m.json", "--seed", "x")
-    assert "there is no method 'magic'" in refused(
+    assert "unknown method 'magic'" in refused(
         capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json"
     )
-    assert "--notion goes with" in refused(
+    assert "a notion goes with" in refused(
         capsys, "fit", "predictions.csv", "-m", "vector", "--notion", "top-label", "-o", "m.json"
     )
 
@@ -559,14 +558,14 @@ def test_demo_needs_nothing_and_explains_itself(folder):
 
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_csv_files_end_in_one_line_or_a_result(n_cases, data, folder, rng):
-    from calibrant.cli._columns import Request
+    from calibrant.cli._columns import FileOptions
     from calibrant.cli._commands import evaluate_file
 
     proba, _, labels = data
     table = pa.table({**{f"p_{k}": proba[:12, k].round(6) for k in range(4)}, "label": labels[:12]})
     pa_csv.write_csv(table, "good.csv")
     good, target, reasons = Path("good.csv").read_bytes(), folder / "mutated.csv", []
-    request = Request(target, renormalize=True)
+    request = FileOptions(target, renormalize=True)
     for _ in range(n_cases):
         target.write_bytes(mutated(good, rng))
         try:

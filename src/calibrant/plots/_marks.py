@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
-from calibrant.binning import BinTable, UniformBins
+from calibrant.binning import BinTable
 from calibrant.plots._style import AFTER, BEFORE, BLUE, GREY, INK, PALE, SMALL, VERMILION, Series
 
 BAR_COLOR = "#9CC4E0"
 
 
-class Curve(NamedTuple):
+class OccupiedBins(NamedTuple):
     """The occupied bins of one claim: share of the rows, mean score and frequency of the outcome,
     each (m,).
 
@@ -30,22 +31,21 @@ class Curve(NamedTuple):
     high: FloatArray | None
 
 
-def curve_of(
+def occupied_bins(
     table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | None = None
-) -> Curve:
+) -> OccupiedBins:
     """The occupied bins of a claim, in increasing order of score."""
     weight = table.weight[claim]
     at = np.flatnonzero(weight > 0)
     rows = weight[at]
-    share = rows / max(rows.sum(), 1e-300)
-    is_uniform = isinstance(table.bins, UniformBins)
-    left = at / table.n_bins if is_uniform else None
+    share = rows / max(rows.sum(), TINY)
+    left = None if table.bins.width is None else at / table.n_bins
     low, high = (None, None) if band is None else (band[0][claim, at], band[1][claim, at])
     score, outcome = table.score[claim, at] / rows, table.outcome[claim, at] / rows
-    return Curve(share, score, outcome, left, 1.0 / table.n_bins, low, high)
+    return OccupiedBins(share, score, outcome, left, 1.0 / table.n_bins, low, high)
 
 
-def draw_bars(ax: Any, curve: Curve) -> list[Any]:
+def draw_bars(ax: Any, curve: OccupiedBins) -> list[Any]:
     """Bars of the frequency, narrow bars from there to the mean score, and the band; handles for a
     legend.
     """
@@ -77,7 +77,7 @@ def draw_bars(ax: Any, curve: Curve) -> list[Any]:
     return [bars, gap, *_band_boxes(ax, curve, left, width)]
 
 
-def _band_boxes(ax: Any, curve: Curve, left: FloatArray, width: float) -> list[Any]:
+def _band_boxes(ax: Any, curve: OccupiedBins, left: FloatArray, width: float) -> list[Any]:
     if curve.low is None or curve.high is None:
         return []
     height = curve.high - curve.low
@@ -86,7 +86,7 @@ def _band_boxes(ax: Any, curve: Curve, left: FloatArray, width: float) -> list[A
     return [boxes]
 
 
-def draw_points(ax: Any, curve: Curve) -> list[Any]:
+def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
     """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from
     the data.
     """
@@ -114,7 +114,7 @@ def draw_points(ax: Any, curve: Curve) -> list[Any]:
     return handles
 
 
-def draw_line(ax: Any, curve: Curve, style: Series, name: str) -> Any:
+def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str) -> Any:
     """The curve as a line with a marker per bin; larger markers hold more rows."""
     size = 8 + 60 * np.sqrt(curve.share)
     (line,) = ax.plot(
@@ -140,7 +140,7 @@ def draw_line(ax: Any, curve: Curve, style: Series, name: str) -> Any:
     return line
 
 
-def draw_pair(ax: Any, before: Curve, after: Curve) -> list[Any]:
+def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
     """Before and after calibration in one axes, with the band of the latter."""
     handles = [draw_line(ax, before, BEFORE, "before"), draw_line(ax, after, AFTER, "after")]
     if after.low is not None and after.score.size > 1:
@@ -151,7 +151,7 @@ def draw_pair(ax: Any, before: Curve, after: Curve) -> list[Any]:
     return handles
 
 
-def draw_shares(ax: Any, curve: Curve) -> None:
+def draw_shares(ax: Any, curve: OccupiedBins) -> None:
     """The share of the rows in every bin."""
     if curve.left is None:
         ax.vlines(curve.score, 0, curve.share, color=GREY, linewidth=2)
@@ -168,7 +168,7 @@ def draw_shares(ax: Any, curve: Curve) -> None:
     )
 
 
-def draw_share_outline(ax: Any, curve: Curve, style: Series) -> None:
+def draw_share_outline(ax: Any, curve: OccupiedBins, style: Series) -> None:
     """The share of the rows in every bin as an outline, so that two can lie over each other."""
     if curve.left is None:
         ax.plot(
@@ -187,7 +187,7 @@ def draw_share_outline(ax: Any, curve: Curve, style: Series) -> None:
     ax.stairs(share, edges, color=style.color, linestyle=style.linestyle, linewidth=1.5)
 
 
-def draw_means(ax: Any, curve: Curve) -> None:
+def draw_means(ax: Any, curve: OccupiedBins) -> None:
     """Mean score and overall frequency of the outcome as lines through the histogram."""
     score, outcome = float(curve.share @ curve.score), float(curve.share @ curve.outcome)
     top = max(1e-9, float(curve.share.max(initial=0.0)))

@@ -1,0 +1,155 @@
+"""The options of the commands, each stated once; those that go together are a dataclass."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from calibrant.cli._columns import FileOptions
+from calibrant.cli._output import Output
+
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="CSV, Parquet, .npz or .npy file.", show_default=False),
+]
+Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of labels.")]
+Proba = Annotated[
+    str | None, typer.Option(metavar="COLUMNS", help="Columns of probabilities: 'p_*', or a,b,c.")
+]
+Logits = Annotated[
+    str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
+]
+Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")]
+Classes = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Classes in the order of the columns: a,b,c.")
+]
+Labels = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Labels that go with an .npy file, another one.")
+]
+Split = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of an .npz file: arrays NAME_logits and NAME_labels."),
+]
+Renormalize = Annotated[
+    bool, typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum.")
+]
+Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Bins of the calibration errors.")]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method", "-m", metavar="METHOD", help="How to calibrate; calibrant fit -h lists them."
+    ),
+]
+MethodNames = Annotated[
+    list[str] | None, typer.Option("--method", "-m", metavar="METHOD", help="Repeat for each.")
+]
+NotionName = Annotated[
+    str | None,
+    typer.Option("--notion", metavar="NOTION", help="Of binary methods: what they calibrate."),
+]
+Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Folds of cross-fitting.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Decides everything random.")]
+ModelToWrite = Annotated[
+    Path, typer.Option("--output", "-o", metavar="MODEL", help="The model to write, JSON.")
+]
+ModelToRead = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="What calibrant fit saved.", show_default=False)
+]
+TableToWrite = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="OUT", help="CSV, Parquet, .npz or .npy to write."),
+]
+ReportToWrite = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="OUT", help="An .html, .md or .json file to write."),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no progress bar.")]
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A file of scores."""
+
+    file: File
+    proba: Proba = None
+    logits: Logits = None
+    split: Split = None
+    renormalize: Renormalize = False
+
+    def options(self) -> FileOptions:
+        """What was said, without the command line."""
+        said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if said.get("classes") is not None:
+            said["classes"] = tuple(name.strip() for name in said["classes"].split(","))
+        return FileOptions(said.pop("file"), **said)
+
+
+@dataclass(frozen=True)
+class LabelledFile(ScoreFile):
+    """A file of scores and labels."""
+
+    label: Label = None
+    classes: Classes = None
+    labels: Labels = None
+
+
+@dataclass(frozen=True)
+class WeightedFile(LabelledFile):
+    """A file of scores and labels, perhaps with weights."""
+
+    weight: Weight = None
+
+
+@dataclass(frozen=True)
+class Printing:
+    """What is printed."""
+
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def output(self) -> Output:
+        """Where it goes."""
+        return Output(as_json=self.as_json, quiet=self.quiet)
+
+
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
+    """A command for typer, of one whose parameters may be dataclasses: it has an option for each of
+    their fields.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    given = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    flat = [own for one in given for own in _options(one, hints[one.name])]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            own = {entry.name: values.pop(entry.name) for entry in fields(group)}
+            values[name] = group(**own)
+        command(**values)
+
+    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {one.name: one.annotation for one in flat}
+    return run
+
+
+def _options(parameter: inspect.Parameter, hint: Any) -> Iterator[inspect.Parameter]:
+    """The parameter, or one for each field of its dataclass; all by keyword."""
+    if not is_dataclass(hint):
+        yield parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hint)
+        return
+    hints = get_type_hints(hint, include_extras=True)
+    for entry in fields(hint):
+        default = parameter.empty if entry.default is MISSING else entry.default
+        yield inspect.Parameter(
+            entry.name, parameter.KEYWORD_ONLY, default=default, annotation=hints[entry.name]
+        )

@@ -1,0 +1,96 @@
+"""Alias tables: draws from many discrete distributions, each in constant time (Walker 1977,
+doi:10.1145/355744.355749).
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant._typing import AnyArray, FloatArray, IntArray
+
+UIntArray: TypeAlias = npt.NDArray[np.uint32]
+
+
+def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
+    """Walker's alias tables of the rows of ``proba``, for drawing a column of each row in constant
+    time.
+
+    A table has ``T`` slots, the least power of two that is not below the number of columns. Slot
+    ``t`` of a row is hit by the 32-bit numbers that begin with ``t``; those below its threshold
+    mean column ``columns[i, t, 0]``, the others ``columns[i, t, 1]``. So rows are met up to ``T /
+    2**32``. They need not sum to one; a sum of zero is not allowed.
+
+    Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorised steps.
+    """
+    n_rows, n_columns = proba.shape
+    n_slots = max(2, 1 << (n_columns - 1).bit_length())
+    mass = np.zeros((n_rows, n_slots))
+    mass[:, :n_columns] = proba
+    mass *= (n_slots / mass.sum(axis=1))[:, None]
+    kept, other = _share_slots(mass)
+    slot = np.arange(n_slots)
+    width = 2**32 // n_slots
+    threshold = np.minimum(slot * width + np.rint(kept * width), 2**32 - 1).astype(np.uint32)
+    columns = np.stack([np.broadcast_to(slot, other.shape), other], axis=2).astype(np.int32)
+    return threshold, columns
+
+
+def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Fill slots of size one: each with its own column and, beside it, a part of one heavier
+    column.
+
+    A sweep over light columns (mass at most one) and heavy ones at once in every row: while the
+    current heavy column has more than one left it fills the next light slot, then its own slot is
+    filled by the next heavy column.
+    """
+    n_rows, n_slots = mass.shape
+    order = np.argsort(mass > 1, axis=1, kind="stable")
+    light = np.zeros(n_rows, dtype=np.intp)
+    n_light = (mass <= 1).sum(axis=1)
+    heavy = n_light.copy()
+    kept, other = np.ones_like(mass), np.tile(np.arange(n_slots), (n_rows, 1))
+    every = np.arange(n_rows)
+    current = order[every, np.minimum(heavy, n_slots - 1)]
+    left = mass[every, current]
+    for _ in range(n_slots):
+        gives = (heavy < n_slots) & (left > 1) & (light < n_light)
+        rows = np.flatnonzero(gives)
+        slot = order[rows, light[rows]]
+        kept[rows, slot], other[rows, slot] = mass[rows, slot], current[rows]
+        left[rows] += mass[rows, slot] - 1
+        light[rows] += 1
+        rows = np.flatnonzero(~gives & (heavy < n_slots - 1))
+        heavy[rows] += 1
+        following = order[rows, heavy[rows]]
+        kept[rows, current[rows]], other[rows, current[rows]] = np.minimum(left[rows], 1), following
+        left[rows] += mass[rows, following] - 1
+        current[rows] = following
+    return kept, other
+
+
+def alias_draws(threshold: UIntArray, values: AnyArray, bits: UIntArray) -> AnyArray:
+    """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
+
+    ``values`` (n, T, 2) is ``columns`` of `alias_tables`, or anything that is known of a column, in
+    its place.
+    """
+    n_rows, n_slots = threshold.shape
+    slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
+    is_other = bits >= threshold.ravel().take(slot)
+    slot += slot
+    slot += is_other
+    return values.ravel().take(slot)
+
+
+def alias_counts(threshold: UIntArray, cells: AnyArray, bits: UIntArray, n_cells: int) -> IntArray:
+    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
+    cell of each column.
+    """
+    drawn = alias_draws(threshold, cells, bits)
+    if len(bits) == 1:
+        return np.bincount(drawn[0], minlength=n_cells)[None]
+    drawn = drawn + np.arange(len(bits))[:, None] * n_cells
+    return np.bincount(drawn.ravel(), minlength=len(bits) * n_cells).reshape(len(bits), n_cells)

@@ -1,0 +1,161 @@
+"""The one table of metrics: what each is called, computed by, titled, and which way it improves.
+
+`scorer`, `compare`, `bootstrap_interval`, `consistency_test`, the command line and the report read
+it. A new metric is its file and, here, its import, its name in ``__all__`` (which
+`calibrant.metrics` exports) and its line in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibrant._validation import unknown_name
+from calibrant.metrics._binned import expected_calibration_error
+from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
+from calibrant.metrics._kde import kde_calibration_error
+from calibrant.metrics._kernel import kernel_calibration_error
+from calibrant.metrics._ks import ks_error
+from calibrant.metrics._scores import accuracy, brier_score, log_loss
+from calibrant.metrics._smooth import smooth_calibration_error
+
+__all__ = [  # a literal list: what type checkers can read
+    "accuracy",
+    "brier_score",
+    "expected_calibration_error",
+    "kde_calibration_error",
+    "kernel_calibration_error",
+    "ks_error",
+    "log_loss",
+    "overconfidence",
+    "sharpness",
+    "smooth_calibration_error",
+    "underconfidence",
+]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by its name: a function ``(y_true, y_prob, **options) -> float`` and what is known
+    about it.
+
+    A metric of your own works wherever a name does, as a function (smaller is better) or as one of
+    these.
+
+    Parameters
+    ----------
+    name : str
+    function : callable ``(y_true, y_prob, **options) -> float``
+    title : str
+        In tables; the name unless given.
+    options : mapping
+        Passed to the function.
+    aliases : tuple of str
+        Other names for the same.
+    greater_is_better : bool or None
+        None where neither is better by itself; such metrics are ranked as if smaller were.
+
+    Examples
+    --------
+    >>> from calibrant import metrics
+    >>> hits = metrics.Metric("hits", metrics.accuracy, greater_is_better=True)
+    >>> hits([0, 1], [[0.9, 0.1], [0.2, 0.8]])
+    1.0
+    """
+
+    name: str
+    function: Callable[..., float]
+    title: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    greater_is_better: bool | None = False
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.name)
+
+    def __call__(self, y_true: Any, y_prob: Any, **options: Any) -> float:
+        return self.function(y_true, y_prob, **{**self.options, **options})
+
+    @property
+    def better(self) -> str:
+        """Which way it improves: "higher", "lower" or "neither"."""
+        if self.greater_is_better is None:
+            return "neither"
+        return "higher" if self.greater_is_better else "lower"
+
+    @property
+    def binned_options(self) -> dict[str, Any] | None:
+        """Options of `expected_calibration_error` if the metric is one, so that only the counts of
+        its bins are random; else None.
+        """
+        return dict(self.options) if self.function is expected_calibration_error else None
+
+
+MetricLike: TypeAlias = str | Metric | Callable[..., float]
+"""What stands for a metric: a name of the table, a `Metric`, or a function of (y, p)."""
+
+_ECE = expected_calibration_error
+_TABLE = (
+    Metric("log_loss", log_loss, "log-loss"),
+    Metric("brier_score", brier_score, "Brier score"),
+    Metric("accuracy", accuracy, greater_is_better=True),
+    Metric("conf_ece", _ECE, "ECE, confidence", {"notion": "confidence"}),
+    Metric("cw_ece", _ECE, "ECE, class-wise", {"notion": "class-wise"}),
+    Metric("tl_ece", _ECE, "ECE, top-label", {"notion": "top-label"}),
+    Metric("mce", _ECE, "largest gap (MCE)", {"notion": "confidence", "norm": np.inf}),
+    Metric("ks", ks_error, "KS error", aliases=("ks_error",)),
+    Metric("overconfidence", overconfidence, greater_is_better=None),
+    Metric("underconfidence", underconfidence, greater_is_better=None),
+    Metric("sharpness", sharpness, greater_is_better=True),
+    Metric("expected_calibration_error", _ECE, "calibration error"),
+    Metric("kde_calibration_error", kde_calibration_error, "kernel-density error"),
+    Metric("kernel_calibration_error", kernel_calibration_error, "kernel error"),
+    Metric("smooth_calibration_error", smooth_calibration_error, "smooth error"),
+)
+
+METRICS: dict[str, Metric] = {
+    name: metric for metric in _TABLE for name in (metric.name, *metric.aliases)
+}
+"""Every metric by each of its names, in the order in which they are listed to users."""
+
+
+def as_metric(metric: MetricLike) -> Metric:
+    """The metric that is meant: by its name, as it is, or made of a function.
+
+    A function of the table, or a ``functools.partial`` of one, keeps the direction of its entry.
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in METRICS:
+            raise ValueError(
+                unknown_name("metric", metric, METRICS, "a function (y_true, y_prob) -> float")
+            )
+        return METRICS[metric]
+    if not callable(metric):
+        raise TypeError(
+            f"a metric is a name, a function (y_true, y_prob) -> float or a Metric; got {metric!r}"
+        )
+    return _of_function(metric)
+
+
+def _of_function(function: Callable[..., float]) -> Metric:
+    inner, options = function, {}
+    if isinstance(function, partial):
+        inner = function.func
+        if not function.args:  # with arguments by place it cannot be unpacked
+            options, function = dict(function.keywords), inner
+    name = str(getattr(inner, "__name__", type(inner).__name__))
+    known = next((entry for entry in _TABLE if entry.function is inner), None)
+    direction = known.greater_is_better if known else False
+    return Metric(name, function, options=options, greater_is_better=direction)
+
+
+def metric_label(metric: MetricLike) -> str:
+    """What a metric is called where it is shown: the name by which it was asked for."""
+    return metric if isinstance(metric, str) else as_metric(metric).name

@@ -1,0 +1,196 @@
+"""What an evaluation is made of: sums over rows that add up, and travel as plain values."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._kernels import entries, top_labels
+from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
+from calibrant._typing import BoolArray, FloatArray, IntArray
+from calibrant.binning import BinTable, UniformBins, bin_table
+from calibrant.metrics._confidence import ConfidenceSums
+from calibrant.metrics._ks import claims_ks
+from calibrant.notions import as_notion
+
+
+class TopPart(NamedTuple):
+    """Top scores of some rows, whether they are right, and weights, (m,) each."""
+
+    score: FloatArray
+    hit: BoolArray
+    weight: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class TopScores:
+    """The top scores of all rows, as long as there are not more than ``limit``."""
+
+    limit: int | None
+    parts: tuple[TopPart, ...] = ()
+    is_whole: bool = True
+
+    def __add__(self, other: TopScores) -> TopScores:
+        parts = (*self.parts, *other.parts)
+        n_rows = sum(len(part.score) for part in parts)
+        is_whole = self.is_whole and other.is_whole
+        if not is_whole or (self.limit is not None and n_rows > self.limit):
+            return TopScores(self.limit, (), is_whole=False)
+        return TopScores(self.limit, parts)
+
+    def joined(self) -> TopPart:
+        """All rows at once."""
+        return TopPart(*map(np.concatenate, zip(*self.parts, strict=True)))
+
+    def ks(self) -> float | None:
+        """The KS error of confidence, or None where rows were too many."""
+        if not self.parts:
+            return None
+        score, hit, weight = self.joined()
+        label = np.ones((len(score), 1), dtype=np.intp)
+        claims = as_notion("confidence").reported(
+            score[:, None], label, hit.astype(np.intp), weight, n_classes=2
+        )
+        return claims_ks(claims)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSums:
+    """All that is added up over rows; ``a + b`` is of the union of their rows."""
+
+    confidence: BinTable
+    class_wise: BinTable
+    top_label: BinTable
+    top: ConfidenceSums
+    log_loss: float
+    brier: float
+    tops: TopScores
+
+    @classmethod
+    def of_block(
+        cls, scores: FloatArray, y: IntArray, weight: FloatArray, rule: SumRule
+    ) -> EvaluationSums:
+        """Sums of a block of checked scores. The top label is selected once."""
+        proba, log_true = _proba_and_log_true(scores, y, rule.inputs)
+        label = top_labels(proba, 1)
+        score, bins = entries(proba, label), UniformBins(rule.n_bins)
+        reported = (score, label, y, weight, proba.shape[1])
+        confidence = as_notion("confidence").reported(*reported)
+        # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1
+        square = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
+        return cls(
+            confidence=bin_table(confidence, bins=bins),
+            class_wise=bin_table(as_notion("class-wise").claims(proba, y, weight), bins=bins),
+            top_label=bin_table(as_notion("top-label").reported(*reported), bins=bins),
+            top=ConfidenceSums.of_block(confidence.select(slice(None)), weight),
+            log_loss=-float(weight @ log_true),
+            brier=float(weight @ (square - 2.0 * true_class(proba, y) + 1.0)),
+            tops=rule.tops(score[:, 0], label[:, 0] == y, weight),
+        )
+
+    def __add__(self, other: EvaluationSums) -> EvaluationSums:
+        names = [entry.name for entry in fields(self)]
+        return EvaluationSums(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+class SumRule(NamedTuple):
+    """How rows are added up."""
+
+    inputs: str
+    n_bins: int
+    keep_top: int | None
+
+    def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> TopScores:
+        """The top scores of a block, or none where none are kept."""
+        if self.keep_top == 0:
+            return TopScores(0, (), is_whole=False)
+        return TopScores(self.keep_top, (TopPart(score, hit, weight),))
+
+
+def _proba_and_log_true(
+    scores: FloatArray, y: IntArray, inputs: str
+) -> tuple[FloatArray, FloatArray]:
+    """Probabilities, and the logarithm of that of the truth; of logits it needs no floor."""
+    if inputs == "logits":
+        log_proba = log_softmax(finite_logits(scores))
+        return np.exp(log_proba), true_class(log_proba, y)
+    return scores, log_floored(true_class(scores, y), EPS)
+
+
+_TABLES = {"confidence": "confidence", "class-wise": "class_wise", "top-label": "top_label"}
+"""Notions, and the fields of `EvaluationSums` that hold their tables."""
+
+
+def state_of(sums: EvaluationSums | None) -> dict[str, Any]:
+    """Sums as plain values; floats survive JSON to the last bit."""
+    if sums is None:
+        return {"tables": {}}
+    tables = {notion: getattr(sums, field) for notion, field in _TABLES.items()}
+    return {
+        "confidence": asdict(sums.top),
+        "log_loss": sums.log_loss,
+        "brier": sums.brier,
+        "tables": {
+            notion: [table.weight.tolist(), table.score.tolist(), table.outcome.tolist()]
+            for notion, table in tables.items()
+        },
+        "tops": _packed(sums.tops),
+    }
+
+
+def sums_of(state: dict[str, Any], n_bins: int, keep_top: int | None) -> EvaluationSums:
+    n_classes = len(state["tables"]["class-wise"][0])
+    tables = {
+        field: _table(state["tables"][notion], notion, n_classes, n_bins)
+        for notion, field in _TABLES.items()
+    }
+    return EvaluationSums(
+        **tables,
+        top=ConfidenceSums(**{k: float(v) for k, v in state["confidence"].items()}),
+        log_loss=float(state["log_loss"]),
+        brier=float(state["brier"]),
+        tops=TopScores(keep_top) + _unpacked(state.get("tops")),
+    )
+
+
+def _table(values: Any, name: str, n_classes: int, n_bins: int) -> BinTable:
+    array, notion = np.array(values, dtype=np.float64), as_notion(name)
+    quantities, labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
+    if array.shape != (3, quantities * labels, n_bins) or not np.isfinite(array).all():
+        raise ValueError(f"table {name!r} is damaged")
+    return BinTable(array[0], array[1], array[2], quantities, labels, UniformBins(n_bins))
+
+
+def _packed(tops: TopScores) -> dict[str, Any] | None:
+    """Top scores as base64 of their bytes, little-endian; None where they were too many."""
+    if not tops.is_whole:
+        return None
+    score, hit, weight = tops.joined()
+    return {
+        "score": _as_text(score.astype("<f8")),
+        "hit": _as_text(hit),
+        "weight": None if (weight == 1).all() else _as_text(weight.astype("<f8")),
+    }
+
+
+def _unpacked(packed: dict[str, str] | None) -> TopScores:
+    if packed is None:
+        return TopScores(None, (), is_whole=False)
+    score, hit = _from_text(packed["score"], "<f8"), _from_text(packed["hit"], "?")
+    weight = np.broadcast_to(np.float64(1.0), score.shape)
+    if packed["weight"] is not None:
+        weight = _from_text(packed["weight"], "<f8")
+    if not len(score) == len(hit) == len(weight) or not np.isfinite(score).all():
+        raise ValueError("the top scores are damaged")
+    return TopScores(None, (TopPart(score, hit, weight),))
+
+
+def _as_text(values: Any) -> str:
+    return b64encode(values.tobytes()).decode("ascii")
+
+
+def _from_text(text: str, dtype: str) -> Any:
+    return np.frombuffer(b64decode(text, validate=True), dtype=dtype)

@@ -1,0 +1,212 @@
+"""Claims: binary problems about data, as a block of rows sees them and each as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calibrant._blocks import BLOCK_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
+from calibrant._typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
+from calibrant._validation import (
+    as_array,
+    check_predictions,
+    check_same_length,
+    check_weight,
+    encode_labels,
+)
+
+if TYPE_CHECKING:
+    from calibrant.notions._notion import Notion
+
+# Elements of the columns of scores that are gathered at a time where a claim must be seen whole.
+_GATHER_ELEMENTS = 2**23
+
+
+class ClaimBlock(NamedTuple):
+    """The claims of a block of rows.
+
+    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where
+    it speaks of a set; ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the
+    truth is not known).
+    """
+
+    score: FloatArray
+    label: IntArray | None
+    hit: IntArray
+
+    def labels(self) -> IntArray:
+        """The class of each score, of a notion that is known to have them."""
+        if self.label is None:
+            raise TypeError(
+                "a notion that splits or reports by label must select a label with every score"
+            )
+        return self.label
+
+    def residual(self) -> FloatArray:
+        """``outcome - score`` of every claim, (m, J)."""
+        residual = np.negative(self.score, order="C")  # hits are places in this order
+        residual.reshape(-1)[self.hit] += 1.0
+        return residual
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """One binary problem: its index, its rows in the data, scores, outcomes and weights."""
+
+    index: int
+    rows: IntArray | slice
+    score: FloatArray
+    outcome: BoolArray
+    weight: FloatArray
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All claims that a notion makes about some data.
+
+    ``select(rows)`` gives those of a row block; iterating gives each claim whole, as a `Claim`, in
+    the order of their index. Whole claims need memory for a few columns of scores at a time.
+    """
+
+    n_rows: int
+    n_quantities: int
+    n_labels: int
+    weight: FloatArray
+    select: Callable[[slice], ClaimBlock]
+    n_columns: int
+    """Columns of the data behind a block: what a block costs."""
+
+    @property
+    def n_claims(self) -> int:
+        return self.n_quantities * self.n_labels
+
+    def index(self, block: ClaimBlock) -> IntArray:
+        """Claim index of every score of a block, (m, J), or (J,) where it is the same in every
+        row.
+        """
+        quantity = np.arange(self.n_quantities) * self.n_labels
+        return quantity if self.n_labels == 1 else block.labels() + quantity
+
+    def share(self, claim: Claim) -> float:
+        """The weight v_c: its rows among those of its quantity, all quantities alike."""
+        return float(claim.weight.sum() / (self.weight.sum() * self.n_quantities))
+
+    def mean(self, function: Callable[[Claim], float]) -> float:
+        """Mean of ``function(claim)`` over the claims that have rows, with the weights v_c."""
+        # The rows of a quantity add up to all rows, so that the v_c sum to one.
+        total = sum(claim.weight.sum() * function(claim) for claim in self if claim.weight.any())
+        return float(total / (self.weight.sum() * self.n_quantities))
+
+    def sum_over(
+        self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
+    ) -> Any:
+        """Sum of ``function(block, weight)`` over row blocks of the claims and their weights.
+
+        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
+        elements of the data.
+        """
+        elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
+        return sum_blocks(
+            lambda rows: function(self.select(rows), self.weight[rows]),
+            self.n_rows,
+            self.n_columns,
+            elements=max(elements, at_least),
+        )
+
+    def __iter__(self) -> Iterator[Claim]:
+        step = max(1, _GATHER_ELEMENTS // self.n_rows)
+        for start in range(0, self.n_quantities, step):
+            yield from self._gather(range(start, min(start + step, self.n_quantities)))
+
+    def _gather(self, quantities: range) -> Iterator[Claim]:
+        columns = slice(quantities.start, quantities.stop)
+        score = np.empty((len(quantities), self.n_rows))
+        label = np.zeros((len(quantities), self.n_rows), dtype=np.intp)
+        outcome = np.zeros((len(quantities), self.n_rows), dtype=bool)
+        for rows in row_blocks(self.n_rows, self.n_columns):
+            block = self.select(rows)
+            score[:, rows] = block.score[:, columns].T
+            if self.n_labels > 1:
+                label[:, rows] = block.labels()[:, columns].T
+            row, column = np.divmod(block.hit, self.n_quantities)
+            inside = (column >= columns.start) & (column < columns.stop)
+            outcome[column[inside] - columns.start, row[inside] + rows.start] = True
+        for j, quantity in enumerate(quantities):
+            yield from self._split(quantity, score[j], label[j], outcome[j])
+
+    def _split(
+        self, quantity: int, score: FloatArray, label: IntArray, outcome: BoolArray
+    ) -> Iterator[Claim]:
+        if self.n_labels == 1:
+            yield Claim(quantity, slice(None), score, outcome, self.weight)
+            return
+        order = np.argsort(label, kind="stable")
+        ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
+        for name in range(self.n_labels):
+            rows = order[ends[name] : ends[name + 1]]
+            yield Claim(
+                quantity * self.n_labels + name, rows, score[rows], outcome[rows], self.weight[rows]
+            )
+
+
+def claims_of(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    *,
+    y_pred: LabelsLike | None = None,
+) -> tuple[Claims, AnyArray]:
+    """The claims of a notion about what a user passed, checked, and the labels of the classes.
+
+    Rows must sum to one unless the notion says that its claims need not (`Notion.sums_to_one`).
+    With ``y_pred``, ``y_prob`` holds the probabilities of these reported labels.
+    """
+    if y_pred is not None:
+        return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
+    proba, y, weight, names = check_predictions(
+        y_true, y_prob, sample_weight, classes, sum_to_one=notion.sums_to_one
+    )
+    return notion.claims(proba, y, weight), names
+
+
+def _reported_claims(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None,
+    classes: LabelsLike | None,
+    y_pred: LabelsLike,
+) -> tuple[Claims, AnyArray]:
+    """Claims of reported labels; without ``classes`` the labels that occur are the classes."""
+    truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
+    if score.shape != reported.shape or score.ndim not in (1, 2):
+        raise ValueError(
+            f"with y_pred, y_prob holds the probability of each reported label and has its shape; "
+            f"got y_prob {score.shape} and y_pred {reported.shape}"
+        )
+    check_same_length(y_true=truth, y_pred=reported)
+    if not ((score >= 0) & (score <= 1)).all():
+        raise ValueError("with y_pred, y_prob must hold probabilities in [0, 1]")
+    names = (
+        np.unique(np.concatenate([truth, reported.ravel()]))
+        if classes is None
+        else as_array(classes)
+    )
+    y, _ = encode_labels(truth, len(names), names)
+    label, _ = encode_labels(reported.ravel(), len(names), names)
+    shape, weight = (len(y), -1), check_weight(sample_weight, len(y))
+    claims = notion.reported(score.reshape(shape), label.reshape(shape), y, weight, len(names))
+    return claims, names

@@ -1,0 +1,247 @@
+"""The notions of the literature; `calibrant.notions.as_notion` makes them from strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from calibrant._kernels import entries, top_labels
+from calibrant._typing import FloatArray, IntArray
+from calibrant.notions._claims import ClaimBlock
+from calibrant.notions._notion import Labels, Notion, class_text
+from calibrant.notions._rows import scale_sets
+
+
+@dataclass(frozen=True)
+class RankNotion(Notion):
+    """The scores of some ranks: confidence, top-label, rank-r, top-k-confidence, top-k-label.
+
+    ``ranks`` is one rank, or the ranks 1 to k.
+    """
+
+    ranks: tuple[int, ...] = (1,)
+    by_label: bool = False
+
+    def __post_init__(self) -> None:
+        ranks = tuple(self.ranks)
+        if not ranks or min(ranks) < 1:
+            raise ValueError(f"ranks are counted from 1, got {ranks}")
+        if len(ranks) > 1 and ranks != tuple(range(1, len(ranks) + 1)):
+            raise ValueError(
+                f"ranks must be a single rank, or the ranks 1 to k without a gap; got {ranks}: "
+                f"use RankNotion(({ranks[-1]},)) for that rank alone, or "
+                f"as_notion('top-{max(ranks)}-confidence') for all up to it"
+            )
+        object.__setattr__(self, "ranks", ranks)
+
+    @property
+    def name(self) -> str:
+        count = len(self.ranks)
+        if count > 1:
+            return f"top-{count}-{'label' if self.by_label else 'confidence'}"
+        if self.ranks == (1,):
+            return "top-label" if self.by_label else "confidence"
+        return f"rank-{self.ranks[0]}{'-label' if self.by_label else ''}"
+
+    @property
+    def title(self) -> str:
+        if self.ranks != (1,):
+            return self.name
+        return "by predicted class (top-label)" if self.by_label else "top class (confidence)"
+
+    @property
+    def splits_by_label(self) -> bool:
+        return self.by_label
+
+    @property
+    def reports_labels(self) -> bool:
+        return True
+
+    @property
+    def axis_labels(self) -> tuple[str, str]:
+        if self.ranks == (1,):
+            return "confidence (highest probability)", "accuracy"
+        return "predicted probability at the rank", "share of rows where that class is true"
+
+    def n_quantities(self, n_classes: int) -> int:
+        _check_rank(self.name, max(self.ranks), n_classes)
+        return len(self.ranks)
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
+        label = top_labels(proba, max(self.ranks))[:, self.ranks[0] - 1 :]
+        return ClaimBlock(
+            entries(proba, label),
+            label,
+            _no_hits() if y is None else np.flatnonzero(label == y[:, None]),
+        )
+
+    def claim_name(self, claim: int, classes: Labels) -> str:
+        rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
+        if column is None:
+            return "top score" if rank == 1 else f"rank {rank}"
+        where = "" if rank == 1 else f"rank {rank}, "
+        return f"{where}predicted {classes[column]}"
+
+    def claim_text(self, claim: int, classes: Labels) -> str:
+        rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
+        if column is None:
+            return "its top class" if rank == 1 else f"its class of rank {rank}"
+        where = "" if rank == 1 else f" at rank {rank}"
+        return f"{class_text(classes[column])}{where}"
+
+    def question(self, claim: int, classes: Labels) -> str:
+        rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
+        where = "" if rank == 1 else f" at rank {rank}"
+        if column is not None:
+            return f"Rows predicted {classes[column]}{where}: is it right?"
+        if rank > 1:
+            return f"The probability{where}: is the class of that rank right?"
+        return "The top probability: is the top class right?"
+
+    def _rank_of(self, claim: int, n_classes: int) -> int:
+        return self.ranks[claim // self.n_labels(n_classes)]
+
+
+@dataclass(frozen=True)
+class ClassNotion(Notion):
+    """The scores of all classes (class-wise), or of one (class-k)."""
+
+    column: int | None = None
+
+    @property
+    def name(self) -> str:
+        return "class-wise" if self.column is None else f"class-{self.column}"
+
+    @property
+    def title(self) -> str:
+        return "by class (class-wise)" if self.column is None else self.name
+
+    @property
+    def sums_to_one(self) -> bool:
+        return False
+
+    @property
+    def claims_are_rows(self) -> bool:
+        return self.column is None
+
+    @property
+    def axis_labels(self) -> tuple[str, str]:
+        return "predicted probability of the class", "frequency of the class"
+
+    def n_quantities(self, n_classes: int) -> int:
+        if self.column is None:
+            return n_classes
+        if self.column >= n_classes:
+            raise ValueError(f"notion {self.name!r}: columns are 0..{n_classes - 1}")
+        return 1
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
+        n_rows, n_classes = proba.shape
+        if self.column is None:
+            label = np.broadcast_to(np.arange(n_classes), proba.shape)
+            return ClaimBlock(
+                _in_float64(proba),
+                label,
+                _no_hits() if y is None else np.arange(n_rows) * n_classes + y,
+            )
+        label = np.broadcast_to(self.column, (n_rows, 1))
+        hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
+        return ClaimBlock(_in_float64(proba[:, self.column : self.column + 1]), label, hit)
+
+    def question(self, claim: int, classes: Labels) -> str:
+        column = claim if self.column is None else self.column
+        return f"The probability of {classes[column]}: is it this class? All rows."
+
+    def column_of(self, claim: int, n_classes: int) -> int | None:
+        return claim if self.column is None else self.column
+
+    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
+        return claims.score if self.column is None else super().fill(proba, claims)
+
+
+@dataclass(frozen=True)
+class WithinTopNotion(Notion):
+    """The sum of the r highest scores: is the truth among them?"""
+
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return f"within-top-{self.rank}"
+
+    @property
+    def axis_labels(self) -> tuple[str, str]:
+        return (
+            f"sum of the {self.rank} highest probabilities",
+            f"share of rows with the truth among the {self.rank}",
+        )
+
+    def n_quantities(self, n_classes: int) -> int:
+        _check_rank(self.name, self.rank, n_classes)
+        return 1
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
+        label = top_labels(proba, self.rank)
+        score = entries(proba, label).sum(axis=1, keepdims=True)
+        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        hit = _no_hits() if y is None else np.flatnonzero((label == y[:, None]).any(axis=1))
+        return ClaimBlock(score, None, hit)
+
+    def claim_text(self, claim: int, classes: Labels) -> str:
+        return f"one of its top {self.rank} classes"
+
+    def question(self, claim: int, classes: Labels) -> str:
+        return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
+
+    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
+        return scale_sets(proba, [top_labels(proba, self.rank)], claims.score)
+
+
+@dataclass(frozen=True)
+class CanonicalNotion(Notion):
+    """The whole vector: no binary notion, and accepted only where a page says so."""
+
+    @property
+    def name(self) -> str:
+        return "canonical"
+
+    @property
+    def is_binary(self) -> bool:
+        return False
+
+    def n_quantities(self, n_classes: int) -> NoReturn:
+        raise no_claims(self)
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> NoReturn:
+        raise no_claims(self)
+
+
+def no_claims(notion: Notion) -> ValueError:
+    """The error of asking whole vectors for binary claims."""
+    return ValueError(
+        f"notion {notion.name!r} is about whole vectors and makes no binary claims; use one of "
+        f"{VALID}"
+    )
+
+
+VALID = (
+    "'confidence', 'top-label', 'class-wise', 'class-<k>', 'rank-<r>', 'within-top-<r>', "
+    "'top-<k>-confidence', 'top-<k>-label'"
+)
+
+
+def _check_rank(name: str, rank: int, n_classes: int) -> None:
+    if rank > n_classes:
+        raise ValueError(
+            f"notion {name!r} needs at least {rank} classes; the scores have {n_classes}"
+        )
+
+
+def _in_float64(block: FloatArray) -> FloatArray:
+    return np.asarray(block, dtype=np.float64)
+
+
+def _no_hits() -> IntArray:
+    return np.empty(0, dtype=np.intp)

@@ -1,0 +1,60 @@
+"""What the commands print, and where."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("rich")
+
+import calibrant
+from calibrant.cli._output import Output, before_after
+
+
+class Block(NamedTuple):
+    scores: list[int]
+
+
+def test_people_get_text_and_programs_get_json(capsys):
+    Output(as_json=False, quiet=False).show("a [b] c")
+    Output(as_json=False, quiet=False).result({"a": 1})
+    assert capsys.readouterr().out == "a [b] c\n"
+    Output(as_json=True, quiet=False).show("a")
+    Output(as_json=True, quiet=False).result({"a": 1})
+    assert json.loads(capsys.readouterr().out) == {"a": 1}
+
+
+def test_remarks_go_to_standard_error_unless_quiet(capsys):
+    Output(as_json=False, quiet=False).say("remark")
+    Output(as_json=False, quiet=True).say("nothing")
+    assert capsys.readouterr() == ("", "remark\n")
+
+
+def test_blocks_pass_through_where_there_is_no_terminal(capsys):
+    blocks = [Block([1, 2]), Block([3])]
+    assert list(Output(as_json=False, quiet=False).watch(iter(blocks), None)) == blocks
+    assert capsys.readouterr() == ("", "")
+
+
+def test_warnings_become_remarks_once(capsys):
+    with Output(as_json=False, quiet=False).working("Fitting"):
+        for _ in range(2):
+            warnings.warn("did not converge", stacklevel=1)
+    assert capsys.readouterr().err == "note: did not converge\n"
+
+
+def test_two_evaluations_stand_side_by_side_by_the_titles_of_the_metrics(capsys):
+    one = calibrant.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]])
+    two = calibrant.MetricAccumulator(keep_top=0).update([0, 1], [[0.6, 0.4], [0.2, 0.8]])
+    Output(as_json=False, quiet=False).show(before_after(one, two.compute()))
+    lines = {
+        title: numbers.split()
+        for title, numbers in re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", capsys.readouterr().out)
+    }
+    assert lines["Brier score"] == [f"{one.brier_score:.5f}", f"{two.compute().brier_score:.5f}"]
+    assert lines["KS error"] == [f"{one.ks:.5f}", "-"]
+    assert "rows" not in lines

@@ -1,0 +1,193 @@
+"""Guarantees of fitted reductions: what is covered, what it is called, and what is not."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
+
+from calibrant.binary import HistogramBinning, PlattScaling
+from calibrant.reductions import MulticlassToBinary
+
+SIX = np.array(
+    [
+        [0.4, 0.3, 0.2, 0.1],
+        [0.1, 0.5, 0.1, 0.3],
+        [0.6, 0.1, 0.2, 0.1],
+        [0.2, 0.1, 0.4, 0.3],
+        [0.1, 0.7, 0.2, 0.0],
+        [0.3, 0.2, 0.1, 0.4],
+    ]
+)
+TRUTH = np.array([0, 3, 1, 2, 1, 0])
+
+
+def _sample(rng, n=600, n_classes=5):
+    logits = rng.normal(size=(n, n_classes)) * 2
+    proba = softmax(logits, axis=1)
+    y = np.array([rng.choice(n_classes, p=row) for row in softmax(logits / 2, axis=1)])
+    return proba, y
+
+
+def _bound(count, k, alpha):
+    return math.sqrt(math.log(2 * count / alpha) / (2 * (k - 1))) + 1e-10
+
+
+def test_the_top_label_guarantee_is_that_of_theorem_1(rng):
+    P, y = _sample(rng, n=2000)
+    made = MulticlassToBinary(HistogramBinning(points_per_bin=40)).fit(P, y).guarantee(alpha=0.1)
+    assert made.marginal == pytest.approx(_bound(1, 40, 0.1), rel=1e-12)
+    assert made.conditional == pytest.approx(_bound(2000 / 40, 40, 0.1), rel=1e-12)
+    assert made.expected_ece == pytest.approx(math.sqrt(1 / 80) + 1e-10, rel=1e-12)
+    assert made.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
+    assert made.not_covered == ()
+    assert str(made).startswith(
+        f"With 90 % confidence, for all {made.n_bins} bins at once: when the model says class "
+    )
+
+
+def test_the_class_wise_guarantee_is_that_of_theorem_2(rng):
+    P, y = _sample(rng, n=2000, n_classes=3)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 80, 100]), "class-wise").fit(
+        P, y
+    )
+    made = fitted.guarantee(alpha=0.06)
+    assert [q.points_per_bin for q in made.quantities] == [50, 80, 100]
+    assert [q.marginal for q in made.quantities] == pytest.approx(
+        [_bound(1, k, 0.02) for k in (50, 80, 100)], rel=1e-12
+    )
+    assert made.conditional == pytest.approx(_bound(2000 / 50, 50, 0.02), rel=1e-12)
+    own = fitted.guarantee(alpha=[0.01, 0.02, 0.03])
+    expected = [
+        _bound(2000 / k, k, a) for k, a in zip((50, 80, 100), (0.01, 0.02, 0.03), strict=True)
+    ]
+    assert [q.conditional for q in own.quantities] == pytest.approx(expected, rel=1e-12)
+    assert own.alpha == pytest.approx(0.06)
+
+
+def test_bins_of_equal_width_are_guaranteed_by_the_points_that_they_hold(rng):
+    P, y = _sample(rng, n_classes=3)
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=6, strategy="uniform"), "confidence").fit(
+        P, y
+    )
+    made = fitted.guarantee()
+    counts = fitted.calibrators_[0].counts_
+    assert (counts == 0).sum() == 2  # no top score of three classes is below a third
+    assert made.n_bins == 4
+    assert made.quantities[0].points_per_bin == counts[2:].min() + 1
+    assert made.not_covered == ("2 bin(s) without rows, which report 0.5",)
+
+
+def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
+    P, y = _sample(rng, n=1000)
+    made = MulticlassToBinary(HistogramBinning(n_bins=12), "confidence").fit(P, y).guarantee()
+    assert made.quantities[0].points_per_bin == 1000 // 12
+    assert made.conditional == pytest.approx(_bound(1000 / 83, 83, 0.05), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("notion", "words"),
+    [
+        ("confidence", "says its top class with"),
+        ("top-label", "says 'c' with|says 'a' with|says 'b' with"),
+        ("class-1", "says 'b' with"),
+        ("rank-2", "says its class of rank 2 with"),
+        ("within-top-2", "says one of its top 2 classes with"),
+        ("top-2-confidence", "says its (top class|class of rank 2) with"),
+        ("top-2-label", "says '[abc]'( at rank 2)? with"),
+    ],
+)
+def test_the_sentence_names_what_the_model_says(rng, notion, words):
+    P, y = _sample(rng, n_classes=3)
+    names = np.array(["a", "b", "c"])
+    made = (
+        MulticlassToBinary(HistogramBinning(), notion, classes=names).fit(P, names[y]).guarantee()
+    )
+    assert re.search(words, str(made))
+
+
+def test_a_class_in_fallback_is_named_as_not_covered(rng):
+    P, y = _sample(rng, n_classes=3)
+    P = np.column_stack([P, np.zeros(len(P))])
+    made = (
+        MulticlassToBinary(HistogramBinning(), classes=["a", "b", "c", "rare"])
+        .fit(P, np.array(list("abc"))[y])
+        .guarantee()
+    )
+    assert made.not_covered == ("'rare', with too few rows for bins of their own",)
+    assert all(interval.claim != "'rare'" for interval in made.intervals)
+
+
+def test_normalised_rows_are_named_as_not_covered(rng):
+    P, y = _sample(rng)
+    made = (
+        MulticlassToBinary(HistogramBinning(), "class-wise", normalize=True).fit(P, y).guarantee()
+    )
+    assert made.not_covered == ("the normalised rows of predict_proba",)
+    assert (
+        MulticlassToBinary(HistogramBinning(), "class-wise").fit(P, y).guarantee().not_covered == ()
+    )
+
+
+def test_a_class_with_single_points_a_bin_is_named_as_not_covered():
+    rng = np.random.default_rng(0)
+    P = np.repeat(np.eye(2) * 0.2 + 0.4, [100, 15], axis=0) + rng.uniform(-0.05, 0.05, size=115)[
+        :, None
+    ] * [1, -1]
+    made = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
+    assert made.not_covered == ("class 1, with fewer than two rows a bin",)
+    assert made.n_bins == 10
+
+
+def test_other_calibrators_have_no_guarantee():
+    with pytest.raises(ValueError, match="PlattScaling has no distribution-free guarantee"):
+        MulticlassToBinary(PlattScaling(), "confidence").fit(SIX, TRUTH).guarantee()
+
+
+def test_boundary_points_that_count_leave_no_guarantee(rng):
+    with pytest.raises(ValueError, match="boundary='exclude'"):
+        MulticlassToBinary(HistogramBinning(boundary="include")).fit(*_sample(rng)).guarantee()
+
+
+def test_weights_other_than_one_leave_no_guarantee(rng):
+    P, y = _sample(rng)
+    fitted = MulticlassToBinary(HistogramBinning()).fit(
+        P, y, sample_weight=np.linspace(0.5, 2, 600)
+    )
+    with pytest.raises(ValueError, match="weighted rows"):
+        fitted.guarantee()
+    ones = MulticlassToBinary(HistogramBinning()).fit(P, y, sample_weight=np.ones(600)).guarantee()
+    assert ones == MulticlassToBinary(HistogramBinning()).fit(P, y).guarantee()
+
+
+def test_too_few_points_leave_no_guarantee():
+    with pytest.raises(ValueError, match="too few points"):
+        MulticlassToBinary(HistogramBinning(), "top-label").fit(SIX, TRUTH).guarantee()
+    with pytest.raises(ValueError, match="too few points"):
+        MulticlassToBinary(HistogramBinning(n_bins=6), "confidence").fit(SIX, TRUTH).guarantee()
+
+
+def test_there_is_no_guarantee_before_the_fit():
+    with pytest.raises(NotFittedError):
+        MulticlassToBinary(HistogramBinning()).guarantee()
+
+
+def test_one_alpha_is_split_between_the_claims_that_are_covered(rng):
+    P, y = _sample(rng, n=600, n_classes=3)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 50, 1]), "class-wise")
+    made = fitted.fit(P, y).guarantee(alpha=0.1)
+    assert [q.name for q in made.quantities] == ["class 0", "class 1"]
+    assert [q.alpha for q in made.quantities] == [0.05, 0.05]
+    assert made.not_covered == ("class 2, with fewer than two rows a bin",)
+
+
+def test_alphas_of_claims_that_are_not_covered_do_not_count(rng):
+    P, y = _sample(rng, n=600, n_classes=3)
+    fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 50, 1]), "class-wise")
+    made = fitted.fit(P, y).guarantee(alpha=[0.01, 0.02, 0.03])
+    assert [q.alpha for q in made.quantities] == [0.01, 0.02]
+    assert made.alpha == pytest.approx(0.03)
