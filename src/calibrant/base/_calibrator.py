@@ -187,7 +187,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
         """Predicted columns of a block of checked scores, (m,)."""
-        return np.asarray(self._proba_of(scores).argmax(axis=1))
+        return self._proba_of(scores).argmax(axis=1)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

@@ -187,7 +187,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[self.bins_.assign(score, 0)])
+        return self.values_[self.bins_.assign(score, 0)]
 
     @property
     def bins_(self) -> Bins:
