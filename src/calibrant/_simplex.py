@@ -28,14 +28,14 @@ _SHORT_ROW = 32
 
 def row_sum(block: FloatArray) -> FloatArray:
     """Sum of each row in float64."""
-    return np.asarray(block @ np.ones(block.shape[1]))
+    return block @ np.ones(block.shape[1])
 
 
 def row_max(block: FloatArray) -> FloatArray:
     """Largest entry of each row."""
     n_columns = block.shape[1]
     if n_columns > _SHORT_ROW:
-        return np.asarray(block.max(axis=1))
+        return block.max(axis=1)
     largest = block[:, 0].copy()
     for k in range(1, n_columns):
         np.maximum(largest, block[:, k], out=largest)
@@ -92,7 +92,7 @@ def centred(logits: FloatArray) -> FloatArray:
 def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
     p = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
-    return np.asarray(np.log(p) - np.log1p(-p))
+    return np.log(p) - np.log1p(-p)
 
 
 def normalized(rows: FloatArray) -> FloatArray:

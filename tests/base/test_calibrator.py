@@ -50,7 +50,23 @@ def test_a_checked_fit_is_the_fit_without_checks_and_summary(rng, monkeypatch):
 def test_class_prior_is_the_share_of_the_weights(rng):
     weight = np.array([1.0, 2.0, 0.0, 1.0])
     model = Blend().fit(rng.dirichlet(np.ones(3), 4), [0, 1, 2, 1], sample_weight=weight)
-    np.testing.assert_allclose(model.class_prior_, [0.25, 0.75, 0.0])
+    np.testing.assert_array_equal(model.class_weights_, [1.0, 3.0, 0.0])
+    np.testing.assert_array_equal(model.class_prior_, [0.25, 0.75, 0.0])
+    assert model.training_.class_weights == (1.0, 3.0, 0.0)
+
+
+def test_before_a_fit_there_is_no_class_prior():
+    assert not hasattr(Blend(), "class_prior_")
+
+
+def test_maps_that_are_put_together_add_the_rows_of_their_classes(rng):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = rng.normal(size=(90, 2)), rng.integers(3, size=90)
+    model = calibrant.CalibratedClassifier(
+        LogisticRegression(), calibrant.TemperatureScaling(0.25), cv=4
+    ).fit(X, y)
+    np.testing.assert_array_equal(model.calibrator_.class_weights_, np.bincount(y))
 
 
 def test_prediction_needs_a_fit_and_the_columns_of_the_fit(rng):

@@ -97,7 +97,7 @@ def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) ->
     out = metric @ left
     for secant, share in zip(secants, reversed(shares), strict=True):
         out += (share - float(secant.fall @ out) / secant.curvature) * secant.step
-    return np.asarray(out)
+    return out
 
 
 def _step(

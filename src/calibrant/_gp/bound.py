@@ -49,7 +49,7 @@ class ScaledRows(NamedTuple):
 
     def inputs(self, rows: slice) -> FloatArray:
         """Scores of a block as the kernel sees them."""
-        return np.asarray((self.u[rows] - self.centre) / self.scale)
+        return (self.u[rows] - self.centre) / self.scale
 
 
 class Residual(Protocol):
@@ -85,7 +85,7 @@ class DiagonalResidual:
         return self.diagonal * s
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        return np.asarray((s * (1 - s))[..., None] * self.features)
+        return (s * (1 - s))[..., None] * self.features
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
         spread = -0.5 * float(weight @ (s * (1 - s)).sum(axis=1))
@@ -105,10 +105,10 @@ class FullResidual:
     def times(self, s: FloatArray) -> FloatArray:
         average = np.einsum("nk,nkm->nm", s, self.features)
         smooth = _rows_times(self.smooth, s) - _rows_times(self.features, average)
-        return np.asarray(smooth + self.kernel.noise * s)
+        return smooth + self.kernel.noise * s
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        return np.asarray(s[..., None] * (self.features - average[:, None, :]))
+        return s[..., None] * (self.features - average[:, None, :])
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
         distance = (self.x[:, :, None] - self.x[:, None, :]) / self.kernel.lengthscale
@@ -170,7 +170,7 @@ class SparseBound:
 
     def gradient(self, posterior: Posterior) -> FloatArray:
         """Derivative of ``F(m)``."""
-        return np.asarray(self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean)
+        return self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
         """The best posterior near a mean: Newton's method with S for the inverse Hessian.
@@ -242,7 +242,7 @@ class _Block:
     def mean_slope(self, posterior: Posterior) -> FloatArray:
         """``A' r``, r as in `_slopes`."""
         r, *_ = self._slopes(posterior)
-        return np.asarray(r.ravel() @ self.flat)
+        return r.ravel() @ self.flat
 
     def kernel_slope(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums from which `InducingInputs.gradient` goes on, and the derivative at fixed
@@ -279,4 +279,4 @@ class _Block:
 
 def _rows_times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     """Matrix times vector for every row."""
-    return np.asarray((matrices @ vectors[..., None])[..., 0])
+    return (matrices @ vectors[..., None])[..., 0]

@@ -58,25 +58,25 @@ class InducingInputs:
 
     def features(self, x: FloatArray) -> FloatArray:
         """``a(x)``, shape ``x.shape + (M,)``."""
-        return np.asarray(rbf(x, self.inputs, self.kernel) @ self._inverse.T)
+        return rbf(x, self.inputs, self.kernel) @ self._inverse.T
 
     def slopes(self, x: FloatArray) -> FloatArray:
         """``da/dx``, shape ``x.shape + (M,)``."""
         scaled = (self.inputs - x[..., None]) / self.kernel.lengthscale**2
-        return np.asarray((rbf(x, self.inputs, self.kernel) * scaled) @ self._inverse.T)
+        return (rbf(x, self.inputs, self.kernel) * scaled) @ self._inverse.T
 
     def weights(self, mean: FloatArray) -> FloatArray:
         """``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
-        return np.asarray(self._inverse.T @ mean)
+        return self._inverse.T @ mean
 
     def whitened(self, values: FloatArray) -> FloatArray:
         """The whitened mean of a latent function with these values at the inducing inputs."""
-        return np.asarray(self._inverse @ values)
+        return self._inverse @ values
 
     def unexplained(self, features: FloatArray) -> FloatArray:
         """``v + noise - |a(x)|^2``, not below the noise."""
         explained = np.einsum("...m,...m->...", features, features)
-        return np.asarray(np.maximum(self.kernel.variance - explained, 0.0) + self.kernel.noise)
+        return np.maximum(self.kernel.variance - explained, 0.0) + self.kernel.noise
 
     def pulled(
         self, x: FloatArray, features: FloatArray, slope: FloatArray
@@ -122,7 +122,7 @@ class InducingInputs:
         root_slope = -np.tril(self._inverse.T @ cross.T)
         inner = np.tril(self.root.T @ root_slope)
         inner[np.diag_indices_from(inner)] *= 0.5
-        return np.asarray(self._inverse.T @ (0.5 * (inner + inner.T)) @ self._inverse)
+        return self._inverse.T @ (0.5 * (inner + inner.T)) @ self._inverse
 
     def _prior_gradient(self, slope: FloatArray) -> FloatArray:
         kernel, inputs = self.kernel, self.inputs

@@ -185,4 +185,4 @@ class _BarrierBound:
         scaled = (self.slopes @ root) * (self.strength**0.5 / slack)[:, None]
         triangle = np.linalg.qr(np.vstack([scaled, np.eye(len(root))]), mode="r")
         factor = solve_triangular(triangle, root.T, trans=1).T
-        return np.asarray(factor @ factor.T)
+        return factor @ factor.T

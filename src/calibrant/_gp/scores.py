@@ -58,7 +58,7 @@ class ScoreSummary:
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
         wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
-        return np.asarray(np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass))))
+        return np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass)))
 
 
 def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
@@ -67,7 +67,7 @@ def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
     def moments(rows: slice) -> FloatArray:
         block = u[rows]
         powers = np.column_stack([np.ones(len(block)), block.mean(axis=1), (block**2).mean(axis=1)])
-        return np.asarray(weight[rows] @ powers)
+        return weight[rows] @ powers
 
     total, first, second = sum_blocks(moments, *u.shape)
     centre = float(first / total)
@@ -131,4 +131,4 @@ def _histogram(rows: ScaledRows, line: float, low: float, high: float) -> FloatA
         cell = np.minimum((x - low) / width, _CELLS - 1).astype(np.intp)
         return np.bincount(cell.ravel(), weight.ravel(), minlength=_CELLS)
 
-    return np.asarray(sum_blocks(counts, *rows.u.shape))
+    return sum_blocks(counts, *rows.u.shape)

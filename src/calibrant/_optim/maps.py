@@ -66,7 +66,7 @@ class DiagonalMap:
         return np.stack([np.ones(self.n_classes), np.zeros(self.n_classes)])
 
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray:
-        return np.asarray(u * theta[0] + theta[1])
+        return u * theta[0] + theta[1]
 
     def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray:
         return np.stack([np.einsum("ij,ij->j", gradient, u), gradient.sum(axis=0)])

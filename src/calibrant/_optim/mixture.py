@@ -78,4 +78,4 @@ def _newton_point(ratio: FloatArray, c: FloatArray, mean: FloatArray) -> FloatAr
     hessian[np.diag_indices_from(hessian)] += 1e-10 * np.trace(hessian) / len(hessian)
     lower = cholesky(hessian, lower=True)
     target = solve_triangular(lower, 2.0 * mean - 1.0, lower=True)
-    return np.asarray(nnls(lower.T, target)[0])
+    return nnls(lower.T, target)[0]

@@ -99,7 +99,7 @@ class Objective:
         it reuses its work.
         """
         product = self._sum(partial(self._product_block, theta, direction))
-        return np.asarray(product + self.penalty.hessian_diagonal * direction)
+        return product + self.penalty.hessian_diagonal * direction
 
     def _product_block(self, theta: FloatArray, direction: FloatArray, rows: slice) -> FloatArray:
         u, p = self._proba_block(theta, rows)
@@ -122,7 +122,7 @@ class Objective:
         excess = (normal * direction).sum(axis=axis, keepdims=True) / (normal**2).sum(
             axis=axis, keepdims=True
         )
-        return np.asarray(direction - mask * normal * excess)
+        return direction - mask * normal * excess
 
     def gauged(self, theta: FloatArray) -> FloatArray:
         """Parameters of the same probabilities that the penalty prefers."""
@@ -134,7 +134,7 @@ class Objective:
         excess = (normal * (theta - centre)).sum(axis=axis, keepdims=True) / normal.sum(
             axis=axis, keepdims=True
         )
-        return np.asarray(theta - mask * excess)
+        return theta - mask * excess
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """The whole Hessian of the log-loss, without the penalty, (P, P)."""
@@ -143,7 +143,7 @@ class Objective:
             u, p = self._proba_block(theta, rows)
             return self.map.curvature(p, u, np.asarray(self.weight[rows]))
 
-        return np.asarray(self._sum(of_rows))
+        return self._sum(of_rows)
 
     def solver(self, theta: FloatArray) -> Solve:
         """Products with the inverse Hessian: exact for few parameters, of the blocks on its

@@ -22,11 +22,11 @@ class QuadraticPenalty:
         return float((self.curvature * (theta - self.centre) ** 2).sum())
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        return np.asarray(2.0 * self.curvature * (theta - self.centre))
+        return 2.0 * self.curvature * (theta - self.centre)
 
     @property
     def hessian_diagonal(self) -> FloatArray:
-        return np.asarray(2.0 * self.curvature)
+        return 2.0 * self.curvature
 
 
 def _affine(

@@ -77,7 +77,7 @@ class BaseBinaryCalibrator(Calibrator):
         """Fit on the checked scores (n,) and outcomes, 0 or 1, of one claim."""
         self._check_parameters(2)
         self.classes_, self.n_classes_, self.n_features_in_ = np.arange(2), 2, 1
-        self.class_prior_ = np.bincount(outcome.astype(np.intp), weight, 2) / weight.sum()
+        self.class_weights_ = np.bincount(outcome.astype(np.intp), weight, 2)
         self._fit(self._lift_claim(score), outcome.astype(np.float64), weight)
         return self
 

@@ -46,6 +46,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     inputs: str
     classes: Any
     training_: TrainingSummary
+    class_weights_: FloatArray
+    """Sum of the weights of the rows of each class, (K,); zero for a class that was never seen."""
     remedies: ClassVar[Mapping[Outcome, str]] = {}
     """What to do about a fit that did not converge, by its outcome, where the method knows better
     than what is said of all."""
@@ -90,12 +92,20 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         )
         self._fit_checked(scores, codes, weight, classes)
         self._keep_columns(X)
-        self.training_ = training_summary(scores, codes, weight, self.inputs, self._proba_of)
+        self.training_ = training_summary(
+            scores, codes, weight, self.class_weights_, self.inputs, self._proba_of
+        )
         parts = list(self._parts())
         warn_unless_converged(
             type(self).__name__, parts or [self], self._part_name if parts else None
         )
         return self
+
+    @property
+    def class_prior_(self) -> FloatArray:
+        """Class frequencies of the rows of the fit, (K,)."""
+        prior: FloatArray = self.class_weights_ / self.class_weights_.sum()
+        return prior
 
     def _keep_columns(self, X: ScoresLike) -> None:
         """``n_features_in_``, and ``feature_names_in_`` where a frame has column names that are
@@ -117,7 +127,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         self._check_parameters(scores.shape[1])
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
-        self.class_prior_ = np.bincount(y, weight, minlength=self.n_classes_) / weight.sum()
+        self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
         self._fit_scores(scores, y, weight)
         return self
 
@@ -177,7 +187,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
         """Predicted columns of a block of checked scores, (m,)."""
-        return np.asarray(self._proba_of(scores).argmax(axis=1))
+        return self._proba_of(scores).argmax(axis=1)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax
+from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 LEAST_ROWS = 1000
@@ -53,6 +53,7 @@ def training_summary(
     scores: FloatArray,
     y: IntArray,
     weight: FloatArray,
+    class_weights: FloatArray,
     inputs: str,
     proba_of: Callable[[FloatArray], FloatArray],
 ) -> TrainingSummary:
@@ -60,19 +61,18 @@ def training_summary(
     milliseconds of predictions.
     """
     n_classes = scores.shape[1]
-    seen = np.bincount(y, weight, minlength=n_classes)
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_ELEMENTS // n_classes))
-    block, truth = scores[rows], (np.arange(len(rows)), y[rows])
+    block, truth = scores[rows], y[rows]
     before = (
-        log_softmax(finite_logits(block))[truth]
+        true_class(log_softmax(finite_logits(block)), truth)
         if inputs == "logits"
-        else log_floored(block[truth], EPS)
+        else log_floored(true_class(block, truth), EPS)
     )
-    after = log_floored(proba_of(block)[truth], EPS)
+    after = log_floored(true_class(proba_of(block), truth), EPS)
     return TrainingSummary(
-        n_samples=float(seen.sum()),
+        n_samples=float(class_weights.sum()),
         n_classes=n_classes,
-        class_weights=tuple(seen.tolist()),
+        class_weights=tuple(class_weights.tolist()),
         log_loss_before=-float(np.average(before, weights=weight[rows])),
         log_loss_after=-float(np.average(after, weights=weight[rows])),
         n_rows=len(rows),

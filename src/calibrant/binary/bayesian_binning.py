@@ -119,7 +119,7 @@ class BayesianBinning(BaseBinaryCalibrator):
         self.edges_, self.values_ = values[is_edge], average[is_edge]
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_[:-1], score, side="left")])
+        return self.values_[np.searchsorted(self.edges_[:-1], score, side="left")]
 
 
 class _Groups(NamedTuple):

@@ -122,10 +122,10 @@ class BetaCalibration(BaseBinaryCalibrator):
         store_outcome(self, solution)
 
     def _log_odds(self, score: FloatArray) -> FloatArray:
-        return np.asarray(self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_)
+        return self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(expit(self._log_odds(score)))
+        return expit(self._log_odds(score))
 
 
 def _columns(log_odds: FloatArray, parameters: str) -> FloatArray:

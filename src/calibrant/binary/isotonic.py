@@ -97,12 +97,12 @@ class IsotonicCalibration(BaseBinaryCalibrator):
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":
             return np.interp(score, self.centres_, self.values_)
-        return np.asarray(self.values_[np.searchsorted(self.edges_[:-1], score, side="left")])
+        return self.values_[np.searchsorted(self.edges_[:-1], score, side="left")]
 
 
 def _block_starts(hits: FloatArray, total: FloatArray) -> IntArray:
     """First group of each block of the isotonic regression of ``hits / total``."""
-    return np.asarray(isotonic_regression(hits / total, weights=total).blocks[:-1])
+    return isotonic_regression(hits / total, weights=total).blocks[:-1]
 
 
 def _with_prior(

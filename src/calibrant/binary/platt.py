@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-import numpy as np
 from scipy.special import expit
 
 from calibrant._optim.logistic import fit_logistic
@@ -109,4 +108,4 @@ class PlattScaling(BaseBinaryCalibrator):
         return self.coef_ * score + self.intercept_
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.asarray(expit(self._log_odds(score)))
+        return expit(self._log_odds(score))

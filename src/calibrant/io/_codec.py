@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -167,13 +167,19 @@ def _is_fitted(name: str) -> bool:
 
 
 class Reader:
-    """Decodes what `Writer` wrote; anything else is a ``ValueError``."""
+    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``renew`` makes fitted
+    attributes of an earlier version those of this one.
+    """
 
     def __init__(
-        self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()
+        self,
+        classes: Mapping[str, type],
+        may_be_nan: frozenset[str] = frozenset(),
+        renew: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
+        self.renew = renew
         self.models: list[Any] = []
 
     def model(self, entry: Any) -> None:
@@ -193,7 +199,7 @@ class Reader:
                 f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
             )
         made = cls(**parameters)
-        for name, value in fitted.items():
+        for name, value in self.renew(fitted).items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property
             ):

@@ -115,14 +115,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     shown = os.fspath(path)
     try:
-        return _from_document(_parsed(Path(path)))
+        return _from_document(_read_document(Path(path)))
     except RecursionError:
         raise ValueError(f"{shown} is not a saved calibrator: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
 
 
-def _parsed(path: Path) -> Any:
+def _read_document(path: Path) -> Any:
     size = path.stat().st_size
     if path.is_dir():
         raise ValueError("it is a directory")
@@ -149,12 +149,25 @@ def _from_document(document: Any) -> Any:
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
-    reader = Reader(registered(), _MAY_BE_NAN)
+    reader = Reader(registered(), _MAY_BE_NAN, _renewed)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
     _check_works(loaded)
     return loaded
+
+
+def _renewed(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Version 0.1.0 kept the shares of the classes; now it is their weights."""
+    if "class_prior_" not in fitted or "class_weights_" in fitted:
+        return fitted
+    prior = fitted["class_prior_"]
+    if not isinstance(prior, np.ndarray) or prior.dtype.kind != "f":
+        raise ValueError("class_prior_ must be the shares of the classes")
+    training = fitted.get("training_")
+    total = training.n_samples if isinstance(training, TrainingSummary) else 1.0
+    kept = {name: value for name, value in fitted.items() if name != "class_prior_"}
+    return {**kept, "class_weights_": prior * np.float64(total)}
 
 
 def _check_works(loaded: Any) -> None:

@@ -270,7 +270,7 @@ def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArr
 
 def _log_beta(alpha: FloatArray) -> FloatArray:
     """Logarithm of the multivariate beta function of each row."""
-    return np.asarray(gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1)))
+    return gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
 
 
 def _held_out_loss(

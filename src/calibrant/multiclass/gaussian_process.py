@@ -320,7 +320,7 @@ class _DiagonalSpread:
         self.rank = _ranks(x)
 
     def times(self, draw: FloatArray) -> FloatArray:
-        return np.asarray(self.deviation * draw[self.rank])
+        return self.deviation * draw[self.rank]
 
 
 class _FullSpread:
@@ -334,7 +334,7 @@ class _FullSpread:
         self.root = np.linalg.cholesky(covariance)
 
     def times(self, draw: FloatArray) -> FloatArray:
-        return np.asarray(self.root @ draw)
+        return self.root @ draw
 
 
 def _ranks(ordered: FloatArray) -> IntArray:
@@ -348,7 +348,7 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
     group = (_ranks(ordered) + n_classes * np.arange(n_rows)[:, None]).ravel()
     count = np.maximum(np.bincount(group, minlength=proba.size), 1)
     mean = np.bincount(group, proba.ravel(), minlength=proba.size) / count
-    return np.asarray(mean[group].reshape(proba.shape))
+    return mean[group].reshape(proba.shape)
 
 
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:

@@ -106,8 +106,8 @@ class CrossFitted(Calibrator):
         """The average of maps that are fitted already."""
         made = cls(clone(calibrators[0]), cv=len(calibrators), inputs=inputs, classes=classes)
         made.classes_, made.n_classes_, made.n_features_in_ = classes, len(classes), len(classes)
-        made.class_prior_ = np.mean(
-            [getattr(fitted, "class_prior_", np.nan) for fitted in calibrators], axis=0
+        made.class_weights_ = np.sum(
+            [getattr(fitted, "class_weights_", np.nan) for fitted in calibrators], axis=0
         )
         made.calibrators_ = list(calibrators)
         return made
