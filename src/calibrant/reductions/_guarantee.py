@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binary.histogram import HistogramBinning
+from calibrant.exceptions import TooFewRowsError
 from calibrant.guarantees import (
     BinnedClaim,
     BinnedQuantity,
@@ -62,7 +63,7 @@ def certified(claims: BinnedClaims, alpha: Any, delta: float, *, is_normalized: 
     check_alpha(alpha, len(quantities))
     kept = [q for q, quantity in enumerate(quantities) if quantity.claims]
     if not kept:
-        raise ValueError(
+        raise TooFewRowsError(
             "too few points for a guarantee: no claim has bins of its own with two calibration "
             "rows or more; "
             "use more data, or fewer bins"
