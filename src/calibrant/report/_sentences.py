@@ -82,8 +82,8 @@ def cautions(
     said = [
         _never_seen(seen, classes),
         _few_rows(seen, classes),
-        _shifted(*shift),
-        _tied(proba),
+        _label_shift(*shift),
+        _ties(proba),
         _certain(proba, y),
     ]
     return tuple(line for line in said if line) + tuple(remarks)
@@ -111,7 +111,7 @@ def _few_rows(seen: FloatArray, classes: Sequence[str]) -> str | None:
     )
 
 
-def _shifted(one: FloatArray, other: FloatArray) -> str | None:
+def _label_shift(one: FloatArray, other: FloatArray) -> str | None:
     """Whether two sets of rows, or a forecast and the truth, have different label frequencies."""
     table = np.array([one, other])
     table = table[:, (table > 0).any(axis=0)]
@@ -127,7 +127,7 @@ def _shifted(one: FloatArray, other: FloatArray) -> str | None:
     )
 
 
-def _tied(proba: FloatArray) -> str | None:
+def _ties(proba: FloatArray) -> str | None:
     top = proba.max(axis=1)
     share = 1.0 - np.unique(top).size / top.size
     if share <= _TIED_SHARE:

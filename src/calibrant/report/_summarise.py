@@ -136,7 +136,9 @@ def summarise(
     )
     made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, data.shape[1])
     fit_data = (
-        (data, y) if calibration is None else _checked(calibration, labels, inputs, data.shape[1])
+        (data, y)
+        if calibration is None
+        else _check_calibration(calibration, labels, inputs, data.shape[1])
     )
     case = _judged(
         data, y, made, None if calibration is None else fit_data, inputs, cv, random_state
@@ -170,7 +172,7 @@ def summarise(
     )
 
 
-def _checked(
+def _check_calibration(
     calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int
 ) -> tuple[FloatArray, IntArray]:
     scores, y, _, _ = check_predictions(
@@ -294,7 +296,7 @@ def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
             inference.consistency_test(case.y, p, metric, n_resamples, rng=seed)
             for p in (case.before, case.after)
         ]
-        rows.append(_check_row(metric, f"Consistency, {_title(metric)}", *pair))
+        rows.append(_check_row(metric, f"Consistency: {_title(metric)}", *pair))
     if len(case.y) >= _KERNEL_ROWS:
         pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
         rows.append(_check_row("kernel", "Kernel, whole vector", *pair))
