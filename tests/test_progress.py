@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from calibrant._progress import tracked
+from calibrant._progress import spinning, tracked
 
 
 class Terminal(io.StringIO):
@@ -42,3 +42,26 @@ def test_a_terminal_without_rich_gets_an_error_that_names_the_remedy(monkeypatch
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"calibrant\[cli\], or leave progress=False"):
         list(tracked(range(3), total=3, description="Work", progress=True))
+
+
+def test_items_count_as_many_steps_as_their_size(monkeypatch):
+    pytest.importorskip("rich")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    bar = tracked(["ab", "cde"], total=5, description="rows", progress=True, size=len)
+    assert list(bar) == ["ab", "cde"]
+    assert "5/5" in terminal.getvalue()
+
+
+def test_a_spinner_turns_on_a_terminal_only(monkeypatch, capsys):
+    pytest.importorskip("rich")
+    with spinning("Fitting", progress=True):
+        pass
+    assert capsys.readouterr() == ("", "")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with spinning("Fitting", progress=True):
+        pass
+    assert "Fitting" in terminal.getvalue()

@@ -2,4 +2,8 @@
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-__all__ = ["ConvergenceWarning", "NotFittedError"]
+__all__ = ["ConvergenceWarning", "NotFittedError", "TooFewRowsError"]
+
+
+class TooFewRowsError(ValueError):
+    """There are too few rows for what was asked, and nothing else is wrong."""

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant._typing import FloatArray, IntArray
+from calibrant.exceptions import TooFewRowsError
 
 __all__ = ["BinInterval", "CanonicalGuarantee", "Guarantee", "QuantityBounds"]
 
@@ -308,7 +309,7 @@ def binning_guarantee(
     is_kept = np.array([bool(quantity.claims) for quantity in quantities])
     kept = [quantity for quantity in quantities if quantity.claims]
     if not kept:
-        raise ValueError(
+        raise TooFewRowsError(
             "too few points for a guarantee: no claim has bins of its own with two calibration "
             "rows or more; "
             "use more data, or fewer bins"

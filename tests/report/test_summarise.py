@@ -151,26 +151,22 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
         assert "too few calibration rows for a distribution-free guarantee" in form(made)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "auto",
-        "gp",
-        "vector",
-        "dirichlet",
-        "structured-matrix",
-        "histogram",
-        "canonical",
-        "identity",
-    ],
-)
-def test_every_kind_of_map_is_described(method, data):
-    proba, labels = data
-    made = summarise(
-        labels, proba, calibrator=calibrant.method(method), method=method, n_resamples=99
-    )
-    assert made.map.name
-    assert made.map.text.endswith((".", "]"))
+def test_an_error_that_is_not_about_few_rows_is_not_hidden(data, monkeypatch):
+    def broken(self, alpha):
+        raise ValueError("something else is wrong")
+
+    monkeypatch.setattr(calibrant.MulticlassToBinary, "guarantee", broken)
+    with pytest.raises(ValueError, match="something else"):
+        summarise(data[1], data[0], calibrator=calibrant.Identity(), n_resamples=9)
+
+
+def test_titles_are_those_of_the_metrics(report):
+    titles = {row.name: row.title for row in report.metrics}
+    assert titles["conf_ece"] == "ECE, confidence"
+    assert titles["log_loss"] == "Log-loss"
+    better = {row.name: row.better for row in report.metrics}
+    assert (better["accuracy"], better["ks"]) == ("higher", "lower")
+    assert better["overconfidence"] == "neither"
 
 
 def test_the_same_seed_gives_the_same_report(report, data):

@@ -77,10 +77,10 @@ def choose_columns(
 
     ``expected`` are classes and inputs of a model that is to be applied.
     """
-    label = _named(kinds, options.label, "--label") or (
+    label = _check_named(kinds, options.label, "--label") or (
         _guess_label(kinds) if needs_label else None
     )
-    weight = _named(kinds, options.weight, "--weight")
+    weight = _check_named(kinds, options.weight, "--weight")
     free = [name for name in kinds if name not in (label, weight)]
     if options.inputs:
         scores, names = _match(free, options.proba or options.logits or "")
@@ -95,7 +95,7 @@ def choose_columns(
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
 
 
-def _named(kinds: Mapping[str, str], name: str | None, option: str) -> str | None:
+def _check_named(kinds: Mapping[str, str], name: str | None, option: str) -> str | None:
     if name is not None and name not in kinds:
         raise ValueError(
             f"there is no column {name!r} ({option}); the file has {shortened(list(kinds))}"

@@ -189,7 +189,7 @@ class TableSource(Source):
         """The rows; ``whole`` asks for all columns."""
         own = [*self.columns.scores, *(c for c in (self.columns.label, self.columns.weight) if c)]
         start = 0
-        for batch in self._checked(
+        for batch in self._read_batches(
             self.schema.names if whole else own, max(1, ELEMENTS // len(self.columns.scores))
         ):
             yield self._block(batch, start)
@@ -197,7 +197,7 @@ class TableSource(Source):
         if start == 0:
             raise ValueError(f"{self.path} has no rows")
 
-    def _checked(self, names: list[str], rows: int) -> Iterator[Any]:
+    def _read_batches(self, names: list[str], rows: int) -> Iterator[Any]:
         with _named_errors(self.path, self.schema.names):
             yield from (batch for batch in self._batches(names, rows) if batch.num_rows)
 
@@ -220,7 +220,7 @@ class TableSource(Source):
 
     def _label_parts(self) -> Iterator[Any]:
         assert self.columns.label is not None
-        for batch in self._checked([self.columns.label], ELEMENTS):
+        for batch in self._read_batches([self.columns.label], ELEMENTS):
             yield batch.column(0)
 
 
@@ -228,15 +228,15 @@ class ParquetSource(TableSource):
     """A Parquet file."""
 
     def _read_schema(self) -> Any:
-        with self._opened() as file:
+        with self._open() as file:
             self.n_rows = file.metadata.num_rows
             return file.schema_arrow
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         return pa_parquet.ParquetFile(self.path, pre_buffer=False)
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        with self._opened() as file:
+        with self._open() as file:
             yield from file.iter_batches(batch_size=rows, columns=names)
 
 

@@ -48,7 +48,7 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
             f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written"
         )
     with written_aside(path) as aside:
-        writer = _made(aside, ending, source, [f"p_{name}" for name in names])
+        writer = _make_writer(aside, ending, source, [f"p_{name}" for name in names])
         try:
             yield writer
             writer.finish()
@@ -56,7 +56,7 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
             writer.release()
 
 
-def _made(path: Path, ending: str, source: Source, names: Sequence[str]) -> Writer:
+def _make_writer(path: Path, ending: str, source: Source, names: Sequence[str]) -> Writer:
     if ending in (".npz", ".npy"):
         return _ArrayWriter(path, source, ending)
     if ending in (".parquet", ".pq"):

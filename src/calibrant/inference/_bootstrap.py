@@ -88,7 +88,7 @@ def bootstrap_interval(
     check_count(n_resamples, "n_resamples", minimum=2)
     proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
     estimate = float(function(y, proba))
-    drawn = _resampled(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
+    drawn = _resample(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
     low, high = estimate + np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     error = float(drawn.std(ddof=1))
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
@@ -115,7 +115,7 @@ def _refuse_plug_in(metric: Metric) -> None:
         )
 
 
-def _resampled(
+def _resample(
     metric: Metric,
     y: Any,
     proba: FloatArray,

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_predictions
-from calibrant.inference._results import ROUND_OFF
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, GREEN, INK, label, tidy
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
-from calibrant.inference._results import ROUND_OFF
 from calibrant.metrics import log_loss
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL

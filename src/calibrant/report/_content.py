@@ -92,12 +92,10 @@ class Decomposition:
 
 
 @dataclass(frozen=True)
-class TestRow:
+class CheckRow:
     """A test of calibration, before and after; ``expected`` is the mean of its statistic for a
     calibrated model.
     """
-
-    __test__ = False  # for pytest: not a class of tests
 
     name: str
     title: str
@@ -155,7 +153,7 @@ class Report:
     ks: KsGraph
     per_class: tuple[ClassRow, ...]
     decomposition: Decomposition
-    tests: tuple[TestRow, ...]
+    tests: tuple[CheckRow, ...]
     guarantee: GuaranteeNote | None
     map: MapNote
     warnings: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,32 +24,81 @@ from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._content import MapNote, MapTable
 from calibrant.selection import AutoCalibration, CrossFitted
+from calibrant.selection._methods import method_of
 
 MOST_CLASSES = 20
 """Matrices of more classes are not shown."""
 
 
-@singledispatch
+_FEW_NUMBERS = 4
+"""Fitted arrays of more are not shown in a sentence."""
+
+
+@runtime_checkable
+class SelfDescribing(Protocol):
+    """A calibrator that says in words what it has learned."""
+
+    def describe(self) -> str: ...
+
+
 def describe(model: Any, classes: Sequence[str]) -> MapNote:
-    """What a fitted calibrator does, for classes of these names."""
-    return MapNote(type(model).__name__, f"Fitted with {_settings(model)}.")
+    """What a fitted calibrator does, for classes of these names: as it says itself by a method
+    ``describe()``, or as is said of its kind.
+    """
+    if isinstance(model, SelfDescribing):
+        return MapNote(type(model).__name__, model.describe())
+    return _note(model, classes)
 
 
-def _settings(model: Any) -> str:
-    own = {
-        k: v
-        for k, v in model.get_params(deep=False).items()
-        if k not in ("classes", "inputs", "calibrator")
-    }
-    return ", ".join(f"{name}={value!r}" for name, value in own.items()) or "no settings"
+@singledispatch
+def _note(model: Any, classes: Sequence[str]) -> MapNote:
+    """Of a kind that has no words below: the line of the registry of methods where it has one, its
+    settings, and the few numbers that it has fitted.
+    """
+    name, entry = type(model).__name__, method_of(model)
+    sentences = [
+        f"{entry.help[0].upper()}{entry.help[1:]}." if entry else f"A fitted {name}.",
+        _sentence("Settings", _settings(model)),
+        _sentence("Fitted", _fitted_numbers(model)),
+    ]
+    return MapNote(name, " ".join(filter(None, sentences)))
 
 
-@describe.register
+def _sentence(title: str, values: dict[str, Any]) -> str:
+    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"{title}: {shown}." if shown else ""
+
+
+def _settings(model: Any) -> dict[str, str]:
+    """Parameters but for those that say what the data are."""
+    given = model.get_params(deep=False)
+    return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
+
+
+def _fitted_numbers(model: Any) -> dict[str, str]:
+    """Fitted attributes that are a number or a few, and not about the data or the fit."""
+    numbers = {}
+    for name, value in vars(model).items():
+        is_own = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
+        if is_own and isinstance(value, int | float | np.number | np.ndarray):
+            array = np.asarray(value)
+            if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= _FEW_NUMBERS:
+                numbers[name] = ", ".join(f"{number:.4g}" for number in array.ravel().tolist())
+    return numbers
+
+
+_ABOUT_THE_FIT = frozenset(
+    {"classes_", "class_prior_", "converged_", "n_classes_", "n_features_in_", "n_iter_"}
+    | {"objective_", "training_"}
+)
+
+
+@_note.register
 def _(model: Identity, classes: Sequence[str]) -> MapNote:
     return MapNote("Identity", "The probabilities are left as they are.")
 
 
-@describe.register
+@_note.register
 def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
     return MapNote("TemperatureScaling", _temperature(model.temperature_))
 
@@ -66,7 +115,7 @@ def _temperature(value: float) -> str:
     )
 
 
-@describe.register
+@_note.register
 def _(model: EnsembleTemperatureScaling, classes: Sequence[str]) -> MapNote:
     tempered, raw, uniform = (f"{weight:.1%}" for weight in model.weights_)
     text = (
@@ -76,7 +125,7 @@ def _(model: EnsembleTemperatureScaling, classes: Sequence[str]) -> MapNote:
     return MapNote("EnsembleTemperatureScaling", text)
 
 
-@describe.register
+@_note.register
 def _(model: VectorScaling, classes: Sequence[str]) -> MapNote:
     text = "Every class has a factor and an offset of its own, on the scale of logits."
     return MapNote("VectorScaling", text, (_vector_table(model, classes),))
@@ -87,8 +136,8 @@ def _vector_table(model: Any, classes: Sequence[str]) -> MapTable:
     return MapTable("Factor and offset of each class", ("class", "factor", "offset"), tuple(rows))
 
 
-@describe.register(MatrixScaling)
-@describe.register(StructuredScaling)
+@_note.register(MatrixScaling)
+@_note.register(StructuredScaling)
 def _(model: Any, classes: Sequence[str]) -> MapNote:
     first = (
         f" after tempering by T = {model.temperature_:.4g}"
@@ -108,7 +157,7 @@ def _(model: Any, classes: Sequence[str]) -> MapNote:
     )
 
 
-@describe.register
+@_note.register
 def _(model: DirichletCalibration, classes: Sequence[str]) -> MapNote:
     text = (
         f"softmax(A log(K p) + log c), the canonical form, penalty {model.lam_:g}: c is where the "
@@ -135,7 +184,7 @@ def _matrix_tables(
     )
 
 
-@describe.register
+@_note.register
 def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
     text = (
         f"A latent Gaussian process of scores: variance {model.kernel_variance_:.3g}, length scale "
@@ -145,7 +194,7 @@ def _(model: GaussianProcessCalibration, classes: Sequence[str]) -> MapNote:
     return MapNote("GaussianProcessCalibration", text)
 
 
-@describe.register
+@_note.register
 def _(model: CanonicalBinning, classes: Sequence[str]) -> MapNote:
     text = (
         f"{len(model.occupied_)} of {model.n_bins_} bins of the simplex hold calibration rows; "
@@ -154,7 +203,7 @@ def _(model: CanonicalBinning, classes: Sequence[str]) -> MapNote:
     return MapNote("CanonicalBinning", text)
 
 
-@describe.register
+@_note.register
 def _(model: MulticlassToBinary, classes: Sequence[str]) -> MapNote:
     base = type(model.calibrator).__name__
     pooled = len(model.fallback_classes_)
@@ -166,7 +215,7 @@ def _(model: MulticlassToBinary, classes: Sequence[str]) -> MapNote:
     return MapNote(f"MulticlassToBinary({base})", text)
 
 
-@describe.register
+@_note.register
 def _(model: CrossFitted, classes: Sequence[str]) -> MapNote:
     return MapNote(
         "CrossFitted",
@@ -174,7 +223,7 @@ def _(model: CrossFitted, classes: Sequence[str]) -> MapNote:
     )
 
 
-@describe.register
+@_note.register
 def _(model: AutoCalibration, classes: Sequence[str]) -> MapNote:
     order = np.argsort(-model.weights_, kind="stable").tolist()
     losses = [None if np.isnan(loss) else float(loss) for loss in model.losses_]
@@ -183,6 +232,6 @@ def _(model: AutoCalibration, classes: Sequence[str]) -> MapNote:
     parts = [
         describe(fitted, classes) for name, fitted in model.members_.items() if name != "identity"
     ]
-    tables = (table, *(replaced for part in parts for replaced in part.tables))
+    tables = (table, *(own for part in parts for own in part.tables))
     said = " ".join(f"{part.name}: {part.text}" for part in parts)
     return MapNote("AutoCalibration", f"{model.explain().splitlines()[0]} {said}".strip(), tables)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
 from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
-from calibrant.report._words import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -25,7 +26,11 @@ _SECTIONS = {
     "map": "The map",
     "how": "How computed",
 }
-_KINDS = {"note": "note", "null hypothesis": "note"}
+_WIDE = ("note", "null hypothesis")
+"""Columns of sentences."""
+
+_SEEN = 5e-5
+"""A change that four digits show."""
 
 
 def to_html(report: Report) -> str:
@@ -50,28 +55,17 @@ def to_html(report: Report) -> str:
         "how": "".join(f"<li>{escape(line)}</li>" for line in report.how),
         "code": escape(report.code),
         "version": escape(report.version),
-        "css": _static("report.css"),
-        "js": _static("report.js"),
-        "chart_js": _static("chart.umd.min.js"),
+        "css": _read("static", "report.css"),
+        "js": _read("static", "report.js"),
+        "chart_js": _read("static", "chart.umd.min.js"),
         "data": _script_data(report),
     }
-    return _filled(
-        files("calibrant.report").joinpath("templates", "report.html").read_text(encoding="utf-8"),
-        parts,
-    )
+    # What is put in is not looked at again: a class may be called "$data".
+    return Template(_read("templates", "report.html")).substitute(parts)
 
 
-def _filled(template: str, parts: dict[str, str]) -> str:
-    """The template with its ``{{names}}`` replaced; what is put in is not looked at again."""
-    made = []
-    for place, piece in enumerate(template.split("{{")):
-        name, closing, rest = piece.partition("}}")
-        made.append(piece if place == 0 else parts[name] + rest if closing else "{{" + piece)
-    return "".join(made)
-
-
-def _static(name: str) -> str:
-    return files("calibrant.report").joinpath("static", name).read_text(encoding="utf-8")
+def _read(folder: str, name: str) -> str:
+    return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
 def _script_data(report: Report) -> str:
@@ -102,16 +96,15 @@ def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]
     """A table whose columns sort; ``header`` says of each column its title and whether it holds
     numbers.
     """
-    heads = "".join(
-        f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
-        for title, kind in (
-            (title, "number" if is_number else _KINDS.get(title, "text"))
-            for title, is_number in header
-        )
-    )
+    heads = "".join(_column_head(title, is_number=is_number) for title, is_number in header)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     hidden = f'<caption class="hidden">{escape(caption)}</caption>'
     return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _column_head(title: str, *, is_number: bool) -> str:
+    kind = "number" if is_number else "note" if title in _WIDE else "text"
+    return f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
 
 
 def _head(text: str) -> str:
@@ -148,7 +141,7 @@ def _estimate(estimate: Estimate, kind: str) -> str:
 
 def _change(row: MetricRow) -> str:
     difference = row.after.value - row.before.value
-    if row.better == "neither" or abs(difference) < 5e-5:
+    if row.better == "neither" or abs(difference) < _SEEN:
         return ""
     return "better" if (difference > 0) == (row.better == "higher") else "worse"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibrant.report._content import Estimate, MetricRow, Report
-from calibrant.report._words import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
 
 
 def to_markdown(report: Report) -> str:

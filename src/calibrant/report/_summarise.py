@@ -18,40 +18,42 @@ from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, Scores
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
+from calibrant.exceptions import TooFewRowsError
 from calibrant.inference._gains import Gain, paired_gain
+from calibrant.metrics._registry import METRICS
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import (
+    CheckRow,
     Decomposition,
     Estimate,
     GuaranteeNote,
     MetricRow,
     Report,
-    TestRow,
 )
 from calibrant.report._describe import describe
-from calibrant.report._verdict import cautions, verdict
+from calibrant.report._sentences import cautions, verdict
 from calibrant.selection import AutoCalibration
 
 _BOOTSTRAP_ELEMENTS = 2**25
-_MOST_BINS_SHOWN = 60
-_KERNEL_ROWS = 100
+"""Scores that the bootstrap of a metric resamples in all: large data take fewer resamples."""
 
-_MEANS = {
-    "accuracy": ("Accuracy", "higher"),
-    "log_loss": ("Log-loss", "lower"),
-    "brier_score": ("Brier score", "lower"),
-}
-_NOTIONS = {"confidence": "Confidence", "class-wise": "Class-wise", "top-label": "Top-label"}
-_TESTED = {"conf_ece": "top class", "cw_ece": "class by class", "tl_ece": "top label"}
-_PLUG_IN = {
-    "conf_ece": "ECE, confidence",
-    "cw_ece": "ECE, class-wise",
-    "tl_ece": "ECE, top-label",
-    "mce": "Largest gap (MCE)",
-    "ks": "KS error",
-    "overconfidence": "Sureness where wrong",
-    "underconfidence": "Doubt where right",
+_LEAST_RESAMPLES = 50
+"""Below this the ends of a 95 % interval are single draws."""
+
+_MOST_BINS_SHOWN = 60
+"""Ranges of a guarantee that a table shows, the widest: some screens of it."""
+
+_KERNEL_ROWS = 100
+"""The level of the kernel test is asymptotic: below so many rows it is not shown."""
+
+_MEANS = ("accuracy", "log_loss", "brier_score")
+_NOTIONS = ("confidence", "class-wise", "top-label")
+_TESTED = ("conf_ece", "cw_ece", "tl_ece")
+_PLUG_IN = (*_TESTED, "mce", "ks", "overconfidence", "underconfidence")
+_NOTES = {
+    "overconfidence": "Mean confidence where the prediction is wrong",
+    "underconfidence": "Mean lack of confidence where the prediction is right",
 }
 
 
@@ -134,7 +136,9 @@ def summarise(
     )
     made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, data.shape[1])
     fit_data = (
-        (data, y) if calibration is None else _checked(calibration, labels, inputs, data.shape[1])
+        (data, y)
+        if calibration is None
+        else _check_calibration(calibration, labels, inputs, data.shape[1])
     )
     case = _judged(
         data, y, made, None if calibration is None else fit_data, inputs, cv, random_state
@@ -168,7 +172,7 @@ def summarise(
     )
 
 
-def _checked(
+def _check_calibration(
     calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int
 ) -> tuple[FloatArray, IntArray]:
     scores, y, _, _ = check_predictions(
@@ -230,77 +234,77 @@ def _gain(case: _Case) -> Gain:
 def _metrics(
     case: _Case,
     evaluations: tuple[Evaluation, Evaluation],
-    tests: Sequence[TestRow],
+    tests: Sequence[CheckRow],
     n_bins: int,
     n_resamples: int,
     seed: int,
 ) -> tuple[MetricRow, ...]:
-    pair = (case.before, case.after)
-    resamples = int(np.clip(_BOOTSTRAP_ELEMENTS // case.before.size, 50, n_resamples))
-    rows = []
-    for name, (title, better) in _MEANS.items():
-        both = [
-            _as_estimate(
-                inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)
-            )
-            for p in pair
-        ]
-        rows.append(
-            MetricRow(
-                name,
-                title,
-                both[0],
-                both[1],
-                better,
-                f"95 % bootstrap interval, {resamples} resamples",
-            )
-        )
-    for notion, title in _NOTIONS.items():
-        both = [
-            _as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins))
-            for p in pair
-        ]
-        note = "Debiased L2 calibration error with its 95 % interval"
-        rows.append(
-            MetricRow(f"{notion}-l2", f"{title} error (L2)", both[0], both[1], "lower", note)
-        )
-    chance = {
-        row.name: f"{row.expected_before:.4f} and {row.expected_after:.4f}"
-        for row in tests
-        if row.expected_before
-    }
-    for name, title in _PLUG_IN.items():
-        both = [Estimate(float(getattr(e, name))) for e in evaluations]
-        note = (
-            f"Includes chance: calibrated models would show {chance[name]}"
-            if name in chance
-            else ""
-        )
-        better = "neither" if name.endswith("confidence") else "lower"
-        rows.append(MetricRow(name, title, both[0], both[1], better, note))
-    return tuple(rows)
+    resamples = int(np.clip(_BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, n_resamples))
+    return (
+        *(_mean_row(name, case, resamples, seed) for name in _MEANS),
+        *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
+        *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
+    )
+
+
+def _mean_row(name: str, case: _Case, resamples: int, seed: int) -> MetricRow:
+    before, after = (
+        _as_estimate(inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed))
+        for p in (case.before, case.after)
+    )
+    note = f"95 % bootstrap interval, {resamples} resamples"
+    return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
+
+
+def _debiased_row(notion: str, case: _Case, n_bins: int) -> MetricRow:
+    before, after = (
+        _as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins))
+        for p in (case.before, case.after)
+    )
+    note = "Debiased L2 calibration error with its 95 % interval"
+    return MetricRow(
+        f"{notion}-l2", f"{notion.capitalize()} error (L2)", before, after, "lower", note
+    )
+
+
+def _plug_in_row(
+    name: str, evaluations: tuple[Evaluation, Evaluation], tests: Sequence[CheckRow]
+) -> MetricRow:
+    before, after = (Estimate(float(getattr(evaluation, name))) for evaluation in evaluations)
+    note = _NOTES.get(name, "")
+    for test in tests:
+        if test.name == name and test.expected_before:
+            chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
+            note = f"Includes chance: calibrated models would show {chance}"
+    return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
+
+
+def _title(name: str) -> str:
+    """The title of a metric, as the beginning of a line."""
+    title = METRICS[name].title
+    return title[0].upper() + title[1:]
 
 
 def _as_estimate(interval: Any) -> Estimate:
     return Estimate(float(interval.estimate), float(interval.low), float(interval.high))
 
 
-def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[TestRow, ...]:
-    made = []
-    for metric, title in _TESTED.items():
+def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
+    rows = []
+    for metric in _TESTED:
         pair = [
             inference.consistency_test(case.y, p, metric, n_resamples, rng=seed)
             for p in (case.before, case.after)
         ]
-        made.append(_test_row(metric, f"Consistency, {title}", *pair))
+        rows.append(_check_row(metric, f"Consistency: {_title(metric)}", *pair))
     if len(case.y) >= _KERNEL_ROWS:
         pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
-        made.append(_test_row("kernel", "Kernel, whole vector", *pair))
-    return tuple(made)
+        rows.append(_check_row("kernel", "Kernel, whole vector", *pair))
+    return tuple(rows)
 
 
-def _test_row(name: str, title: str, before: Any, after: Any) -> TestRow:
-    return TestRow(
+def _check_row(name: str, title: str, before: Any, after: Any) -> CheckRow:
+    return CheckRow(
         name,
         title,
         before.null,
@@ -330,12 +334,12 @@ def _guarantee(
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
     try:
-        made = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
-    except ValueError:
+        promise = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
+    except TooFewRowsError:
         return None
-    widest = sorted(made.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
+    widest = sorted(promise.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
     bins = tuple((i.claim, i.value, i.count, i.low, i.high) for i in widest)
-    return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(made), bins)
+    return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(promise), bins)
 
 
 def _how(

@@ -1,23 +1,37 @@
-"""The report in words: the verdict at its top, and what to be careful about."""
+"""The report in words: the verdict at its top, what to be careful about, and sentences that its
+forms share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency
 
+from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import shortened
 from calibrant.evaluation import Evaluation
 from calibrant.inference._gains import Gain
+from calibrant.report._content import Report
+
+NO_GUARANTEE = (
+    "There are too few calibration rows for a distribution-free guarantee: 50 rows a bin are "
+    "needed."
+)
 
 FEW_ROWS = 20
 """Rows of a class below which its numbers mean little."""
 
 _SHIFT_LEVEL = 1e-3
+"""Of the test of label shift: a report is read once, so that one in a thousand is rare enough."""
+
 _TIED_SHARE = 0.5
+"""Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
+
 _OVERCONFIDENT = 0.01
+"""Mean confidence above accuracy that is worth a word: a percentage point."""
 
 
 def verdict(before: Evaluation, confidence: float, gain: Gain, method: str) -> tuple[str, str]:
@@ -59,7 +73,7 @@ def cautions(
     y: IntArray,
     classes: Sequence[str],
     seen: FloatArray,
-    shift: tuple[Any, Any],
+    shift: tuple[FloatArray, FloatArray],
     remarks: Sequence[str],
 ) -> tuple[str, ...]:
     """What to be careful about; ``seen`` are the calibration rows of each class, ``shift`` label
@@ -68,8 +82,8 @@ def cautions(
     said = [
         _never_seen(seen, classes),
         _few_rows(seen, classes),
-        _shifted(*shift),
-        _tied(proba),
+        _label_shift(*shift),
+        _ties(proba),
         _certain(proba, y),
     ]
     return tuple(line for line in said if line) + tuple(remarks)
@@ -78,7 +92,7 @@ def cautions(
 def _never_seen(seen: FloatArray, classes: Sequence[str]) -> str | None:
     missing = [classes[k] for k in np.flatnonzero(seen == 0).tolist()]
     return (
-        f"Never seen in the calibration rows: {_some(missing)}. Nothing is known about them."
+        f"Never seen in the calibration rows: {shortened(missing)}. Nothing is known about them."
         if missing
         else None
     )
@@ -90,13 +104,14 @@ def _few_rows(seen: FloatArray, classes: Sequence[str]) -> str | None:
         for k in np.flatnonzero((seen > 0) & (seen < FEW_ROWS)).tolist()
     ]
     return (
-        f"Few calibration rows, fewer than {FEW_ROWS}: {_some(few)}. Their own numbers mean little."
+        f"Few calibration rows, fewer than {FEW_ROWS}: {shortened(few)}. Their own numbers mean "
+        f"little."
         if few
         else None
     )
 
 
-def _shifted(one: FloatArray, other: FloatArray) -> str | None:
+def _label_shift(one: FloatArray, other: FloatArray) -> str | None:
     """Whether two sets of rows, or a forecast and the truth, have different label frequencies."""
     table = np.array([one, other])
     table = table[:, (table > 0).any(axis=0)]
@@ -112,7 +127,7 @@ def _shifted(one: FloatArray, other: FloatArray) -> str | None:
     )
 
 
-def _tied(proba: FloatArray) -> str | None:
+def _ties(proba: FloatArray) -> str | None:
     top = proba.max(axis=1)
     share = 1.0 - np.unique(top).size / top.size
     if share <= _TIED_SHARE:
@@ -124,16 +139,32 @@ def _tied(proba: FloatArray) -> str | None:
 
 
 def _certain(proba: FloatArray, y: IntArray) -> str | None:
-    impossible = int((proba[np.arange(len(y)), y] == 0).sum())
+    impossible = int((true_class(proba, y) == 0).sum())
     if not impossible:
         return None
     return (
         f"{impossible} row(s) gave their true class a probability of exactly 0; log-loss counts "
-        f"them as 1e-12."
+        f"them as {EPS:g}."
     )
 
 
-def _some(names: Sequence[str], limit: int = 8) -> str:
-    return ", ".join(names[:limit]) + (
-        f" and {len(names) - limit} more" if len(names) > limit else ""
+def facts(report: Report) -> str:
+    """What was judged."""
+    return f"{report.n_samples:,} rows, {report.n_classes} classes"
+
+
+def ks_sentence(report: Report) -> str:
+    """The KS graph in words."""
+    return (
+        f"KS error {report.ks.before_error:.4f} before and {report.ks.after_error:.4f} after "
+        f"calibration."
     )
+
+
+def decomposition_sentence(report: Report) -> str:
+    """The decomposition in words."""
+    pairs = (("before", report.decomposition.before), ("after", report.decomposition.after))
+    said = [
+        f"{when} {c + r:.4f} = calibration {c:.4f} + refinement {r:.4f}" for when, (c, r) in pairs
+    ]
+    return f"Log-loss {said[0]}; {said[1]}."

@@ -1,0 +1,70 @@
+"""A fitted map in words, whatever calibrator it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import calibrant
+from calibrant.report._describe import describe
+from calibrant.selection._methods import METHODS
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    proba = rng.dirichlet(np.ones(2), 300)
+    return proba, calibrant.datasets.draw_labels(proba, rng=rng)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_described_in_a_sentence(name, data):
+    note = describe(calibrant.method(name).fit(*data), ["a", "b"])
+    assert note.name
+    assert note.text.endswith((".", "]"))
+    assert len(note.text) > 20
+
+
+def test_a_map_without_words_of_its_own_shows_what_it_does_and_what_it_learned(data):
+    model = calibrant.PlattScaling().fit(*data)
+    text = describe(model, ["a", "b"]).text
+    assert text.startswith("Logistic regression on log-odds. Settings: ")
+    assert f"coef_ = {model.coef_:.4g}" in text
+
+
+def test_a_calibrator_of_somebody_else_is_described_by_its_numbers(data):
+    model = LogisticRegression().fit(*data)
+    text = describe(model, ["a", "b"]).text
+    assert text.startswith("A fitted LogisticRegression. Settings: C = 1.0")
+    assert f"intercept_ = {model.intercept_[0]:.4g}." in text
+
+
+def test_a_calibrator_may_describe_itself(data):
+    class Mine(calibrant.Identity):
+        def describe(self):
+            return "All is well."
+
+    class Other(LogisticRegression):
+        def describe(self):
+            return f"{self.coef_.size} coefficients."
+
+    assert describe(Other().fit(*data), ["a", "b"]).text == "2 coefficients."
+    assert describe(Mine().fit(*data), ["a", "b"]).text == "All is well."
+
+
+def test_tables_name_the_classes(data):
+    note = describe(calibrant.VectorScaling().fit(*data), ["cat", "dog"])
+    assert [row[0] for row in note.tables[0].rows] == ["cat", "dog"]
+    many = [str(k) for k in range(30)]
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(30), 300)
+    model = calibrant.MatrixScaling(lam=1.0).fit(proba, rng.integers(30, size=300))
+    assert describe(model, many).tables == ()
+
+
+def test_composites_say_what_they_are_made_of(data):
+    lifted = calibrant.MulticlassToBinary(calibrant.HistogramBinning()).fit(*data)
+    assert "HistogramBinning for each of 2 claims" in describe(lifted, ["a", "b"]).text
+    folds = calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=3).fit(*data)
+    assert describe(folds, ["a", "b"]).text == "The average of 3 maps of TemperatureScaling."

@@ -1,0 +1,55 @@
+"""Files are whole or not there."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from calibrant._files import check_writable, write_text, written_aside
+
+
+def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with written_aside(path) as aside:
+        aside.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+
+    def fail():
+        with written_aside(path) as aside:
+            aside.write_text("half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_link_is_followed(tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_device_is_written_directly():
+    with written_aside(os.devnull) as path:
+        assert str(path) == os.devnull
+
+
+def test_what_cannot_be_written_is_said_beforehand(tmp_path):
+    with pytest.raises(IsADirectoryError, match="give the name of a file in it"):
+        check_writable(tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist: make it first"):
+        check_writable(tmp_path / "no" / "a.txt")
