@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from calibrant._folds import as_folds
+from calibrant._folds import as_folds, stratified_rows
 
 
 @pytest.fixture
@@ -92,3 +92,26 @@ def test_one_row_has_no_folds():
 def test_one_fold_is_refused(rows):
     with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
         as_folds(1, *rows, np.ones(60), None)
+
+
+def test_a_generator_may_decide(rows):
+    scores, y = rows
+    by_seed = as_folds(5, scores, y, np.ones(60), 3)
+    by_generator = as_folds(5, scores, y, np.ones(60), np.random.default_rng(3))
+    assert by_seed[0].judge.tolist() == by_generator[0].judge.tolist()
+
+
+def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest(recwarn):
+    codes = np.array([0] * 6 + [1] * 3 + [2])
+    folds = list(stratified_rows(3, codes))
+    assert all({0, 1} <= set(codes[judged]) for _, judged in folds)
+    assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(10))
+    assert len(list(stratified_rows(20, codes))) == 6
+    assert not recwarn.list
+
+
+def test_stratified_folds_need_two_rows_of_a_class():
+    with pytest.raises(ValueError, match="a class with at least two rows, got n_samples=3"):
+        list(stratified_rows(5, np.arange(3)))
+    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+        list(stratified_rows(1, np.zeros(3, dtype=int)))

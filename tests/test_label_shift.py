@@ -94,6 +94,16 @@ def test_other_rows_of_the_target_are_adapted_alike(rng):
     np.testing.assert_allclose(result.apply(target[:7]), result.proba[:7])
 
 
+def test_a_class_that_never_occurs_does_not_widen_the_intervals_of_the_others():
+    """Its weight is zero in every sample; round-off there, counted in units of its own standard
+    deviation, would stretch the joint band (in version 0.1.0 to 0.58)."""
+    rng, prior = np.random.default_rng(0), np.full(3, 1 / 3)
+    source, _ = _posterior(rng, prior, 1000, prior)
+    target, _ = _posterior(rng, np.array([0.5, 0.5, 0.0]), 1000, prior)
+    result = adapt(source, target, n_resamples=60, rng=0)
+    assert (result.high - result.low)[:2].max() < 0.45
+
+
 def test_a_search_that_does_not_settle_is_said(rng, monkeypatch):
     source, _ = _posterior(rng, np.full(3, 1 / 3), 200, np.full(3, 1 / 3))
 

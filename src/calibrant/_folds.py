@@ -8,17 +8,20 @@ weight 2 in one and weight 1 in the other.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from calibrant._simplex import finite_logits
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import check_count
 
 _MAX_COPIES = 2**24
+"""Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
+every row is dealt once, and keeps its weight."""
 
 
 class Fold(NamedTuple):
@@ -30,11 +33,9 @@ class Fold(NamedTuple):
     judge_weight: FloatArray
 
 
-def as_folds(
-    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: int | None
-) -> list[Fold]:
-    """Folds of an integer (at random, by ``seed``), a scikit-learn splitter or an iterable of
-    (train, test) rows.
+def as_folds(cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, seed: Rng) -> list[Fold]:
+    """Folds of an integer (at random, by ``seed``; None is 0), a scikit-learn splitter or an
+    iterable of (train, test) rows.
 
     Folds with nothing to fit on or nothing to judge are left out: one row has no folds.
     """
@@ -46,6 +47,24 @@ def as_folds(
         parts = _given_parts(cv, scores, y, weight)
     folds = (_fold(fit, judge) for fit, judge in parts)
     return [fold for fold in folds if fold.fit.size and fold.judge.size]
+
+
+def stratified_rows(cv: int, codes: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows to train a classifier on and rows to score, every class in every fold where that can
+    be; no more folds than there are rows in the largest class.
+
+    For classifiers, which should see all classes. Maps are judged on `as_folds`.
+    """
+    n_folds = check_count(cv, "cv", minimum=2)
+    most = int(np.bincount(codes).max())
+    if most < 2:
+        raise ValueError(
+            f"cross-validation needs a class with at least two rows, got n_samples={len(codes)}"
+        )
+    with warnings.catch_warnings():
+        # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield from StratifiedKFold(min(n_folds, most)).split(np.zeros(len(codes)), codes)
 
 
 def _fold(fit: FloatArray, judge: FloatArray) -> Fold:
@@ -63,7 +82,7 @@ def _given_parts(
 
 
 def _random_parts(
-    scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int | None
+    scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: Rng
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Not stratified by label: that would tell a map the label frequencies of the rows that it is
     judged on.

@@ -199,8 +199,8 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
 
 
 def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> Solution:
-    """Frequencies of highest likelihood for rows of weight ``share``: the weights of a mixture of
-    the classes, whose densities are :math:`p_k / \\pi_k` up to a factor of the row.
+    r"""Frequencies of highest likelihood for rows of weight ``share``: the weights of a mixture of
+    the classes, whose densities are :math:`p_k / \pi_k` up to a factor of the row.
     """
     return mixture_weights(target / prior, share)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibrant._crossfit.scores import Calibrator, paired_scores
+from calibrant._crossfit.scores import AnyCalibrator, paired_scores
 from calibrant._simplex import EPS, log_clipped
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
@@ -83,11 +83,11 @@ class ScoreDecomposition:
 def score_decomposition(
     y_true: LabelsLike,
     y_prob: ScoresLike,
-    calibrator: Calibrator | None = None,
+    calibrator: AnyCalibrator | None = None,
     *,
     score: str = "log_loss",
     notion: str | Notion = "class-wise",
-    cv: int = 5,
+    cv: Any = 5,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
@@ -112,8 +112,7 @@ def score_decomposition(
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     calibrator : calibrator, optional
-        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``. By default
-        `StructuredScaling`.
+        As for `calibration_gain`; by default `StructuredScaling`.
     score : {"log_loss", "brier_score"}
         For a claim the binary score: ``-log`` of what was given to the outcome, or ``(score -
         outcome)^2``.

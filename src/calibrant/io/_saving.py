@@ -16,7 +16,7 @@ from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._training import TrainingSummary
 from calibrant.classifier import CalibratedClassifier
-from calibrant.inference._gains import Gain
+from calibrant.inference._gain import Gain
 from calibrant.io._codec import Reader, Writer
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection import AutoCalibration, CrossFitted
