@@ -101,9 +101,8 @@ def _random_parts(
 
 def _copies(weight: FloatArray) -> IntArray:
     """How often each row is dealt: its weight where all are whole numbers, else once."""
-    present = np.asarray(weight > 0, dtype=np.intp)
     is_whole = weight.sum() <= _MAX_COPIES and bool((weight == np.floor(weight)).all())
-    return weight.astype(np.intp) if is_whole else present
+    return (weight if is_whole else weight > 0).astype(np.intp)
 
 
 def _content_order(scores: FloatArray, y: IntArray) -> IntArray:

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from calibrant import MulticlassToBinary, PlattScaling, datasets
 from calibrant._crossfit.scores import SCORES, likelihood_losses, paired_scores
 from calibrant._folds import as_folds
+from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.metrics import brier_score, log_loss
 
@@ -28,16 +29,10 @@ class Constant(BaseCalibrator):
         return np.log(np.maximum(np.broadcast_to(self.frequency_, u.shape), 1e-300))
 
 
-def scores_of(y, proba, calibrator, **options):
-    settings = {
-        "score": "log_loss",
-        "inputs": "proba",
-        "cv": 5,
-        "sample_weight": None,
-        "classes": None,
-        "rng": 0,
-    }
-    return paired_scores(y, proba, calibrator, **{**settings, **options})
+def scores_of(y, scores, calibrator, *, sample_weight=None, **options):
+    settings = {"score": "log_loss", "inputs": "proba", "cv": 5, "rng": 0, **options}
+    data = check_predictions(y, scores, sample_weight, inputs=settings["inputs"])
+    return paired_scores(data, calibrator, **settings)
 
 
 def test_a_row_is_judged_by_a_map_that_has_not_seen_it(rng):

@@ -14,9 +14,13 @@ from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._simplex import EPS, as_proba, log_floored, true_class
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_option, check_predictions
+from calibrant._typing import FloatArray, IntArray, Rng
+from calibrant._validation import Predictions, check_option
 from calibrant.multiclass import StructuredScaling
+
+_ALL_MAPS_ELEMENTS = 8 * BLOCK_ELEMENTS
+"""Scores that all maps predict at a time: long blocks, because a prediction has fixed costs, and
+2 MB a map."""
 
 
 class AnyCalibrator(Protocol):
@@ -95,36 +99,31 @@ class PairedScores:
 
 
 def paired_scores(
-    y_true: LabelsLike,
-    scores: ScoresLike,
+    data: Predictions,
     calibrator: AnyCalibrator | None,
     *,
     score: str,
     inputs: str,
     cv: Any,
-    sample_weight: WeightsLike | None,
-    classes: LabelsLike | None,
     rng: Rng,
 ) -> PairedScores:
-    """Scores of the predictions as they are, and as recalibrated by maps that were fitted on other
-    rows; by default by `StructuredScaling`, the strongest default known for several classes.
+    """Scores of checked predictions as they are, and as recalibrated by maps that were fitted on
+    other rows; by default by `StructuredScaling`, the strongest default known for several classes.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
-    data, y, weight, _ = check_predictions(
-        y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
-    )
-    folds = as_folds(cv, data, y, weight, np.random.default_rng(rng))
+    scores, y, weight, _ = data
+    folds = as_folds(cv, scores, y, weight, np.random.default_rng(rng))
     if len(folds) < 2:
         raise ValueError(
             f"cross-fitting needs at least 2 rows of positive weight, got "
             f"{np.count_nonzero(weight)}"
         )
-    made = set_up(StructuredScaling() if calibrator is None else calibrator, inputs, data.shape[1])
-    maps = fit_folds(made, data, y, folds, inputs)
+    chosen = StructuredScaling() if calibrator is None else calibrator
+    maps = fit_folds(set_up(chosen, inputs, scores.shape[1]), scores, y, folds, inputs)
     parts = [
-        _score_block(rule, maps, number, data[rows], y[rows], inputs)
+        _score_block(rule, maps, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)
-        for rows in _row_indices(fold.judge, data.shape[1])
+        for rows in _row_indices(fold.judge, scores.shape[1])
     ]
     before, after, excess = np.concatenate(parts, axis=1)
     judged = np.concatenate([fold.judge_weight for fold in folds])
@@ -132,8 +131,8 @@ def paired_scores(
 
 
 def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
-    """The rows in blocks: all maps predict a block, so that their predictions are held at once."""
-    blocks = row_blocks(len(rows), n_columns, elements=8 * BLOCK_ELEMENTS)
+    """The rows in blocks, on which the predictions of all maps are held at once."""
+    blocks = row_blocks(len(rows), n_columns, elements=_ALL_MAPS_ELEMENTS)
     return [rows[part] for part in blocks]
 
 

@@ -251,11 +251,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return out
 
     def _predict_block(self, X: Any) -> FloatArray:
-        total: Any = 0.0
+        total = np.zeros(1)
         for response, calibrator in zip(self._responses, self.calibrators_, strict=True):
             scores = check_scores(response.scores(X), inputs=self.inputs_)
             total = total + proba_of(calibrator, scores, self.inputs_)
-        return np.asarray(total / len(self._responses))
+        return total / len(self._responses)
 
     def predict(self, X: Any) -> AnyArray:
         """Label of the highest calibrated probability."""
@@ -285,12 +285,12 @@ def _check_targets(y: LabelsLike) -> AnyArray:
     if y is not None and as_array(y).dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    labels = column_or_1d(y, warn=True)
+    labels: AnyArray = column_or_1d(y, warn=True)
     if len(labels) == 0:
         raise ValueError(
             "labels are empty: at least one row of each class is needed, got n_samples=0"
         )
-    return np.asarray(labels)
+    return labels
 
 
 class _Data(NamedTuple):

@@ -149,21 +149,10 @@ def score_decomposition(
     >>> parts.calibration > 0, parts.claims[0].miscalibration > 0
     (True, True)
     """
-    pairs = paired_scores(
-        y_true,
-        y_prob,
-        calibrator,
-        score=score,
-        inputs="proba",
-        cv=cv,
-        sample_weight=sample_weight,
-        classes=classes,
-        rng=rng,
-    )
+    data, chosen = check_predictions(y_true, y_prob, sample_weight, classes), as_notion(notion)
+    pairs = paired_scores(data, calibrator, score=score, inputs="proba", cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
-    chosen = as_notion(notion)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
-    claims = _corp(chosen.claims(proba, y, weight), _CLAIM_SCORES[score])
+    claims = _corp(chosen.claims(data.scores, data.y, data.weight), _CLAIM_SCORES[score])
     return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
 
 

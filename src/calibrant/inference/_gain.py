@@ -17,6 +17,7 @@ from scipy.special import stdtr, stdtrit
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._folds import Fold
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.inference._results import check_level
 
 INTERVALS = {
@@ -270,17 +271,10 @@ def calibration_gain(
     True
     """
     check_level(level)
-    pairs = paired_scores(
-        y_true,
-        y_prob,
-        calibrator,
-        score=score,
-        inputs=inputs,
-        cv=cv,
-        sample_weight=sample_weight,
-        classes=classes,
-        rng=rng,
+    data = check_predictions(
+        y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
+    pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     return _error_gain(pairs, score, level)
 
 

@@ -14,12 +14,12 @@ from calibrant import __version__, inference
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
-from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.inference._gain import Gain, paired_gain
+from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import (
@@ -199,8 +199,18 @@ def _judge(
     seen = np.bincount(codes, minlength=n_classes).astype(float)
     own = np.bincount(y, minlength=n_classes).astype(float)
     remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
+    # Logits become probabilities block by block.
+    before = proba_of(Identity(inputs=inputs), data, inputs) if inputs == "logits" else data
     return _Case(
-        y, as_proba(data, inputs), after, model, folds, seen, (seen, own), remarks, held is not None
+        y,
+        np.asarray(before, dtype=np.float64),
+        after,
+        model,
+        folds,
+        seen,
+        (seen, own),
+        remarks,
+        held is not None,
     )
 
 
@@ -321,7 +331,8 @@ def _guarantee(
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
     try:
-        made = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
+        fitted = binning._fit_checked(scores, y, np.ones(len(y)), labels)
+        made = fitted.guarantee(0.05)
     except ValueError:
         return None
     widest = sorted(made.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
