@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -169,7 +170,13 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     rows, weight = np.arange(len(y)), np.ones(len(y))
     fold = Fold(rows[:1], weight[:1], rows, weight)
     judged = Predictions(proba, y, weight, np.arange(20))
-    judges = {"log_loss": metrics.log_loss, "brier_score": metrics.brier_score}
+    judges = {
+        "log_loss": metrics.log_loss,
+        "brier_score": metrics.brier_score,
+        "accuracy": metrics.accuracy,
+        "conf_ece": metrics.expected_calibration_error,
+        "cw_ece": partial(metrics.expected_calibration_error, notion="class-wise"),
+    }
     tracemalloc.start()
     _judge_map(made, judged, fold, "proba", judges)
     peak = tracemalloc.get_traced_memory()[1]
