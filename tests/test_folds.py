@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from calibrant._folds import as_folds, deal_folds
+from calibrant._folds import as_folds, deal_folds, stratified_rows
 
 
 @pytest.fixture
@@ -103,3 +103,26 @@ def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
     first, again = (as_folds(3, *rows, np.ones(60), generator) for _ in range(2))
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.judge, other.judge)
+
+
+def test_a_generator_may_decide(rows):
+    scores, y = rows
+    by_seed = as_folds(5, scores, y, np.ones(60), 3)
+    by_generator = as_folds(5, scores, y, np.ones(60), np.random.default_rng(3))
+    assert by_seed[0].judge.tolist() == by_generator[0].judge.tolist()
+
+
+def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest(recwarn):
+    codes = np.array([0] * 6 + [1] * 3 + [2])
+    folds = list(stratified_rows(3, codes))
+    assert all({0, 1} <= set(codes[judged]) for _, judged in folds)
+    assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(10))
+    assert len(list(stratified_rows(20, codes))) == 6
+    assert not recwarn.list
+
+
+def test_stratified_folds_need_two_rows_of_a_class():
+    with pytest.raises(ValueError, match="a class with at least two rows, got n_samples=3"):
+        list(stratified_rows(5, np.arange(3)))
+    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+        list(stratified_rows(1, np.zeros(3, dtype=int)))

@@ -8,18 +8,20 @@ weight 2 in one and weight 1 in the other.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from calibrant._simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import as_seed, check_count
 
 _MAX_COPIES = 2**24
-"""Copies that are dealt one by one, at most (128 MB of numbers); heavier rows are dealt whole."""
+"""Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
+every row is dealt once, and keeps its weight."""
 
 
 class Fold(NamedTuple):
@@ -48,6 +50,24 @@ def as_folds(
         parts = _given_parts(cv, scores, y, weight)
     folds = (_fold(fit, judge) for fit, judge in parts)
     return [fold for fold in folds if fold.fit.size and fold.judge.size]
+
+
+def stratified_rows(cv: int, codes: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows to train a classifier on and rows to score, every class in every fold where that can
+    be; no more folds than there are rows in the largest class.
+
+    For classifiers, which should see all classes. Maps are judged on `as_folds`.
+    """
+    n_folds = check_count(cv, "cv", minimum=2)
+    most = int(np.bincount(codes).max())
+    if most < 2:
+        raise ValueError(
+            f"cross-validation needs a class with at least two rows, got n_samples={len(codes)}"
+        )
+    with warnings.catch_warnings():
+        # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
+        warnings.filterwarnings("ignore", message="The least populated class")
+        yield from StratifiedKFold(min(n_folds, most)).split(np.zeros(len(codes)), codes)
 
 
 def _fold(fit: FloatArray, judge: FloatArray) -> Fold:
@@ -84,9 +104,8 @@ def _random_parts(
 
 def _copies(weight: FloatArray) -> IntArray:
     """How often each row is dealt: its weight where all are whole numbers, else once."""
-    present = np.asarray(weight > 0, dtype=np.intp)
     is_whole = weight.sum() <= _MAX_COPIES and bool((weight == np.floor(weight)).all())
-    return weight.astype(np.intp) if is_whole else present
+    return (weight if is_whole else weight > 0).astype(np.intp)
 
 
 def _content_order(scores: FloatArray, y: IntArray) -> IntArray:

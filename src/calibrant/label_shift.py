@@ -4,19 +4,27 @@ it was calibrated.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from calibrant._optim.mixture import mixture_weights
+from calibrant._optim.solution import Solution
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import as_array, check_count, check_scores
+from calibrant.exceptions import ConvergenceWarning
 
 __all__ = ["LabelShift", "adapt"]
 
-_TOLERANCE = 1e-9
-_RESAMPLE_TOLERANCE = 1e-5
+_LEAST_PRIOR = 1e-12
+"""Frequency of a class that a bootstrap sample of the source has (all but) missed: its weight is a
+ratio, and must stay finite."""
+
+_TINY = float(np.finfo(np.float64).tiny)
+"""What zero becomes where it would be divided by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +84,8 @@ def adapt(
     If only the frequencies of the classes differ between source and target, and p is calibrated on
     the source with class frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k`
     with :math:`w = q / \pi`, and the frequencies q maximise the likelihood :math:`\sum_i \log
-    \sum_k q_k p_{ik} / \pi_k`, a concave function. EM finds them:
-    :math:`q \leftarrow \frac 1 n \sum_i p'_i`.
+    \sum_k q_k p_{ik} / \pi_k`, a concave function: they are the weights of a mixture, the fixed
+    point of EM, :math:`q = \frac 1 n \sum_i p'_i`.
 
     Parameters
     ----------
@@ -109,14 +117,15 @@ def adapt(
     -----
     The intervals are asymptotic, and they do not know how well p is calibrated. Calibrate with
     intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class
-    frequencies biased. EM is accelerated by extrapolation (SQUAREM); an iteration costs O(n K).
+    frequencies biased. The frequencies are found by Newton steps on the simplex, a handful of
+    O(n K^2) each where EM would need hundreds; a `ConvergenceWarning` says so where they do not
+    settle.
 
     References
     ----------
     Saerens, Latinne & Decaestecker (2002), doi:10.1162/089976602753284446; Alexandari, Kundaje &
     Shrikumar (2020), Maximum likelihood with bias-corrected calibration is hard-to-beat at label
-    shift adaptation, arXiv:1901.06852; Varadhan & Roland (2008),
-    doi:10.1111/j.1467-9469.2007.00585.x.
+    shift adaptation, arXiv:1901.06852; Kim et al. (2020), arXiv:1806.01412 (the steps).
 
     Examples
     --------
@@ -132,8 +141,12 @@ def adapt(
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
     rows, target, prior = _as_source_and_target(source, target_proba)
     information = _check_identifiable(target, prior)
-    q = _target_prior(target, prior, np.full(len(target), 1.0 / len(target)), prior, _TOLERANCE)
-    drawn = _resampled_weights(rows, target, prior, q, n_resamples, np.random.default_rng(rng))
+    solution = _target_prior(target, prior, np.ones(len(target)))
+    if not solution.converged:
+        message = f"label_shift.adapt: {solution.outcome.value}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    q = solution.parameters
+    drawn = _resample_weights(rows, target, prior, n_resamples, np.random.default_rng(rng))
     weights = q / prior
     low, high = _band(weights, drawn, level)
     return LabelShift(
@@ -171,7 +184,7 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
             f"target cannot be estimated; "
             "leave its column out"
         )
-    mean = np.maximum(target.mean(axis=0), 1e-300)
+    mean = np.maximum(target.mean(axis=0), _TINY)
     moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
     information = float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
     if information * len(target) < 1.0:
@@ -185,62 +198,23 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     return information
 
 
-def _target_prior(
-    target: FloatArray, prior: FloatArray, share: FloatArray, start: FloatArray, tol: float
-) -> FloatArray:
-    """Frequencies of highest likelihood for rows of weight ``share``: EM with extrapolated
-    steps.
+def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> Solution:
+    r"""Frequencies of highest likelihood for rows of weight ``share``: the weights of a mixture of
+    the classes, whose densities are :math:`p_k / \pi_k` up to a factor of the row.
     """
-    ratio = target / prior
-
-    def em(q: FloatArray) -> FloatArray:
-        mixed = ratio @ q
-        new = q * (ratio.T @ (share / np.maximum(mixed, 1e-300)))
-        return np.asarray(new / new.sum())
-
-    q = np.maximum(start, 1e-12)
-    for _ in range(1000):
-        one = em(q)
-        two = em(one)
-        first, second = one - q, two - 2 * one + q
-        if np.abs(two - one).max() <= tol:
-            break
-        # A negative length of at most -1 extrapolates; EM from there keeps the result on the
-        # simplex and stable.
-        length = -max(
-            1.0, float(np.linalg.norm(first) / max(float(np.linalg.norm(second)), 1e-300))
-        )
-        ahead = q - 2 * length * first + length**2 * second
-        q = em(np.where(ahead > 0, ahead, two)) if _is_better(ratio, share, ahead, two) else two
-    return two
+    return mixture_weights(target / prior, share)
 
 
-def _is_better(ratio: FloatArray, share: FloatArray, ahead: FloatArray, plain: FloatArray) -> bool:
-    """Whether an extrapolated point is on the simplex and at least as likely as the plain EM
-    step.
-    """
-    if (ahead <= 0).any():
-        return False
-    return bool(
-        share @ np.log(np.maximum(ratio @ ahead, 1e-300))
-        >= share @ np.log(np.maximum(ratio @ plain, 1e-300))
-    )
-
-
-def _resampled_weights(
-    rows: FloatArray | None,
-    target: FloatArray,
-    prior: FloatArray,
-    q: FloatArray,
-    n_resamples: int,
-    rng: Any,
+def _resample_weights(
+    rows: FloatArray | None, target: FloatArray, prior: FloatArray, n_resamples: int, rng: Any
 ) -> FloatArray:
     drawn = np.empty((n_resamples, len(prior)))
     for b in range(n_resamples):
         own = prior if rows is None else _bootstrap_share(len(rows), rng) @ rows
-        own = np.maximum(own, 1e-12)
-        share = _bootstrap_share(len(target), rng)
-        drawn[b] = _target_prior(target, own, share, q, _RESAMPLE_TOLERANCE) / own
+        own = np.maximum(own, _LEAST_PRIOR)
+        # Convergence is not asked for: a resample that stopped early is one draw of many, and the
+        # estimate itself has said so.
+        drawn[b] = _target_prior(target, own, _bootstrap_share(len(target), rng)).parameters / own
     return drawn
 
 
@@ -260,4 +234,4 @@ def _bootstrap_share(n_rows: int, rng: Any) -> FloatArray:
 
 def _reweighted(proba: FloatArray, weights: FloatArray) -> FloatArray:
     shifted = np.asarray(proba, dtype=np.float64) * weights
-    return shifted / np.maximum(row_sum(shifted), 1e-300)[:, None]
+    return shifted / np.maximum(row_sum(shifted), _TINY)[:, None]

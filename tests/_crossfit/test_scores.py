@@ -5,8 +5,10 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from calibrant import datasets
-from calibrant._crossfit.scores import SCORES, paired_scores, random_folds
+from calibrant import MulticlassToBinary, PlattScaling, datasets
+from calibrant._crossfit.scores import SCORES, likelihood_losses, paired_scores
+from calibrant._folds import as_folds
+from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.metrics import brier_score, log_loss
 
@@ -27,33 +29,42 @@ class Constant(BaseCalibrator):
         return np.log(np.maximum(np.broadcast_to(self.frequency_, u.shape), 1e-300))
 
 
-def scores_of(y, proba, calibrator, **options):
-    settings = {
-        "score": "log_loss",
-        "inputs": "proba",
-        "cv": 5,
-        "sample_weight": None,
-        "classes": None,
-        "rng": 0,
-    }
-    return paired_scores(y, proba, calibrator, **{**settings, **options})
-
-
-def test_folds_are_as_equal_as_can_be():
-    fold = random_folds(23, 5, 0)
-    assert sorted(np.bincount(fold)) == [4, 4, 5, 5, 5]
-    assert set(random_folds(3, 5, 0)) == {0, 1, 2}
-    assert np.array_equal(random_folds(23, 5, 1), random_folds(23, 5, 1))
+def scores_of(y, scores, calibrator, *, sample_weight=None, **options):
+    settings = {"score": "log_loss", "inputs": "proba", "cv": 5, "rng": 0, **options}
+    data = check_predictions(y, scores, sample_weight, inputs=settings["inputs"])
+    return paired_scores(data, calibrator, **settings)
 
 
 def test_a_row_is_judged_by_a_map_that_has_not_seen_it(rng):
     y = rng.integers(3, size=40)
     proba = rng.dirichlet(np.ones(3), 40)
     pairs = scores_of(y, proba, Constant(), score="brier_score", rng=3)
-    fold = random_folds(40, 5, 3)
-    for i in range(40):
-        frequency = np.bincount(y[fold != fold[i]], minlength=3) / np.sum(fold != fold[i])
-        assert pairs.after[i] == pytest.approx(np.sum((frequency - np.eye(3)[y[i]]) ** 2))
+    expected = []
+    for fold in as_folds(5, proba, y, np.ones(40), 3):
+        frequency = np.bincount(y[fold.fit], minlength=3) / len(fold.fit)
+        expected.extend(((frequency - np.eye(3)[y[fold.judge]]) ** 2).sum(axis=1))
+    np.testing.assert_allclose(pairs.after, expected)
+
+
+def test_neither_the_order_of_rows_nor_a_weight_for_copies_changes_anything(rng):
+    data = datasets.noisy_simplex(50, 3, 0.2, rng=rng)
+    weight = rng.integers(0, 4, 50)
+    copies = rng.permutation(np.repeat(np.arange(50), weight))
+    weighted = scores_of(data.labels, data.proba, Constant(), sample_weight=weight)
+    repeated = scores_of(data.labels[copies], data.proba[copies], Constant())
+    assert weighted.weight.sum() == repeated.weight.sum()
+    for name in ("before", "after", "excess"):
+        assert weighted.mean(getattr(weighted, name)) == pytest.approx(
+            repeated.mean(getattr(repeated, name)), abs=1e-12
+        )
+
+
+def test_a_log_loss_needs_no_more_than_the_probability_of_the_truth(rng):
+    proba, y = rng.dirichlet(np.ones(3), 20), rng.integers(3, size=20)
+    proba[0] = np.eye(3)[y[0] - 1]
+    losses = SCORES["log_loss"].losses(proba, y)
+    np.testing.assert_array_equal(losses, likelihood_losses(proba[np.arange(20), y]))
+    assert losses[0] == pytest.approx(-np.log(1e-12))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +126,19 @@ def test_a_class_that_is_missing_from_a_fold_is_no_problem_for_a_calibrator_that
     assert np.isfinite(pairs.after).all()
 
 
-def test_a_classifier_that_drops_a_class_is_named(rng):
+def test_a_class_that_a_classifier_has_not_seen_is_impossible_to_it(rng):
     y = np.array([0] * 20 + [1] * 20 + [2])
-    with pytest.raises(ValueError, match="LogisticRegression gave 2 columns for 3 classes"):
-        scores_of(y, rng.dirichlet(np.ones(3), 41), LogisticRegression())
+    pairs = scores_of(y, rng.dirichlet(np.ones(3), 41), LogisticRegression())
+    assert pairs.after.max() == pytest.approx(-np.log(1e-12))
+
+
+def test_a_binary_calibrator_is_lifted_for_more_classes(rng):
+    data = datasets.noisy_simplex(80, 3, 0.2, rng=rng)
+    lifted = MulticlassToBinary(PlattScaling(), notion="class-wise", normalize=True)
+    plain, made = (
+        scores_of(data.labels, data.proba, calibrator) for calibrator in (PlattScaling(), lifted)
+    )
+    np.testing.assert_array_equal(plain.after, made.after)
 
 
 def test_what_cannot_be_cross_fitted_is_refused(rng):

@@ -4,11 +4,16 @@ cover."""
 from __future__ import annotations
 
 import pickle
+import sys
+import tracemalloc
+from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -24,7 +29,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant
-from calibrant import CalibratedClassifier, metrics
+from calibrant import CalibratedClassifier, _validation, metrics
+from calibrant._simplex import softmax
+from calibrant.base import _training
+from calibrant.classifier import _classifier
 from calibrators import ALL
 
 # The checks feed separable data, on which unpenalised maps have no finite optimum and say so.
@@ -179,6 +187,94 @@ def test_any_classifier_of_probabilities_will_do_as_calibrator(iris):
         X, y
     )
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+CHECKED = ("check_predictions", "encode_labels", "training_summary", "check_scores")
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often the functions that check data or sum it up are called, wherever they are known."""
+    counts = Counter()
+
+    def counted(name, function):
+        def count(*args, **options):
+            counts[name] += 1
+            return function(*args, **options)
+
+        return count
+
+    for home, name in product((_validation, _training), CHECKED):
+        function = getattr(home, name, None)
+        for module in [m for n, m in sys.modules.items() if n.startswith("calibrant")]:
+            if function is not None and vars(module).get(name) is function:
+                monkeypatch.setattr(module, name, counted(name, function))
+    return counts
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_data_are_checked_once(calls, digits, ensemble):
+    X, _, y, _ = digits
+    CalibratedClassifier(GaussianNB(), ensemble=ensemble).fit(X, y)
+    assert calls["check_scores"] == (5 if ensemble else 1)  # what a classifier says, each time
+    assert calls["check_predictions"] == 0
+    assert calls["encode_labels"] <= 1
+    assert calls["training_summary"] == 0
+
+
+class Table(ClassifierMixin, BaseEstimator):
+    """A classifier whose features are the probabilities themselves."""
+
+    def __init__(self, dtype="float64"):
+        self.dtype = dtype
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X).astype(self.dtype)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    return softmax(rng.normal(size=(200_000, 20))), rng.integers(0, 20, 200_000)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_predictions_take_the_memory_of_the_output(table, dtype):
+    X, y = table
+    calibrator = calibrant.StructuredScaling("vector")
+    model = CalibratedClassifier(Table(dtype), calibrator, cv=3).fit(X[:2000], y[:2000])
+    tracemalloc.start()
+    proba = model.predict_proba(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * proba.nbytes
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.coo_array, np.ndarray.tolist])
+def test_blocks_of_any_size_give_the_same_rows(iris, form, monkeypatch):
+    X, y = iris
+    model = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.TemperatureScaling())
+    model.fit(form(X), y)
+    whole = model.predict_proba(form(X))
+    monkeypatch.setattr(_classifier, "_LEAST_ELEMENTS", 30)
+    np.testing.assert_allclose(model.predict_proba(form(X)), whole, atol=1e-9)
+
+
+def test_the_map_of_an_ensemble_is_saved_without_the_rows_of_its_folds(iris, tmp_path):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    assert (model.calibrator_.cv, model.calibrators_) == (3, model.calibrator_.calibrators_)
+    np.testing.assert_allclose(model.calibrator_.class_prior_, model.class_prior_)
+    calibrant.save(model.calibrator_, tmp_path / "map.json")
+    loaded = calibrant.load(tmp_path / "map.json")
+    scores = np.array([[0.2, 0.3, 0.5]])
+    np.testing.assert_array_equal(
+        loaded.predict_proba(scores), model.calibrator_.predict_proba(scores)
+    )
 
 
 def test_text_labels_come_back(iris):

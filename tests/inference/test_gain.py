@@ -4,12 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from sklearn.model_selection import KFold
 
-from calibrant import datasets
+from calibrant import datasets, inference, selection
+from calibrant._folds import Fold
 from calibrant.base import BaseCalibrator
 from calibrant.inference import calibration_gain
+from calibrant.inference._gain import paired_gain
 from calibrant.metrics import brier_score, log_loss
 from calibrant.multiclass import StructuredScaling, TemperatureScaling
 
@@ -87,10 +91,10 @@ def test_a_calibrated_model_gains_nothing():
 
 def test_logits_may_be_given(overconfident):
     y, proba = overconfident
-    by_logits = calibration_gain(
-        y, np.log(proba), TemperatureScaling(inputs="logits"), inputs="logits", rng=0
-    )
-    by_proba = calibration_gain(y, proba, TemperatureScaling(), rng=0)
+    # Folds at random depend on the scores that are given; these do not.
+    given = {"calibrator": TemperatureScaling(), "cv": KFold(5)}
+    by_logits = calibration_gain(y, np.log(proba), inputs="logits", **given)
+    by_proba = calibration_gain(y, proba, **given)
     assert by_logits.gain == pytest.approx(by_proba.gain, abs=1e-6)
     assert calibration_gain(y, np.log(proba), inputs="logits", rng=0).gain == pytest.approx(
         by_proba.gain, abs=0.01
@@ -99,12 +103,23 @@ def test_logits_may_be_given(overconfident):
 
 def test_a_weight_is_a_number_of_copies_in_the_standard_error_too(overconfident):
     y, proba = overconfident[0][:200], overconfident[1][:200]
-    # Equal weights leave the folds as they are, so that only the number of rows changes.
-    once = calibration_gain(y, proba, Temperature(), rng=0)
-    twice = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=np.full(200, 2.0))
-    assert twice.n_samples == 400
-    assert twice.gain == pytest.approx(once.gain, abs=1e-6)
-    assert twice.standard_error == pytest.approx(once.standard_error * np.sqrt(199 / 399), rel=1e-4)
+    weight = np.arange(200) % 3
+    copies = np.repeat(np.arange(200), weight)
+    weighted = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=weight)
+    repeated = calibration_gain(y[copies], proba[copies], Temperature(), rng=0)
+    assert weighted.n_samples == repeated.n_samples == len(copies)
+    for name in ("gain", "low", "high", "standard_error", "excess", "p_value"):
+        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), rel=1e-4), name
+
+
+def test_the_order_of_rows_changes_nothing(overconfident, rng):
+    y, proba = overconfident
+    order = rng.permutation(len(y))
+    plain, mixed = (
+        calibration_gain(labels, scores, Temperature(), rng=0)
+        for labels, scores in ((y, proba), (y[order], proba[order]))
+    )
+    assert mixed.gain == pytest.approx(plain.gain, rel=1e-5)
 
 
 def test_a_seed_decides_the_folds(overconfident):
@@ -132,6 +147,84 @@ def test_the_result_speaks(overconfident):
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
     )
+
+
+def test_each_interval_says_what_it_is_one_of(overconfident, rng):
+    best = calibration_gain(*overconfident, Temperature(), rng=0)
+    before, after = rng.random(50), rng.random(50)
+    crossed = paired_gain(before, after, np.ones(50), five_folds(50), score="log_loss")
+    held = paired_gain(before, after, np.ones(50), score="log_loss")
+    assert (best.interval, crossed.interval, held.interval) == (
+        "jackknife",
+        "nadeau-bengio",
+        "paired",
+    )
+    assert "of the calibration error, the gain of the best map" in str(best)
+    assert "of the gain of a map fitted on as many rows" in str(crossed)
+    assert "of the gain of this map on new rows" in str(held)
+
+
+def test_both_names_are_one_class():
+    assert selection.Gain is inference.CalibrationGain
+
+
+def five_folds(n_rows):
+    rows = np.arange(n_rows)
+    return [
+        Fold(np.setdiff1d(rows, part), np.ones(n_rows - len(part)), part, np.ones(len(part)))
+        for part in np.array_split(rows, 5)
+    ]
+
+
+def test_the_interval_of_cross_fitting_is_that_of_nadeau_and_bengio(rng):
+    before, after = rng.random(100), rng.random(100)
+    gain = paired_gain(before, after, np.ones(100), five_folds(100), score="log_loss")
+    error = stats.sem(before - after) * 1.5
+    reach = stats.t(99).ppf(0.975) * error
+    assert gain.gain == pytest.approx((before - after).mean())
+    assert (gain.low, gain.high) == pytest.approx((gain.gain - reach, gain.gain + reach))
+    assert gain.p_value == pytest.approx(stats.t(99).sf(gain.gain / error))
+
+
+def test_the_interval_of_rows_held_out_is_that_of_student(rng):
+    before, after = rng.random(100), rng.random(100)
+    gain = paired_gain(before, after, np.ones(100), score="log_loss")
+    expected = stats.ttest_rel(before, after).confidence_interval()
+    assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_weights_of_paired_rows_are_copies(rng):
+    before, after = rng.random(40), rng.random(40)
+    weight = rng.integers(1, 4, 40)
+    copies = np.repeat(np.arange(40), weight)
+    folds = five_folds(40)
+    one = paired_gain(before, after, weight.astype(float), folds, score="log_loss")
+    other = paired_gain(
+        before[copies], after[copies], np.ones(len(copies)), folds, score="log_loss"
+    )
+    assert one.high == pytest.approx(other.high)
+
+
+def test_no_difference_is_known_to_one_row_at_best():
+    gain = paired_gain(np.ones(50), np.ones(50), np.ones(50), five_folds(50), score="log_loss")
+    assert (gain.low, gain.gain, gain.high) == (-0.02, 0.0, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("after", "judgement", "said"),
+    [
+        (0.5, "good", "Calibration by magic helps: Brier score 1.0000 before and 0.5000 after"),
+        (1.5, "bad", "Calibration by magic harms, leave the probabilities as they are: "),
+        (1.0, "mixed", "Whether calibration by magic helps is not certain with these rows: "),
+    ],
+)
+def test_a_gain_is_judged_and_said_in_words(after, judgement, said):
+    gain = paired_gain(
+        np.ones(50), np.full(50, after), np.ones(50), five_folds(50), score="brier_score"
+    )
+    assert gain.judgement == judgement
+    assert gain.sentence("magic").startswith(said)
+    assert gain.sentence() == gain.sentence("magic").replace(" by magic", "")
 
 
 def test_the_default_calibrator_is_structured_scaling(overconfident):

@@ -365,6 +365,7 @@ def test_nan_in_an_array_is_refused(document, refused):
         ({"classes_": {"model": 0}}, "before it is given"),
         ({"classes_": {"record": "TemperatureScaling", "fields": {}}}, "do not match"),
         ({"classes_": {"record": "TrainingSummary", "fields": {}}}, "do not match"),
+        ({"classes_": {"record": "Gain", "fields": {"score": "log_loss"}}}, "do not match"),
         ({"classes_": {"notion": "nonsense"}}, "notion"),
         ({"classes_": {"map": [[[], 1]]}}, "pairs of a key"),
         ({"classes_": {}}, "does not say what it is"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.inference._gains import Gain
+from calibrant.inference._gain import Gain
 from calibrant.report._sentences import (
     cautions,
     decomposition_sentence,

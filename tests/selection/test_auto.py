@@ -1,14 +1,15 @@
-"""`CrossFitted` and `AutoCalibration`; `compare` has its own file beside it."""
+"""`AutoCalibration`: a pool that does no harm, and says what it chose."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrant
-from calibrant import AutoCalibration, CrossFitted, StructuredScaling, TemperatureScaling, metrics
+from calibrant import AutoCalibration, StructuredScaling, TemperatureScaling, metrics
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.selection._auto import default_candidates
@@ -28,40 +29,13 @@ def auto(data):
 @pytest.mark.parametrize(
     "calibrator",
     [
-        CrossFitted(TemperatureScaling(prior_scale=0.25)),
-        CrossFitted(calibrant.HistogramBinning(n_bins=3)),
-        CrossFitted(StructuredScaling("vector", inputs="logits"), cv=3, inputs="logits"),
         AutoCalibration([TemperatureScaling(prior_scale=0.25)], cv=3),
         pytest.param(AutoCalibration(), marks=pytest.mark.slow),
     ],
 )
-def test_they_keep_what_every_calibrator_keeps(calibrator):
+def test_it_keeps_what_every_calibrator_keeps(calibrator):
     """Row order and weights too: folds depend on what the rows hold."""
     check_calibrator(calibrator)
-
-
-def test_cross_fitting_averages_maps_that_each_left_a_fold_out(data):
-    model = CrossFitted(TemperatureScaling(), cv=4).fit(data.val_proba, data.val_labels)
-    maps = [fitted.predict_proba(data.test_proba) for fitted in model.calibrators_]
-    assert len({fitted.temperature_ for fitted in model.calibrators_}) == 4
-    np.testing.assert_allclose(
-        model.predict_proba(data.test_proba), np.mean(maps, axis=0), atol=1e-12
-    )
-
-
-def test_cross_fitting_lifts_binary_calibrators(data):
-    model = CrossFitted(calibrant.PlattScaling()).fit(data.val_proba, data.val_labels)
-    assert isinstance(model.calibrators_[0], calibrant.MulticlassToBinary)
-
-
-def test_cross_fitted_temperature_is_that_of_kull(real_data):
-    """Five maps averaged: 0.22509 is published for temperature scaling of DenseNet-40."""
-    file = real_data("cifar10_densenet40_kull_sample")
-    model = CrossFitted(TemperatureScaling(), inputs="logits").fit(
-        file["val_logits"], file["val_labels"]
-    )
-    loss = metrics.log_loss(file["test_labels"], model.predict_proba(file["test_logits"]))
-    assert loss == pytest.approx(0.22509, abs=5e-5)  # folds are drawn at random, here and there
 
 
 def test_weights_are_on_the_simplex_and_the_result_is_the_pool(auto, data):
@@ -95,8 +69,18 @@ def test_it_says_in_words_what_was_chosen_and_why(auto):
     said = auto.explain()
     assert "Calibration helps" in said
     assert "95% interval" in said
+    assert auto.gain_.sentence() in said
     for name in auto.names_:
         assert name in said
+
+
+def test_a_file_of_version_0_1_0_explains_itself():
+    """Its gain has no more than the fields of that version."""
+    folder = Path(__file__).parents[1] / "fixtures" / "models"
+    model = calibrant.load(folder / "autocalibration-cv-3.json")
+    assert (model.gain_.interval, model.gain_.standard_error) == ("nadeau-bengio", None)
+    assert model.gain_.statistic == 0.0
+    assert model.gain_.sentence() in model.explain()
 
 
 def test_calibrated_scores_are_left_alone_and_it_says_so(rng):

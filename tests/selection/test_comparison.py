@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
 import calibrant
 from calibrant import TemperatureScaling, compare, metrics
-from calibrant._folds import as_folds
+from calibrant._folds import Fold, as_folds
+from calibrant._simplex import softmax
+from calibrant._validation import Predictions
 from calibrant.datasets import digits_predictions
+from calibrant.selection._comparison import _judge_map
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +150,41 @@ def test_asking_for_a_bar_changes_nothing_and_without_a_terminal_needs_no_rich(
         progress=True,
     )
     np.testing.assert_array_equal(again.mean, result.mean)
+
+
+def test_a_bar_that_no_terminal_shows_needs_no_package(data, monkeypatch):
+    for name in ("rich", "rich.console", "rich.progress"):
+        monkeypatch.setitem(sys.modules, name, None)
+    given = {"methods": ["temperature"], "metrics": ["log_loss"], "cv": 2}
+    compare(data.val_labels[:50], data.val_proba[:50], progress=True, **given)
+
+
+def test_a_method_with_an_odd_name_stays_in_its_cell(data):
+    given = {"methods": {"a|b": TemperatureScaling()}, "metrics": ["log_loss"], "cv": 2}
+    table = compare(data.val_labels[:50], data.val_proba[:50], **given).to_markdown()
+    assert "| a\\|b |" in table
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
+    proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
+    y = rng.integers(0, 20, len(proba))
+    made = TemperatureScaling().fit(proba[:1000], y[:1000])
+    rows, weight = np.arange(len(y)), np.ones(len(y))
+    fold = Fold(rows[:1], weight[:1], rows, weight)
+    judged = Predictions(proba, y, weight, np.arange(20))
+    judges = {
+        "log_loss": metrics.log_loss,
+        "brier_score": metrics.brier_score,
+        "accuracy": metrics.accuracy,
+        "conf_ece": metrics.expected_calibration_error,
+        "cw_ece": partial(metrics.expected_calibration_error, notion="class-wise"),
+    }
+    tracemalloc.start()
+    _judge_map(made, judged, fold, "proba", judges)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * proba.size * 8  # probabilities are judged in float64
 
 
 def test_unknown_names_are_refused_with_those_that_are_known(data):

@@ -8,7 +8,7 @@ from calibrant._crossfit.members import fit_fold
 from calibrant._folds import as_folds
 from calibrant._optim.mixture import mixture_weights
 from calibrant.multiclass import Identity
-from calibrant.selection._pool import Pool, cautious_weights, out_of_fold, pool_gain
+from calibrant.selection._pool import Pool, cautious_weights, pool_gain, pool_members
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     labels[::4] = rng.integers(0, 3, 15)
     folds = as_folds(3, proba, labels, np.ones(60), None)
     members = {"identity": Identity(), "temperature": TemperatureScaling()}
-    made = out_of_fold(members, proba, labels, folds, "proba")
+    made = pool_members(members, proba, labels, folds, "proba")
     fold = folds[1]
     fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
     expected = fitted.predict_proba(proba[fold.judge])[

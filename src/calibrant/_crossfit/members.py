@@ -1,5 +1,8 @@
 """Calibrators inside others: told what the scores are, fitted on some rows, asked for
-probabilities.
+probabilities of others.
+
+This is the one machine of cross-fitting: `_folds` cuts, `fit_folds` fits a clone on each fold's
+rows, `out_of_fold` and `proba_blocks` predict the rows that it has not seen.
 
 Ours have the parameters ``inputs`` and ``classes``. Any other classifier with ``fit`` and
 ``predict_proba`` is taken too: it is given probabilities and column codes, and a class that it has
@@ -8,11 +11,13 @@ not seen gets probability zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
 from calibrant._folds import Fold
 from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
@@ -22,6 +27,13 @@ from calibrant.reductions import MulticlassToBinary
 
 _MAX_COPIES = 100
 """Rows are not copied more often than this on average; above, weights are given as they are."""
+
+_BLOCK_SHARE = 64
+"""A block of predictions is at most this part of all of them (or a block of the usual size): what a
+map computes on the way is a few times its block, and must stay small beside the output."""
+
+_CALL_ELEMENTS = 2**20
+"""Scores of a block for classifiers that are not ours: calling them has fixed costs."""
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
@@ -46,7 +58,9 @@ def fit_on(
         copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
         scores, y, weight = scores[copies], y[copies], None
     if isinstance(calibrator, Calibrator):
-        return calibrator._fit_checked(scores, y, check_weight(weight, len(y)))
+        return calibrator._fit_checked(
+            scores, y, check_weight(None, len(y)) if weight is None else weight
+        )
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
 
@@ -66,12 +80,58 @@ def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, input
     return fit_on(clone(calibrator), scores[fold.fit], y[fold.fit], fold.fit_weight, inputs)
 
 
-def proba_of(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
-    """Probabilities (m, K) of checked scores."""
+def fit_folds(
+    calibrator: Any, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+) -> list[Any]:
+    """One map per fold, of a calibrator that is set up; each has not seen the rows that it is to
+    judge.
+    """
+    return [fit_fold(calibrator, scores, y, fold, inputs) for fold in folds]
+
+
+def out_of_fold(
+    maps: Sequence[Any], folds: Sequence[Fold], scores: FloatArray, inputs: str
+) -> FloatArray:
+    """Probabilities (n, K) of rows that are each judged in one fold, by the map of that fold."""
+    out = np.empty(scores.shape)
+    for fitted, fold in zip(maps, folds, strict=True):
+        for part, proba in proba_blocks(fitted, scores, inputs, fold.judge):
+            out[fold.judge[part]] = proba
+    return out
+
+
+def proba_of(
+    fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
+) -> FloatArray:
+    """Probabilities of checked scores in float64, of all rows or some; memory is that of the
+    output.
+    """
+    out = np.empty((len(scores) if rows is None else len(rows), scores.shape[1]))
+    for part, proba in proba_blocks(fitted, scores, inputs, rows):
+        out[part] = proba
+    return out
+
+
+def proba_blocks(
+    fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Probabilities of all rows or some, block by block, each with its place among them."""
+    n_rows = len(scores) if rows is None else len(rows)
+    elements = _block_elements(fitted, n_rows * scores.shape[1])
+    for part in row_blocks(n_rows, scores.shape[1], elements=elements):
+        yield part, _predict(fitted, scores[part if rows is None else rows[part]], inputs)
+
+
+def _block_elements(fitted: Any, size: int) -> int:
+    own = fitted._block_elements if isinstance(fitted, Calibrator) else _CALL_ELEMENTS
+    return min(own or BLOCK_ELEMENTS, max(BLOCK_ELEMENTS, size // _BLOCK_SHARE))
+
+
+def _predict(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
     if isinstance(fitted, Calibrator):
-        return np.asarray(fitted._proba_of(scores), dtype=np.float64)
+        return fitted._proba_of(scores)
     out = np.zeros(scores.shape)
-    out[:, np.asarray(fitted.classes_, dtype=np.intp)] = fitted.predict_proba(
-        as_proba(scores, inputs)
-    )
+    # What does not say which classes it has seen has a column for each.
+    seen = getattr(fitted, "classes_", np.arange(scores.shape[1]))
+    out[:, np.asarray(seen, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
     return out

@@ -1,37 +1,36 @@
-"""Proper scores of rows before and after recalibration by maps that have not seen them."""
+"""Proper scores of rows: the log-loss and the Brier score of each, before and after recalibration
+by maps that have not seen them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
-from calibrant._blocks import map_blocks
-from calibrant._simplex import EPS, as_proba, log_floored
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_count, check_option, check_predictions
+from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
+from calibrant._crossfit.members import fit_folds, proba_of, set_up
+from calibrant._folds import as_folds
+from calibrant._simplex import EPS, as_proba, log_floored, true_class
+from calibrant._typing import FloatArray, IntArray, Rng
+from calibrant._validation import Predictions, check_option
 from calibrant.multiclass import StructuredScaling
 
-# Scores that all maps predict at a time: large, because a prediction has fixed costs.
-_PREDICT_ELEMENTS = 2**20
+_ALL_MAPS_ELEMENTS = 8 * BLOCK_ELEMENTS
+"""Scores that all maps predict at a time: long blocks, because a prediction has fixed costs, and
+2 MB a map."""
 
 
-class Calibrator(Protocol):
+class AnyCalibrator(Protocol):
     """What is needed of a calibrator: any of this package, or a scikit-learn classifier of
-    scores.
+    probabilities.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
 
     def predict_proba(self, X: Any) -> Any: ...
-
-
-def default_calibrator(inputs: str) -> Calibrator:
-    """The strongest default known for several classes."""
-    return StructuredScaling(inputs=inputs)
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,22 @@ class ProperScore:
     (m,) each.
     """
 
-    losses: Callable[[FloatArray, IntArray], FloatArray]
+    of_block: Callable[[FloatArray, IntArray], FloatArray]
     divergence: Callable[[FloatArray, FloatArray], FloatArray]
+
+    def losses(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        """The score of each row, block by block."""
+        parts = [self.of_block(proba[rows], y[rows]) for rows in row_blocks(*proba.shape)]
+        return np.concatenate(parts)
+
+
+def likelihood_losses(likelihood: FloatArray) -> FloatArray:
+    """Log-loss of each row from the probability that was given to its true class."""
+    return -log_floored(likelihood, EPS)
 
 
 def _log_losses(proba: FloatArray, y: IntArray) -> FloatArray:
-    return -log_floored(proba[np.arange(len(y)), y], EPS)
+    return likelihood_losses(true_class(proba, y))
 
 
 def _relative_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -66,15 +75,16 @@ SCORES = {
     "log_loss": ProperScore(_log_losses, _relative_entropy),
     "brier_score": ProperScore(_brier_scores, _squared_distance),
 }
+"""The proper scores that gains are measured in, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """Scores of every row as it is and as recalibrated, with the rows' weights.
+    """Scores of rows as they are and as recalibrated, fold after fold, with the rows' weights.
 
-    ``excess`` estimates how much better the best map of the family would be than a map fitted on
-    all rows: by the grouped jackknife ``(J - 1) / J`` times the sum of the divergences of the J
-    maps from their mean.
+    A row of weight 2 may be here twice, judged by two folds. ``excess`` estimates how much better
+    the best map of the family would be than a map fitted on all rows: by the grouped jackknife
+    ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean.
     """
 
     before: FloatArray
@@ -89,77 +99,54 @@ class PairedScores:
 
 
 def paired_scores(
-    y_true: LabelsLike,
-    scores: ScoresLike,
-    calibrator: Calibrator | None,
+    data: Predictions,
+    calibrator: AnyCalibrator | None,
     *,
     score: str,
     inputs: str,
-    cv: int,
-    sample_weight: WeightsLike | None,
-    classes: LabelsLike | None,
+    cv: Any,
     rng: Rng,
 ) -> PairedScores:
-    """Scores of the predictions as they are, and as recalibrated by maps that were fitted on other
-    rows.
+    """Scores of checked predictions as they are, and as recalibrated by maps that were fitted on
+    other rows; by default by `StructuredScaling`, the strongest default known for several classes.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
-    data, y, weight, _ = check_predictions(
-        y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
-    )
-    check_count(cv, "cv", minimum=2)
-    present = np.flatnonzero(weight)
-    if present.size < 2:
+    scores, y, weight, _ = data
+    folds = as_folds(cv, scores, y, weight, np.random.default_rng(rng))
+    if len(folds) < 2:
         raise ValueError(
-            f"cross-fitting needs at least 2 rows of positive weight, got {present.size}"
+            f"cross-fitting needs at least 2 rows of positive weight, got "
+            f"{np.count_nonzero(weight)}"
         )
-    if present.size < len(y):
-        data, y, weight = data[present], y[present], weight[present]
-    fold = random_folds(len(y), cv, rng)
-    maps = fold_maps(calibrator or default_calibrator(inputs), data, y, weight, fold)
-
-    def of_rows(rows: slice) -> FloatArray:
-        block = as_proba(data[rows], inputs)
-        each = np.array([predicted(fitted, data[rows]) for fitted in maps])
-        after = each[fold[rows], np.arange(len(block))]
-        centre = each.mean(axis=0)
-        excess = (1 - 1 / len(maps)) * np.sum(
-            [rule.divergence(centre, one) for one in each], axis=0
-        )
-        return np.array([rule.losses(block, y[rows]), rule.losses(after, y[rows]), excess])
-
-    before, after, excess = np.concatenate(
-        list(map_blocks(of_rows, *data.shape, elements=_PREDICT_ELEMENTS)), axis=1
-    )
-    return PairedScores(before, after, excess, weight, len(maps))
-
-
-def random_folds(n_rows: int, cv: int, rng: Rng) -> IntArray:
-    """Fold of each row, at random.
-
-    Not stratified by label: that would tell the map the label frequencies of the rows that it is
-    judged on.
-    """
-    generator = np.random.default_rng(rng)
-    return generator.permutation(n_rows) % min(cv, n_rows)
-
-
-def fold_maps(
-    calibrator: Calibrator, scores: FloatArray, y: IntArray, weight: FloatArray, fold: IntArray
-) -> list[Any]:
-    """Clones of the calibrator, each fitted on all folds but one."""
-    kept = [fold != held for held in range(int(fold.max()) + 1)]
-    return [
-        clone(calibrator).fit(scores[rows], y[rows], sample_weight=weight[rows]) for rows in kept
+    chosen = StructuredScaling() if calibrator is None else calibrator
+    maps = fit_folds(set_up(chosen, inputs, scores.shape[1]), scores, y, folds, inputs)
+    parts = [
+        _score_block(rule, maps, number, scores[rows], y[rows], inputs)
+        for number, fold in enumerate(folds)
+        for rows in _row_indices(fold.judge, scores.shape[1])
     ]
+    before, after, excess = np.concatenate(parts, axis=1)
+    judged = np.concatenate([fold.judge_weight for fold in folds])
+    return PairedScores(before, after, excess, judged, len(maps))
 
 
-def predicted(fitted: Any, scores: FloatArray) -> FloatArray:
-    """Probabilities of a fitted map, with a column for each class."""
-    proba = np.asarray(fitted.predict_proba(scores), dtype=np.float64)
-    if proba.shape != scores.shape:
-        raise ValueError(
-            f"{type(fitted).__name__} gave {proba.shape[1]} columns for {scores.shape[1]} classes: "
-            "a calibrator must keep the classes that do not occur in the rows that it was fitted on"
-        )
-    return proba
+def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
+    """The rows in blocks, on which the predictions of all maps are held at once."""
+    blocks = row_blocks(len(rows), n_columns, elements=_ALL_MAPS_ELEMENTS)
+    return [rows[part] for part in blocks]
+
+
+def _score_block(
+    rule: ProperScore,
+    maps: Sequence[Any],
+    number: int,
+    scores: FloatArray,
+    y: IntArray,
+    inputs: str,
+) -> FloatArray:
+    """Scores before and after by map ``number``, and the excess, of some rows: (3, m)."""
+    each = [proba_of(fitted, scores, inputs) for fitted in maps]
+    centre = np.mean(each, axis=0)
+    excess = (1 - 1 / len(maps)) * np.sum([rule.divergence(centre, one) for one in each], axis=0)
+    before = rule.losses(as_proba(scores, inputs), y)
+    return np.array([before, rule.losses(each[number], y), excess])

@@ -5,7 +5,7 @@ calibrator.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any, NamedTuple, Self
 
@@ -13,25 +13,30 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import Bunch, _safe_indexing, assert_all_finite, get_tags, indexable
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from calibrant._blocks import row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
+from calibrant._folds import stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import as_array, check_count, check_scores, check_weight, encode_labels
+from calibrant._validation import as_array, check_scores, check_weight, encode_labels
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.classifier._responses import Response
+from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import AutoCalibration, CrossFitted
+
+_LEAST_ELEMENTS = 2**16
+"""Probabilities of a block at least: calling a classifier has fixed costs."""
+
+_BLOCK_SHARE = 64
+"""A block of predictions is at most this part of all of them, so that what classifier and
+calibrator compute on the way, a dozen times their block, stays small beside the output."""
 
 __all__ = ["CalibratedClassifier"]
 
@@ -134,39 +139,44 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
-        routed = self._routed(weight, fit_params)
-        self.classes_ = self._all_classes(y)
-        data = _Data(
-            X, y, encode_labels(y, len(self.classes_), self.classes_)[0], weight, self.classes_
-        )
-        self.class_prior_ = np.bincount(data.codes, weight, minlength=len(self.classes_)) / (
+        routed = self._route(weight, fit_params)
+        codes, self.classes_ = self._encode(y)
+        self.class_prior_ = np.bincount(codes, weight, minlength=len(self.classes_)) / (
             len(y) if weight is None else weight.sum()
         )
-        everything = np.arange(len(y))
-        if isinstance(self.estimator, FrozenEstimator):
-            parts = [_scored(Response(self.estimator, self.classes_, 0.0), data, everything)]
-        else:
-            parts = self._out_of_fold(data, routed)
-            if not self.ensemble:
-                whole = _fitted(self.estimator, data, everything, routed.estimator.fit)
-                parts = [_pooled(whole, parts)]
-        self._fit_calibrators(parts, data)
+        data = _Data(X, y, codes, weight, self.classes_)
+        self._fit_calibrators(self._score_parts(data, routed), data)
         self._take_features()
         warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
 
-    def _all_classes(self, y: AnyArray) -> AnyArray:
+    def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
+        """Column codes and the labels of the columns: those that occur, or those of a frozen
+        estimator.
+        """
         if isinstance(self.estimator, FrozenEstimator):
-            return np.asarray(self.estimator.classes_)
-        classes = np.unique(y)
+            known = np.asarray(self.estimator.classes_)
+            return encode_labels(y, len(known), known)
+        classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one "
                 f"class ({classes[0]!r})"
             )
-        return classes
+        return codes, classes
 
-    def _routed(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
+    def _score_parts(self, data: _Data, routed: Bunch) -> list[_Scored]:
+        """Classifiers, each with the scores that its calibrator is fitted on."""
+        everything = np.arange(len(data.y))
+        if isinstance(self.estimator, FrozenEstimator):
+            return [_score(Response(self.estimator, self.classes_, 0.0), data, everything)]
+        parts = self._score_out_of_fold(data, routed)
+        if self.ensemble:
+            return parts
+        whole = _fit_response(self.estimator, data, everything, routed.estimator.fit)
+        return [_pooled(whole, parts)]
+
+    def _route(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
         """Parameters of the estimator's fit and of the splitter."""
         given = dict(fit_params) if weight is None else {**fit_params, "sample_weight": weight}
         if get_config()["enable_metadata_routing"]:
@@ -184,30 +194,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 )
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={}))
 
-    def _out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
-        parts = self._splits(data, routed.splitter.split)
+    def _score_out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
         work = (
             delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit)
-            for train, test in parts
+            for train, test in self._split(data, routed.splitter.split)
         )
         return list(Parallel(n_jobs=self.n_jobs)(work))
 
-    def _splits(self, data: _Data, params: dict[str, Any]) -> Iterator[tuple[IntArray, IntArray]]:
-        if not isinstance(self.cv, int | np.integer):
-            yield from check_cv(self.cv, data.y, classifier=True).split(data.X, data.y, **params)
-            return
-        most = int(np.bincount(data.codes).max())
-        if most < 2:
-            raise ValueError(
-                f"cross-validation needs a class with at least two rows, got "
-                f"n_samples={len(data.y)}"
-            )
-        folds = StratifiedKFold(min(check_count(self.cv, "cv", minimum=2), most))
-        with warnings.catch_warnings():
-            # Rare classes are welcome: the map keeps a column for each class, whatever a fold
-            # holds.
-            warnings.filterwarnings("ignore", message="The least populated class")
-            yield from folds.split(np.zeros(len(data.y)), data.codes)
+    def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[tuple[IntArray, IntArray]]:
+        if isinstance(self.cv, int | np.integer):
+            return stratified_rows(int(self.cv), data.codes)
+        splitter = check_cv(self.cv, data.y, classifier=True)
+        return iter(splitter.split(data.X, data.y, **params))
 
     def _fit_calibrators(self, parts: list[_Scored], data: _Data) -> None:
         self._responses = [part.response for part in parts]
@@ -215,13 +213,25 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.score_method_, self.inputs_ = self._responses[0].method, self._responses[0].inputs
         chosen = AutoCalibration() if self.calibrator is None else self.calibrator
         made = set_up(chosen, self.inputs_, len(self.classes_), self.classes_)
-        self.calibrators_ = [_calibrated(clone(made), part, data) for part in parts]
-        only = self.calibrators_[0]
-        self.calibrator_ = (
-            only
-            if len(parts) == 1
-            else CrossFitted._of(self.calibrators_, self.inputs_, self.classes_)
-        )
+        checked = [_check_part(part, data) for part in parts]
+        if len(checked) == 1:
+            self.calibrator_ = fit_on(made, *checked[0], self.inputs_)
+            self.calibrators_ = [self.calibrator_]
+        else:
+            self.calibrator_ = self._fit_average(made, checked)
+            self.calibrators_ = self.calibrator_.calibrators_
+
+    def _fit_average(self, made: Any, parts: Sequence[_Checked]) -> CrossFitted:
+        """One map per part, averaged: a `CrossFitted` of all scores, whose folds are fitted on the
+        parts.
+        """
+        scores, codes, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        part = np.repeat(np.arange(len(parts)), [len(checked.codes) for checked in parts])
+        folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
+        average = CrossFitted(made, cv=folds, inputs=self.inputs_, classes=self.classes_)
+        average._fit_checked(scores, codes, weight, self.classes_)
+        # A saved map needs the number of its folds, not the rows of each.
+        return average.set_params(cv=len(parts))
 
     def _take_features(self) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -232,10 +242,22 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated probabilities of shape (n, K), columns as ``classes_``."""
         check_is_fitted(self)
-        total = np.zeros((_num_samples(X), len(self.classes_)))
+        (data,) = indexable(X)
+        shape = n_rows(data), len(self.classes_)
+        elements = max(_LEAST_ELEMENTS, shape[0] * shape[1] // _BLOCK_SHARE)
+        blocks = list(row_blocks(*shape, elements=elements))
+        if len(blocks) < 2:
+            return self._predict_block(X)
+        out = np.empty(shape)
+        for rows in blocks:
+            out[rows] = self._predict_block(take_rows(data, rows))
+        return out
+
+    def _predict_block(self, X: Any) -> FloatArray:
+        total = np.zeros(1)
         for response, calibrator in zip(self._responses, self.calibrators_, strict=True):
             scores = check_scores(response.scores(X), inputs=self.inputs_)
-            total += proba_of(calibrator, scores, self.inputs_)
+            total = total + proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -270,12 +292,12 @@ def _check_targets(y: LabelsLike) -> AnyArray:
     if y is not None and as_array(y).dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    labels = column_or_1d(y, warn=True)
+    labels: AnyArray = column_or_1d(y, warn=True)
     if len(labels) == 0:
         raise ValueError(
             "labels are empty: at least one row of each class is needed, got n_samples=0"
         )
-    return np.asarray(labels)
+    return labels
 
 
 class _Data(NamedTuple):
@@ -296,22 +318,30 @@ class _Scored(NamedTuple):
     scores: FloatArray
 
 
+class _Checked(NamedTuple):
+    """Scores, column codes and weights that a calibrator is fitted on."""
+
+    scores: FloatArray
+    codes: IntArray
+    weight: FloatArray
+
+
 def _fit_and_score(
     estimator: Any, data: _Data, train: IntArray, test: IntArray, params: dict[str, Any]
 ) -> _Scored:
-    return _scored(_fitted(estimator, data, train, params), data, test)
+    return _score(_fit_response(estimator, data, train, params), data, test)
 
 
-def _fitted(estimator: Any, data: _Data, rows: IntArray, params: dict[str, Any]) -> Response:
-    own = _check_method_params(data.X, params, indices=rows)
-    fitted = clone(estimator).fit(_safe_indexing(data.X, rows), data.y[rows], **own)
+def _fit_response(estimator: Any, data: _Data, rows: IntArray, params: dict[str, Any]) -> Response:
+    own = params_of_rows(params, len(data.y), rows)
+    fitted = clone(estimator).fit(take_rows(data.X, rows), data.y[rows], **own)
     return Response(
         fitted, data.classes, len(rows) if data.weight is None else float(data.weight[rows].sum())
     )
 
 
-def _scored(response: Response, data: _Data, rows: IntArray) -> _Scored:
-    return _Scored(response, rows, response.scores(_safe_indexing(data.X, rows)))
+def _score(response: Response, data: _Data, rows: IntArray) -> _Scored:
+    return _Scored(response, rows, response.scores(take_rows(data.X, rows)))
 
 
 def _pooled(response: Response, parts: list[_Scored]) -> _Scored:
@@ -323,11 +353,14 @@ def _pooled(response: Response, parts: list[_Scored]) -> _Scored:
     return _Scored(response, rows[order], scores[order])
 
 
-def _calibrated(calibrator: Any, part: _Scored, data: _Data) -> Any:
-    weight = None if data.weight is None else data.weight[part.rows]
-    if weight is not None and not weight.any():
+def _check_part(part: _Scored, data: _Data) -> _Checked:
+    """What the calibrator of a part is fitted on; what a classifier says is checked as a user's
+    scores are.
+    """
+    weight = check_weight(None, len(part.rows)) if data.weight is None else data.weight[part.rows]
+    if not weight.any():
         raise ValueError(
             "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero"
         )
     scores = check_scores(part.scores, inputs=part.response.inputs)
-    return fit_on(calibrator, scores, data.codes[part.rows], weight, part.response.inputs)
+    return _Checked(scores, data.codes[part.rows], weight)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibrant._crossfit.scores import Calibrator, paired_scores
+from calibrant._crossfit.scores import AnyCalibrator, paired_scores
 from calibrant._simplex import EPS, log_clipped
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import check_predictions
 from calibrant.binning import distinct_sums
-from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
+from calibrant.notions import Claim, Claims, Notion, as_notion
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ class ScoreDecomposition:
 def score_decomposition(
     y_true: LabelsLike,
     y_prob: ScoresLike,
-    calibrator: Calibrator | None = None,
+    calibrator: AnyCalibrator | None = None,
     *,
     score: str = "log_loss",
     notion: str | Notion = "class-wise",
-    cv: int = 5,
+    cv: Any = 5,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
@@ -111,8 +112,7 @@ def score_decomposition(
     y_true : labels of shape (n,)
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     calibrator : calibrator, optional
-        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``. By default
-        `StructuredScaling`.
+        As for `calibration_gain`; by default `StructuredScaling`.
     score : {"log_loss", "brier_score"}
         For a claim the binary score: ``-log`` of what was given to the outcome, or ``(score -
         outcome)^2``.
@@ -149,22 +149,11 @@ def score_decomposition(
     >>> parts.calibration > 0, parts.claims[0].miscalibration > 0
     (True, True)
     """
-    pairs = paired_scores(
-        y_true,
-        y_prob,
-        calibrator,
-        score=score,
-        inputs="proba",
-        cv=cv,
-        sample_weight=sample_weight,
-        classes=classes,
-        rng=rng,
-    )
+    data, chosen = check_predictions(y_true, y_prob, sample_weight, classes), as_notion(notion)
+    pairs = paired_scores(data, calibrator, score=score, inputs="proba", cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
-    chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
-    parts = _corp(claims, _CLAIM_SCORES[score])
-    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, parts)
+    claims = _corp(chosen.claims(data.scores, data.y, data.weight), _CLAIM_SCORES[score])
+    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
 
 
 def _brier_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:

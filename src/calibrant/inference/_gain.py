@@ -1,21 +1,60 @@
-"""What recalibration is worth: the gain in a proper score on rows that the map has not seen."""
+"""What recalibration is worth: the gain in a proper score on rows that the map has not seen.
+
+One result, `Gain`, whose interval says what it is an interval of. `paired_gain` is for a map as it
+is fitted (`compare`, `AutoCalibration`, the report), `calibration_gain` for the best map that there
+is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from calibrant._crossfit.scores import Calibrator, PairedScores, paired_scores
+from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
+from calibrant._folds import Fold
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.inference._results import check_level
+
+INTERVALS = {
+    "paired": "the gain of this map on new rows: paired over rows that no fit has seen",
+    "nadeau-bengio": (
+        "the gain of a map fitted on as many rows: paired over rows, and widened because the maps "
+        "of the folds share rows"
+    ),
+    "jackknife": (
+        "the calibration error, the gain of the best map: paired over rows, and longer upwards by "
+        "what estimating the map costs"
+    ),
+}
+"""What an interval of a gain is one of, and how it is made, by its name."""
+
+_NAMES = {"log_loss": "log-loss", "brier_score": "Brier score"}
 
 
 @dataclass(frozen=True)
-class CalibrationGain:
-    """Gain of a calibrator in a proper score, cross-fitted, with a paired confidence interval.
+class Gain:
+    r"""How much a proper score falls by calibration, on rows that the map has not seen.
+
+    With :math:`d_i` the score of row i as it is minus the score as calibrated by a map that has not
+    seen it, the gain is their mean. There are three intervals, named by ``interval``, as there are
+    three things to know:
+
+    - ``"paired"``, of one map and rows that it was not fitted on, what this map gains:
+      :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard deviation of the d.
+    - ``"nadeau-bengio"``, of cross-fitting, what a map fitted on as many rows as a fold leaves
+      gains: the same times :math:`\sqrt{1 + J\, n_\text{judge} / n_\text{fit}}` (1.5 for five
+      folds), for the maps being fitted on data that overlap, and on the rows that judge the other
+      maps. Of `compare`, `AutoCalibration` and the report: is this method worth using?
+    - ``"jackknife"``, the calibration error, what the best map gains: see `calibration_gain`. How
+      miscalibrated are these scores?
+
+    The first two reach at least 1/n to both sides: where maps came out as the identity nothing
+    varies, and still a row that did not come up could have changed the mean by as much.
 
     Attributes
     ----------
@@ -23,20 +62,31 @@ class CalibrationGain:
     gain : float
         Mean of score before minus score after, positive where recalibration helps.
     low, high : float
-        Interval of the calibration error, the gain of the true map.
+        The interval.
     level : float
-    standard_error : float
-        Of the gain of the fitted maps.
-    excess : float
-        What estimating the map from all rows costs.
     before, after : float
         Mean scores.
+    guarantee : str
+    interval : {"nadeau-bengio", "paired", "jackknife"}
+        What the interval is one of.
+    standard_error : float
+        Of the gain, widened as the interval is.
+    excess : float or None
+        What estimating the map from all rows costs; of a jackknife interval only.
     p_value : float
         One-sided, of the null hypothesis.
-    null : str
-    guarantee : str
     n_samples : float
         Sum of the weights.
+    null : str
+
+    Notes
+    -----
+    ``standard_error``, ``p_value`` and ``n_samples`` are None in files of version 0.1.0, which did
+    not write them.
+
+    References
+    ----------
+    Nadeau & Bengio (2003), Inference for the generalization error, doi:10.1023/A:1024068626366.
     """
 
     score: str
@@ -44,19 +94,46 @@ class CalibrationGain:
     low: float
     high: float
     level: float
-    standard_error: float
-    excess: float
     before: float
     after: float
-    p_value: float
-    n_samples: float
-    null: str = "recalibration does not lower the expected score"
     guarantee: str = "asymptotic"
+    interval: str = "nadeau-bengio"
+    standard_error: float | None = None
+    excess: float | None = None
+    p_value: float | None = None
+    n_samples: float | None = None
+    null: str = "recalibration does not lower the expected score"
 
     @property
     def statistic(self) -> float:
         """The gain in standard errors; 0.0 where it does not vary."""
-        return self.gain / self.standard_error if self.standard_error > 0 else 0.0
+        return self.gain / self.standard_error if self.standard_error else 0.0
+
+    @property
+    def judgement(self) -> str:
+        """What the interval says about calibration: "good", "bad", or "mixed" where it holds 0."""
+        if self.low > 0:
+            return "good"
+        return "bad" if self.high < 0 else "mixed"
+
+    @property
+    def numbers(self) -> str:
+        """The scores and the gain in words."""
+        return (
+            f"{_NAMES.get(self.score, self.score)} {self.before:.4f} before and {self.after:.4f} "
+            f"after, a gain of {self.gain:.4f} ({self.level:.0%} interval {self.low:.4f} to "
+            f"{self.high:.4f})"
+        )
+
+    def sentence(self, method: str | None = None) -> str:
+        """The judgement in words, with the numbers; ``method`` is what the map is called."""
+        named = "" if method is None else f" by {method}"
+        said = {
+            "good": f"Calibration{named} helps",
+            "bad": f"Calibration{named} harms, leave the probabilities as they are",
+            "mixed": f"Whether calibration{named} helps is not certain with these rows",
+        }
+        return f"{said[self.judgement]}: {self.numbers}."
 
     def to_dict(self) -> dict[str, Any]:
         """The fields and the statistic as plain values."""
@@ -65,23 +142,68 @@ class CalibrationGain:
     def __str__(self) -> str:
         return (
             f"{self.score} {self.before:.5g} -> {self.after:.5g}, gain {self.gain:.4g}, "
-            f"{self.level:.0%} interval [{self.low:.4g}, {self.high:.4g}] ({self.guarantee})"
+            f"{self.level:.0%} interval [{self.low:.4g}, {self.high:.4g}] of "
+            f"{INTERVALS[self.interval]} ({self.guarantee})"
         )
+
+
+CalibrationGain = Gain
+"""The name of the result of `calibration_gain` in version 0.1.0."""
+
+
+def paired_gain(
+    before: FloatArray,
+    after: FloatArray,
+    weight: FloatArray,
+    folds: Sequence[Fold] = (),
+    *,
+    score: str,
+    level: float = 0.95,
+) -> Gain:
+    """The gain of rows that were judged by the maps of ``folds``, or by one map that has seen none
+    of them; weights are numbers of copies.
+    """
+    total = float(weight.sum())
+    difference = before - after
+    gain = float(weight @ difference) / total
+    error = _standard_error(difference, weight, gain) * _overlap(folds)
+    reach = max(_quantile(total, level) * error, 1.0 / total)
+    return Gain(
+        score=score,
+        gain=gain,
+        low=gain - reach,
+        high=gain + reach,
+        level=level,
+        before=float(weight @ before) / total,
+        after=float(weight @ after) / total,
+        interval="nadeau-bengio" if folds else "paired",
+        standard_error=error,
+        p_value=_p_value(gain, error, total),
+        n_samples=total,
+    )
+
+
+def _overlap(folds: Sequence[Fold]) -> float:
+    """Factor of Nadeau and Bengio on the standard error; 1 where nothing overlaps."""
+    if not folds:
+        return 1.0
+    ratio = np.mean([fold.judge_weight.sum() / fold.fit_weight.sum() for fold in folds])
+    return float(np.sqrt(1.0 + len(folds) * ratio))
 
 
 def calibration_gain(
     y_true: LabelsLike,
     y_prob: ScoresLike,
-    calibrator: Calibrator | None = None,
+    calibrator: AnyCalibrator | None = None,
     *,
     score: str = "log_loss",
     inputs: str = "proba",
-    cv: int = 5,
+    cv: Any = 5,
     level: float = 0.95,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
-) -> CalibrationGain:
+) -> Gain:
     r"""How much a calibrator lowers a proper score, with a paired confidence interval.
 
     With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a
@@ -98,24 +220,27 @@ def calibration_gain(
     y_true : labels of shape (n,)
     y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
     calibrator : calibrator, optional
-        Anything with ``fit(X, y, sample_weight)`` and ``predict_proba(X)``; a clone is fitted for
-        each fold. By default `StructuredScaling`.
+        A clone is fitted for each fold, with ``inputs`` set; a binary calibrator of more than two
+        classes is lifted class by class. Any scikit-learn classifier of probabilities will do as
+        well. By default `StructuredScaling`.
     score : {"log_loss", "brier_score"}
     inputs : {"proba", "logits"}
-        What ``y_prob`` holds; the calibrator gets it as it is and must be told the same.
-    cv : int
-        Folds, at random.
+        What ``y_prob`` holds.
+    cv : int, splitter or iterable of (train, test) rows
+        An integer deals rows to folds at random, whatever their order.
     level : float
         Coverage of the interval.
     sample_weight : weights of shape (n,), optional
-        Numbers of copies, in the standard error too.
+        Numbers of copies: a row of weight 2 is dealt and counted as if it were there twice.
     classes : labels of the columns, optional
     rng : int, Generator or None
         Decides the folds.
 
     Returns
     -------
-    CalibrationGain
+    Gain
+        Its interval is the ``"jackknife"`` one; that of `compare` and `AutoCalibration` is of
+        another quantity, what a fitted map gains.
 
     Notes
     -----
@@ -146,44 +271,46 @@ def calibration_gain(
     True
     """
     check_level(level)
-    pairs = paired_scores(
-        y_true,
-        y_prob,
-        calibrator,
-        score=score,
-        inputs=inputs,
-        cv=cv,
-        sample_weight=sample_weight,
-        classes=classes,
-        rng=rng,
+    data = check_predictions(
+        y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    return _gain(pairs, score, level)
+    pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
+    return _error_gain(pairs, score, level)
 
 
-def _gain(pairs: PairedScores, score: str, level: float) -> CalibrationGain:
+def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
+    """The gain with the interval of the calibration error."""
     total = float(pairs.weight.sum())
     differences = pairs.before - pairs.after
     gain, excess = pairs.mean(differences), max(0.0, pairs.mean(pairs.excess))
     error = _standard_error(differences, pairs.weight, gain)
-    freedom = max(total - 1, 1.0)
-    quantile = float(stdtrit(freedom, (1 + level) / 2))
+    quantile = _quantile(total, level)
     growth = min(excess, error**2 / (4 * gain)) if gain > 0 else excess
-    return CalibrationGain(
+    cost = excess * pairs.n_folds / (pairs.n_folds - 1) + quantile**2 * growth
+    return Gain(
         score=score,
         gain=gain,
         low=gain - quantile * error,
-        high=gain
-        + quantile * error
-        + excess * pairs.n_folds / (pairs.n_folds - 1)
-        + quantile**2 * growth,
+        high=gain + quantile * error + cost,
         level=level,
-        standard_error=error,
-        excess=excess,
         before=pairs.mean(pairs.before),
         after=pairs.mean(pairs.after),
-        p_value=float(stdtr(freedom, -gain / error)) if error > 0 else float(gain <= 0),
+        interval="jackknife",
+        standard_error=error,
+        excess=excess,
+        p_value=_p_value(gain, error, total),
         n_samples=total,
     )
+
+
+def _quantile(total: float, level: float) -> float:
+    """Standard errors to each side of a mean over rows that ``level`` asks for."""
+    return float(stdtrit(max(total - 1, 1.0), (1 + level) / 2))
+
+
+def _p_value(gain: float, error: float, total: float) -> float:
+    """One-sided, of no gain."""
+    return float(stdtr(max(total - 1, 1.0), -gain / error)) if error > 0 else float(gain <= 0)
 
 
 def _standard_error(values: FloatArray, weight: FloatArray, mean: float) -> float:

@@ -15,7 +15,7 @@ import base64
 import binascii
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -265,7 +265,7 @@ class Reader:
         value = _object(value, {"record", "fields"})
         cls: Any = self._class(value["record"])
         members = self._members(value["record"], value["fields"])
-        if issubclass(cls, BaseEstimator) or set(members) != {f.name for f in fields(cls)}:
+        if issubclass(cls, BaseEstimator) or not _is_complete(cls, set(members)):
             raise ValueError(f"the fields of {value['record']!r} do not match")
         return cls(**members)
 
@@ -306,6 +306,13 @@ class Reader:
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
             raise ValueError(f"entries of the array do not fit {_short(kind)}")
         return np.array(data, dtype=f"<U{int(width)}")
+
+
+def _is_complete(record: type[Any], given: set[str]) -> bool:
+    """Whether a record can be made of these fields; of fields added since, the default holds."""
+    known = {field.name: field.default for field in fields(record)}
+    needed = {name for name, default in known.items() if default is MISSING}
+    return needed <= given <= set(known)
 
 
 def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.selection._table import markdown_table, plain
 
 
 def to_markdown(report: Report) -> str:
     """The same content as text: tables instead of charts."""
     blocks = [
-        f"# Calibration report: {_plain(report.name)}",
+        f"# Calibration report: {plain(report.name)}",
         facts(report),
-        f"**Verdict.** {_plain(report.verdict)}",
+        f"**Verdict.** {plain(report.verdict)}",
         *_listed("Be careful", report.warnings),
         "## Before and after",
-        _markdown_table(
+        markdown_table(
             ["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]
         ),
         "## Reliability, top class",
         _reliability_table(report),
         "## Classes",
-        _markdown_table(
+        markdown_table(
             [
                 "class",
                 "rows",
@@ -49,7 +50,7 @@ def to_markdown(report: Report) -> str:
         "## Cumulative difference and decomposition",
         f"{ks_sentence(report)} {decomposition_sentence(report)}",
         "## Tests",
-        _markdown_table(
+        markdown_table(
             ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"],
             [
                 [t.title, t.statistic_before, t.statistic_after, t.p_before, t.p_after, t.null]
@@ -57,10 +58,10 @@ def to_markdown(report: Report) -> str:
             ],
         ),
         "## Guarantee",
-        _plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
-        f"## The map: {_plain(report.map.name)}",
-        _plain(report.map.text),
-        *(f"{_plain(t.caption)}\n\n{_markdown_table(t.header, t.rows)}" for t in report.map.tables),
+        plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
+        f"## The map: {plain(report.map.name)}",
+        plain(report.map.text),
+        *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),
         *_listed("How this was computed", report.how),
         "## Code to repeat it",
         f"```python\n{report.code}\n```",
@@ -69,7 +70,7 @@ def to_markdown(report: Report) -> str:
 
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {title}", "\n".join(f"- {_plain(line)}" for line in lines)] if lines else []
+    return [f"## {title}", "\n".join(f"- {plain(line)}" for line in lines)] if lines else []
 
 
 def _metric_cells(row: MetricRow) -> list[Any]:
@@ -90,29 +91,4 @@ def _reliability_table(report: Report) -> str:
             curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
         )
     ]
-    return _markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)
-
-
-def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(
-        "| " + " | ".join(_markdown_cell(cell) for cell in line) + " |" for line in lines
-    )
-
-
-def _markdown_cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return "-" if value is None else _plain(str(value))
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is: no tags, no cells, no line breaks."""
-    one_line = " ".join(text.split())
-    return (
-        one_line.replace("\\", "\\\\")
-        .replace("|", "\\|")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace("`", "\\`")
-    )
+    return markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)

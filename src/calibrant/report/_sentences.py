@@ -13,7 +13,7 @@ from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.evaluation import Evaluation
-from calibrant.inference._gains import Gain
+from calibrant.inference._gain import Gain
 from calibrant.report._content import Report
 
 NO_GUARANTEE = (
@@ -36,23 +36,7 @@ _OVERCONFIDENT = 0.01
 
 def verdict(before: Evaluation, confidence: float, gain: Gain, method: str) -> tuple[str, str]:
     """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence."""
-    state = _state(before, confidence)
-    numbers = (
-        f"log-loss {gain.before:.4f} before and {gain.after:.4f} after, a gain of {gain.gain:.4f} "
-        f"({gain.level:.0%} interval {gain.low:.4f} to {gain.high:.4f})"
-    )
-    if gain.low > 0:
-        return "good", f"{state} Calibration by {method} helps: {numbers}."
-    if gain.high < 0:
-        return (
-            "bad",
-            f"{state} Calibration by {method} harms, leave the probabilities as they are: "
-            f"{numbers}.",
-        )
-    return (
-        "mixed",
-        f"{state} Whether calibration by {method} helps is not certain with these rows: {numbers}.",
-    )
+    return gain.judgement, f"{_state(before, confidence)} {gain.sentence(method)}"
 
 
 def _state(before: Evaluation, confidence: float) -> str:

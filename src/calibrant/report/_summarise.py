@@ -11,16 +11,17 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant import __version__, inference
-from calibrant._crossfit.members import fit_fold, fit_on, proba_of, set_up
+from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
+from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
-from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
-from calibrant.inference._gains import Gain, paired_gain
+from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import METRICS
+from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import (
@@ -140,7 +141,7 @@ def summarise(
         if calibration is None
         else _check_calibration(calibration, labels, inputs, data.shape[1])
     )
-    case = _judged(
+    case = _judge(
         data, y, made, None if calibration is None else fit_data, inputs, cv, random_state
     )
     names = tuple(str(label) for label in np.asarray(labels).tolist())
@@ -166,7 +167,7 @@ def summarise(
         guarantee=_guarantee(*fit_data, inputs, labels),
         map=describe(case.model, names),
         warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
-        how=_how(case, method, cv, n_bins, n_resamples, random_state),
+        how=_how(case, method, n_bins, n_resamples, random_state),
         code=_code(made, inputs, is_held_out=calibration is not None, command=command),
         version=__version__,
     )
@@ -185,50 +186,50 @@ def _check_calibration(
     return scores, y
 
 
-def _judged(
+def _judge(
     data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv: int, seed: int
 ) -> _Case:
-    before, n_classes = as_proba(data, inputs), data.shape[1]
+    """Fit the calibrator, and judge it on rows that it has not seen: ``held`` are rows to fit on,
+    without them it is cross-fitted.
+    """
+    n_classes = data.shape[1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         scores, codes = held or (data, y)
         model = fit_on(clone(made), scores, codes, None, inputs)
-        if held is None:
-            folds, after = _out_of_fold(data, y, made, inputs, cv, seed)
-        else:
-            # Rows that no fit has seen: nothing overlaps.
-            nothing = np.empty(0)
-            folds, after = (
-                [Fold(np.arange(1), np.ones(1), nothing.astype(np.intp), nothing)],
-                proba_of(model, data, inputs),
-            )
-    seen = np.bincount(y if held is None else held[1], minlength=n_classes).astype(float)
+        folds = [] if held else _cut_folds(data, y, cv, seed)
+        maps = fit_folds(made, data, y, folds, inputs)
+        after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
+    seen = np.bincount(codes, minlength=n_classes).astype(float)
     own = np.bincount(y, minlength=n_classes).astype(float)
-    shift = (own, own) if held is None else (seen, own)
     remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
-    return _Case(y, before, after, model, folds, seen, shift, remarks, held is not None)
+    # Logits become probabilities block by block.
+    before = proba_of(Identity(inputs=inputs), data, inputs) if inputs == "logits" else data
+    return _Case(
+        y,
+        np.asarray(before, dtype=np.float64),
+        after,
+        model,
+        folds,
+        seen,
+        (seen, own),
+        remarks,
+        held is not None,
+    )
 
 
-def _out_of_fold(
-    data: FloatArray, y: IntArray, made: Any, inputs: str, cv: int, seed: int
-) -> tuple[list[Fold], FloatArray]:
+def _cut_folds(data: FloatArray, y: IntArray, cv: int, seed: int) -> list[Fold]:
     folds = as_folds(cv, data, y, np.ones(len(y)), seed)
     if not folds:
         raise ValueError(
             "a report needs at least two rows, to fit on one part and judge on the other"
         )
-    after = np.empty(data.shape)
-    for fold in folds:
-        after[fold.judge] = proba_of(
-            fit_fold(made, data, y, fold, inputs), data[fold.judge], inputs
-        )
-    return folds, after
+    return folds
 
 
 def _gain(case: _Case) -> Gain:
-    rows = np.arange(len(case.y))
-    losses = [-log_floored(proba[rows, case.y], EPS) for proba in (case.before, case.after)]
-    return paired_gain(losses[0], losses[1], np.ones(len(rows)), case.folds, score="log_loss")
+    before, after = (SCORES["log_loss"].losses(p, case.y) for p in (case.before, case.after))
+    return paired_gain(before, after, np.ones(len(case.y)), case.folds, score="log_loss")
 
 
 def _metrics(
@@ -334,7 +335,8 @@ def _guarantee(
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
     try:
-        promise = binning.fit(scores, np.asarray(labels)[y]).guarantee(0.05)
+        fitted = binning._fit_checked(scores, y, np.ones(len(y)), labels)
+        promise = fitted.guarantee(0.05)
     except TooFewRowsError:
         return None
     widest = sorted(promise.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
@@ -342,9 +344,7 @@ def _guarantee(
     return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(promise), bins)
 
 
-def _how(
-    case: _Case, method: str, cv: int, n_bins: int, n_resamples: int, seed: int
-) -> tuple[str, ...]:
+def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
     fitted = (
         f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on "
         f"{len(case.y):,} others."

@@ -2,9 +2,10 @@
 compared.
 """
 
-from calibrant.inference._gains import Gain
-from calibrant.selection._auto import AutoCalibration, CrossFitted
+from calibrant.inference._gain import Gain
+from calibrant.selection._auto import AutoCalibration
 from calibrant.selection._comparison import Comparison, compare
+from calibrant.selection._crossfitted import CrossFitted
 from calibrant.selection._methods import method
 
 __all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare", "method"]

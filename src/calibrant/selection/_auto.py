@@ -1,116 +1,22 @@
-"""Calibration without choosing a method: maps averaged over folds, methods stacked."""
+"""Calibration without choosing a method: methods stacked so that the result does no harm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from calibrant._crossfit.members import fit_fold, fit_on, proba_of, set_up
-from calibrant._folds import as_folds
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from calibrant._crossfit.members import fit_on, proba_of, set_up
+from calibrant._folds import Fold, as_folds
+from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
-from calibrant.selection._pool import cautious_weights, out_of_fold, pool_gain
+from calibrant.selection._pool import cautious_weights, pool_gain, pool_members
 
-__all__ = ["AutoCalibration", "CrossFitted"]
-
-
-class CrossFitted(Calibrator):
-    r"""One map per fold, their predictions averaged: :math:`\frac 1 J \sum_j g_{-j}(p)`.
-
-    Each map is fitted on all folds but one, as Kull et al. report all their results. The average is
-    a little better than one map of all rows where maps vary from sample to sample.
-
-    Parameters
-    ----------
-    calibrator : calibrator
-        Cloned for each fold, with ``inputs`` and ``classes`` set. A binary calibrator of a problem
-        with more than two classes becomes ``MulticlassToBinary(calibrator, notion="class-wise",
-        normalize=True)``.
-    cv : int, splitter or iterable of (train, test) rows
-        An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it
-        were there twice.
-    random_state : int, optional
-        Decides the folds; None is 0, so that a refit gives the same result.
-    inputs : {"proba", "logits"}
-    classes : labels of the columns, optional
-
-    Attributes
-    ----------
-    calibrators_ : list of fitted calibrators, one per fold
-
-    Notes
-    -----
-    Costs J fits and J predictions. One row alone has no folds: one map is fitted to it.
-
-    References
-    ----------
-    Kull et al. (2019), arXiv:1910.12656, supplement.
-
-    Examples
-    --------
-    >>> from calibrant import TemperatureScaling
-    >>> from calibrant.datasets import digits_predictions
-    >>> data = digits_predictions()
-    >>> model = CrossFitted(TemperatureScaling()).fit(data.val_proba, data.val_labels)
-    >>> len(model.calibrators_)
-    5
-    """
-
-    def __init__(
-        self,
-        calibrator: Any,
-        cv: Any = 5,
-        random_state: int | None = None,
-        *,
-        inputs: str = "proba",
-        classes: LabelsLike | None = None,
-    ) -> None:
-        self.calibrator = calibrator
-        self.cv = cv
-        self.random_state = random_state
-        self.inputs = inputs
-        self.classes = classes
-
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        made = set_up(self.calibrator, self.inputs, scores.shape[1])
-        folds = as_folds(self.cv, scores, y, weight, self.random_state)
-        if folds:
-            self.calibrators_ = [fit_fold(made, scores, y, fold, self.inputs) for fold in folds]
-        else:
-            self.calibrators_ = [fit_on(made, scores, y, weight, self.inputs)]
-
-    _part_name: ClassVar[str] = "folds"
-
-    def _parts(self) -> Sequence[Any]:
-        return self.calibrators_
-
-    def _proba_of(self, scores: FloatArray) -> FloatArray:
-        total = proba_of(self.calibrators_[0], scores, self.inputs)
-        for fitted in self.calibrators_[1:]:
-            total = total + proba_of(fitted, scores, self.inputs)
-        return total / len(self.calibrators_)
-
-    @property
-    def check_exceptions(self) -> Mapping[str, str]:
-        """Those of the calibrator; one that counts rows is given whole weights as copies."""
-        return getattr(self.calibrator, "check_exceptions", {})
-
-    @classmethod
-    def _of(cls, calibrators: Sequence[Any], inputs: str, classes: AnyArray) -> Self:
-        """The average of maps that are fitted already."""
-        made = cls(clone(calibrators[0]), cv=len(calibrators), inputs=inputs, classes=classes)
-        made.classes_, made.n_classes_, made.n_features_in_ = classes, len(classes), len(classes)
-        made.class_weights_ = np.sum(
-            [getattr(fitted, "class_weights_", np.nan) for fitted in calibrators], axis=0
-        )
-        made.calibrators_ = list(calibrators)
-        return made
+__all__ = ["AutoCalibration"]
 
 
 class AutoCalibration(Calibrator):
@@ -188,11 +94,10 @@ class AutoCalibration(Calibrator):
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         n_classes = scores.shape[1]
-        chosen = (
-            default_candidates(float(weight.sum()), n_classes)
-            if self.candidates is None
-            else named(self.candidates)
-        )
+        if self.candidates is None:
+            chosen = default_candidates(float(weight.sum()), n_classes)
+        else:
+            chosen = named_candidates(self.candidates)
         members = {
             name: set_up(made, self.inputs, n_classes)
             for name, made in {"identity": Identity(), **chosen}.items()
@@ -202,20 +107,21 @@ class AutoCalibration(Calibrator):
         # Members that do not converge are judged by their loss on other rows, and not warned of.
         self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
+        # The last weight is that of the uniform forecast, which needs no fit.
         self.members_ = {
             name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
-            for (name, made), w in zip(members.items(), self.weights_, strict=False)
-            if w > 0
+            for (name, made), share in zip(members.items(), self.weights_[:-1], strict=True)
+            if share > 0
         }
 
     def _weigh(
-        self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Any
+        self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
     ) -> None:
         if not folds:
             self.weights_ = np.eye(1, len(self.names_))[0]
             self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
             return
-        pool = out_of_fold(members, scores, y, folds, self.inputs)
+        pool = pool_members(members, scores, y, folds, self.inputs)
         self.weights_ = cautious_weights(pool)
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
         self.gain_ = pool_gain(pool, folds)
@@ -240,29 +146,21 @@ class AutoCalibration(Calibrator):
         if gain is None:
             return "One row cannot be cross-fitted: the scores are left as they are."
         shares = sorted(zip(self.weights_.tolist(), self.names_, strict=True), reverse=True)
-        top = " and ".join(
-            f"{name} ({weight:.0%})" for weight, name in shares[:2] if weight >= 0.01
-        )
-        measured = (
-            f"on rows that were not used for fitting, log-loss goes from {gain.before:.4f} to "
-            f"{gain.after:.4f}, "
-            f"a gain of {gain.gain:.4f} with {gain.level:.0%} interval [{gain.low:.4f}, "
-            f"{gain.high:.4f}]"
-        )
         if shares[0][1] == "identity" and shares[0][0] > 0.99:
-            return f"The scores are left as they are: no candidate is better; {measured}."
-        if gain.low > 0:
-            return f"Calibration helps: the probabilities are mostly those of {top}; {measured}."
-        return (
-            f"Whether calibration helps is not certain with these rows, so that weights stay close "
-            f"to the identity where "
-            f"they can: the probabilities are mostly those of {top}; {measured}."
-        )
+            return f"The scores are left as they are, no candidate is better: {gain.numbers}."
+        top = " and ".join(f"{name} ({share:.0%})" for share, name in shares[:2] if share >= 0.01)
+        return f"{gain.sentence()} The probabilities are mostly those of {top}."
 
 
 _MATRIX_CLASSES = 100
+"""Above, a matrix has more entries than calibration rows can tell anything about."""
+
 _MATRIX_WORK = 2**30
+"""Rows times squared classes of a pass over the data: about a second, and a fit takes dozens, in
+every fold."""
+
 _ROWS_PER_CLASS = 10
+"""Below, an isotonic map has no more than a step or two to learn from."""
 
 
 def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
@@ -281,17 +179,12 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
     return chosen
 
 
-def named(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """Candidates by name; those of a list are named after their class."""
     if isinstance(candidates, Mapping):
         chosen = dict(candidates)
     else:
-        kinds = [type(candidate).__name__ for candidate in candidates]
-        numbered = [
-            f"{kind}-{kinds[:i].count(kind) + 1}" if kinds.count(kind) > 1 else kind
-            for i, kind in enumerate(kinds)
-        ]
-        chosen = dict(zip(numbered, candidates, strict=True))
+        chosen = dict(zip(_class_names(candidates), candidates, strict=True))
     taken = {"identity", "uniform"} & set(chosen)
     if taken:
         raise ValueError(
@@ -299,3 +192,13 @@ def named(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
             f"leave it out"
         )
     return chosen
+
+
+def _class_names(candidates: Sequence[Any]) -> list[str]:
+    """The class of each candidate, numbered from 1 where it comes several times."""
+    kinds = [type(candidate).__name__ for candidate in candidates]
+    names = []
+    for i, kind in enumerate(kinds):
+        number = kinds[: i + 1].count(kind)
+        names.append(f"{kind}-{number}" if kinds.count(kind) > 1 else kind)
+    return names

@@ -11,15 +11,17 @@ from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
+from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
 from calibrant._progress import tracked
-from calibrant._simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
-from calibrant.inference._gains import Gain, paired_gain
+from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
+from calibrant.multiclass import Identity
 from calibrant.selection import _methods
+from calibrant.selection._table import markdown_table
 
 UNCALIBRATED = "uncalibrated"
 
@@ -100,7 +102,7 @@ class Comparison:
                     record[metric] = float(self.mean[d, m, q])
                     record[f"{metric}_spread"] = float(self.spread[d, m, q])
                     record[f"{metric}_rank"] = float(ranks[d, m, q])
-                for score in _ROW_SCORES:
+                for score in SCORES:
                     gain = self.gains[dataset, method, score]
                     record |= {
                         f"{score}_gain": gain.gain,
@@ -111,49 +113,32 @@ class Comparison:
 
     def _dataset_table(self, d: int, digits: int) -> str:
         head = ["method", *self.metrics, "log-loss gain", "95 % interval"]
-        lines = [
-            f"**{self.datasets[d]}**",
-            "",
-            _markdown_row(head),
-            _markdown_row(["---"] * len(head)),
-        ]
+        rows = []
         for m, method in enumerate(self.methods):
             gain = self.gains[self.datasets[d], method, "log_loss"]
             cells = [
                 f"{self.mean[d, m, q]:.{digits}f} ± {self.spread[d, m, q]:.{digits}f}"
                 for q in range(len(self.metrics))
             ]
-            interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}" if m else ""
-            lines.append(
-                _markdown_row([method, *cells, f"{gain.gain:+.{digits}f}" if m else "", interval])
-            )
-        return "\n".join(lines)
+            interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}"
+            # The first method is the scores as they are, which gain nothing over themselves.
+            gained = [f"{gain.gain:+.{digits}f}", interval] if m else ["", ""]
+            rows.append([method, *cells, *gained])
+        return f"**{self.datasets[d]}**\n\n{markdown_table(head, rows)}"
 
     def _rank_table(self) -> str:
-        head = ["average rank", *self.metrics]
-        lines = [_markdown_row(head), _markdown_row(["---"] * len(head))]
         average = self.ranks.mean(axis=0)
-        lines += [
-            _markdown_row([name, *(f"{r:.2f}" for r in average[m])])
-            for m, name in enumerate(self.methods)
+        rows = [
+            [name, *(f"{rank:.2f}" for rank in average[m])] for m, name in enumerate(self.methods)
         ]
-        lines.append(
-            _markdown_row(
-                ["Friedman p-value", *(f"{self.friedman[q].p_value:.2g}" for q in self.metrics)]
-            )
+        tests = [f"{self.friedman[q].p_value:.2g}" for q in self.metrics]
+        table = markdown_table(
+            ["average rank", *self.metrics], [*rows, ["Friedman p-value", *tests]]
         )
-        return "\n".join(
-            [
-                *lines,
-                "",
-                f"Critical difference of average ranks (Nemenyi, 5 %): "
-                f"{self.critical_difference:.2f}",
-            ]
+        return (
+            f"{table}\n\nCritical difference of average ranks (Nemenyi, 5 %): "
+            f"{self.critical_difference:.2f}"
         )
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def compare(
@@ -206,9 +191,10 @@ def compare(
 
     Notes
     -----
-    Intervals of gains are paired over rows and asymptotic, see `Gain`. Ranks, Friedman's test and
-    critical differences are over datasets. Do not choose a method by ECE: it rewards coarse
-    forecasts.
+    Intervals of gains are the "nadeau-bengio" ones of `Gain`: of what a map fitted on as many rows
+    gains, asymptotic. `calibration_gain` gives another, of what the best map would gain. Ranks,
+    Friedman's test and critical differences are over datasets. Do not choose a method by ECE: it
+    rewards coarse forecasts.
 
     References
     ----------
@@ -237,15 +223,17 @@ def compare(
         for f in range(len(folds[name]))
     ]
     work = (
-        delayed(_judged)(
-            t, sets[t.dataset], chosen[t.method], folds[t.dataset][t.fold], inputs, judges
-        )
+        delayed(_judge)(sets[t.dataset], chosen[t.method], folds[t.dataset][t.fold], inputs, judges)
         for t in tasks
     )
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(work)
-    shown = tracked(results, total=len(tasks), description="Comparing", progress=progress)
-    judged = dict(zip(tasks, shown, strict=True))
-    return _collected(sets, tuple(chosen), judges, folds, judged)
+    results = tracked(
+        Parallel(n_jobs=n_jobs, return_as="generator")(work),
+        total=len(tasks),
+        description="Comparing",
+        progress=progress,
+    )
+    judged = dict(zip(tasks, results, strict=True))
+    return _collect(sets, tuple(chosen), judges, folds, judged)
 
 
 class _Task(NamedTuple):
@@ -261,39 +249,26 @@ class _Judged(NamedTuple):
     rows: dict[str, FloatArray]
 
 
-def _log_losses(proba: FloatArray, y: IntArray) -> FloatArray:
-    return -log_floored(proba[np.arange(len(y)), y], EPS)
-
-
-def _brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
-    residual = proba - np.eye(proba.shape[1])[y]
-    return np.einsum("ij,ij->i", residual, residual)
-
-
-_ROW_SCORES = {"log_loss": _log_losses, "brier_score": _brier_scores}
-
-
-def _judged(
-    task: _Task,
-    data: Predictions,
-    calibrator: Any,
-    fold: Fold,
-    inputs: str,
-    judges: Mapping[str, Metric],
+def _judge(
+    data: Predictions, method: Any, fold: Fold, inputs: str, judges: Mapping[str, Metric]
 ) -> _Judged:
-    y, held = data.y[fold.judge], data.scores[fold.judge]
-    if calibrator is None:
-        proba = as_proba(held, inputs)
-    else:
-        fitted = fit_fold(
-            set_up(calibrator, inputs, held.shape[1]), data.scores, data.y, fold, inputs
-        )
-        proba = proba_of(fitted, held, inputs)
-    values = [_measured(judge, y, proba, fold.judge_weight) for judge in judges.values()]
-    return _Judged(np.array(values), {name: score(proba, y) for name, score in _ROW_SCORES.items()})
+    """Judge a method on the rows of a fold, by a map fitted on the others."""
+    adapted = set_up(method, inputs, data.scores.shape[1])
+    fitted = fit_fold(adapted, data.scores, data.y, fold, inputs)
+    return _judge_map(fitted, data, fold, inputs, judges)
 
 
-def _measured(judge: Metric, y: IntArray, proba: FloatArray, weight: FloatArray) -> float:
+def _judge_map(
+    fitted: Any, data: Predictions, fold: Fold, inputs: str, judges: Mapping[str, Metric]
+) -> _Judged:
+    y, weight = data.y[fold.judge], fold.judge_weight
+    proba = proba_of(fitted, data.scores, inputs, fold.judge)
+    values = [_measure(judge, y, proba, weight) for judge in judges.values()]
+    losses = {name: rule.losses(proba, y) for name, rule in SCORES.items()}
+    return _Judged(np.array(values), losses)
+
+
+def _measure(judge: Metric, y: IntArray, proba: FloatArray, weight: FloatArray) -> float:
     """A metric of a fold; a function of the user's is given weights only where there are any."""
     return float(judge(y, proba) if (weight == 1).all() else judge(y, proba, sample_weight=weight))
 
@@ -326,7 +301,7 @@ def _as_methods(methods: Any) -> dict[str, Any]:
     else:
         chosen = {name: _methods.method(name) for name in methods}
     chosen.pop(UNCALIBRATED, None)
-    return {UNCALIBRATED: None, **chosen}
+    return {UNCALIBRATED: Identity(), **chosen}
 
 
 def _as_metrics(metrics: Any) -> dict[str, Metric]:
@@ -344,7 +319,7 @@ def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
     return folds
 
 
-def _collected(
+def _collect(
     sets: Mapping[str, Predictions],
     methods: tuple[str, ...],
     judges: Mapping[str, Metric],
@@ -362,7 +337,7 @@ def _collected(
         (name, method, score): _gain(name, method, score, folds[name], judged)
         for name in sets
         for method in methods
-        for score in _ROW_SCORES
+        for score in SCORES
     }
     upwards = frozenset(name for name, judge in judges.items() if judge.greater_is_better)
     friedman, difference = (

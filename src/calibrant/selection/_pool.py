@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import map_blocks
-from calibrant._crossfit.members import fit_fold, proba_of
+from calibrant._crossfit.members import fit_folds, proba_blocks
+from calibrant._crossfit.scores import likelihood_losses
 from calibrant._folds import Fold
 from calibrant._optim.mixture import mixture_weights
-from calibrant._simplex import EPS, log_floored
+from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
-from calibrant.inference._gains import Gain, paired_gain
-
-_PREDICT_ELEMENTS = 2**20
+from calibrant.inference._gain import Gain, paired_gain
 
 
 class Pool(NamedTuple):
@@ -30,29 +28,30 @@ class Pool(NamedTuple):
     fold: IntArray
 
 
-def out_of_fold(
+def pool_members(
     members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
 ) -> Pool:
     """Judge every member on the rows that its maps were not fitted on."""
-    n_classes = scores.shape[1]
-    parts = []
-    for fold in folds:
-        maps = [fit_fold(member, scores, y, fold, inputs) for member in members.values()]
-        columns = [likelihood(fitted, scores[fold.judge], y[fold.judge], inputs) for fitted in maps]
-        parts.append(np.column_stack([*columns, np.full(len(fold.judge), 1.0 / n_classes)]))
+    judged = [_likelihood(member, scores, y, folds, inputs) for member in members.values()]
+    uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
     weight = np.concatenate([fold.judge_weight for fold in folds])
     number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
-    return Pool(np.concatenate(parts), weight, number)
+    return Pool(np.column_stack([*judged, uniform]), weight, number)
 
 
-def likelihood(fitted: Any, scores: FloatArray, y: IntArray, inputs: str) -> FloatArray:
-    """Probability of the true class of each row, floored as in the log-loss."""
-
-    def block(rows: slice) -> FloatArray:
-        proba = proba_of(fitted, scores[rows], inputs)
-        return np.maximum(proba[np.arange(len(proba)), y[rows]], EPS)
-
-    return np.concatenate(list(map_blocks(block, *scores.shape, elements=_PREDICT_ELEMENTS)))
+def _likelihood(
+    member: Any, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+) -> FloatArray:
+    """Probability of the true class of each judged row, fold after fold, floored as in the
+    log-loss.
+    """
+    maps = fit_folds(member, scores, y, folds, inputs)
+    parts = [
+        np.maximum(true_class(proba, y[fold.judge[rows]]), EPS)
+        for fitted, fold in zip(maps, folds, strict=True)
+        for rows, proba in proba_blocks(fitted, scores, inputs, fold.judge)
+    ]
+    return np.concatenate(parts)
 
 
 def cautious_weights(pool: Pool) -> FloatArray:
@@ -86,7 +85,6 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
             if len(others.weight)
             else np.eye(1, pool.likelihood.shape[1])[0]
         )
-        after[held] = -log_floored(pool.likelihood[held] @ weights, EPS)
-    return paired_gain(
-        -log_floored(pool.likelihood[:, 0], EPS), after, pool.weight, folds, score="log_loss"
-    )
+        after[held] = likelihood_losses(pool.likelihood[held] @ weights)
+    before = likelihood_losses(pool.likelihood[:, 0])
+    return paired_gain(before, after, pool.weight, folds, score="log_loss")

@@ -1,0 +1,43 @@
+"""Rows of whatever a classifier takes: arrays, sparse matrices, data frames, tables, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant._typing import IntArray
+
+
+def n_rows(data: Any) -> int:
+    """Number of rows."""
+    shape = getattr(data, "shape", ())
+    return int(shape[0]) if shape else len(data)
+
+
+def take_rows(data: Any, rows: IntArray | slice) -> Any:
+    """Some rows, in the container that they came in; sparse matrices must be indexable, as
+    `sklearn.utils.indexable` makes them.
+    """
+    if hasattr(data, "iloc"):  # pandas, whose own brackets ask for columns
+        return data.iloc[rows]
+    if hasattr(data, "column_names"):  # pyarrow: slices by brackets, rows by `take`
+        return data[rows] if isinstance(rows, slice) else data.take(rows)
+    if isinstance(data, list | tuple) and not isinstance(rows, slice):
+        return [data[i] for i in rows]
+    return data[rows]
+
+
+def params_of_rows(params: Mapping[str, Any], n_samples: int, rows: IntArray) -> dict[str, Any]:
+    """Parameters of a fit to some rows: those with a value for each row hold these rows only."""
+    return {
+        name: take_rows(value, rows) if _is_per_row(value, n_samples) else value
+        for name, value in params.items()
+    }
+
+
+def _is_per_row(value: Any, n_samples: int) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
+        return False
+    # The length of an array without dimensions is an error, that of a sparse matrix too.
+    shape = getattr(value, "shape", None)
+    return bool(shape and shape[0] == n_samples) if shape is not None else len(value) == n_samples

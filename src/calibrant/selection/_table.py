@@ -1,0 +1,39 @@
+"""Tables in Markdown: of comparisons and of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""A table with a line per row; numbers with four digits, "-" for None.
+
+    Examples
+    --------
+    >>> print(markdown_table(["method", "loss"], [["a|b", 0.25], ["none", None]]))
+    | method | loss |
+    | --- | --- |
+    | a\|b | 0.2500 |
+    | none | - |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "-" if value is None else plain(str(value))
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is: no tags, no cells, no line breaks."""
+    one_line = " ".join(text.split())
+    return (
+        one_line.replace("\\", "\\\\")
+        .replace("|", "\\|")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("`", "\\`")
+    )

@@ -1,0 +1,130 @@
+"""The machine of cross-fitting: clones fitted on rows of folds, and the rows that they judge."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import calibrant
+from calibrant import datasets
+from calibrant._crossfit import members
+from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
+from calibrant._folds import as_folds
+from calibrant._simplex import softmax
+
+N_ROWS, N_CLASSES = 200_000, 20
+
+
+@pytest.fixture
+def rows(rng):
+    data = datasets.noisy_simplex(120, 3, 0.3, rng=rng)
+    return data.proba, data.labels
+
+
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(scale=2.0, size=(N_ROWS, N_CLASSES))
+    return softmax(logits), rng.integers(0, N_CLASSES, N_ROWS)
+
+
+def peak_of(function):
+    """The largest memory held at once while a function runs, and what it returns."""
+    tracemalloc.start()
+    made = function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak, made
+
+
+def test_a_calibrator_is_told_what_the_scores_are_and_stays_as_it_was():
+    given = calibrant.TemperatureScaling()
+    made = set_up(given, "logits", 3, np.array(["a", "b", "c"]))
+    assert made.inputs == "logits"
+    assert made.classes.tolist() == ["a", "b", "c"]
+    assert (given.inputs, given.classes) == ("proba", None)
+
+
+def test_a_binary_calibrator_is_lifted_for_more_than_two_classes():
+    assert isinstance(set_up(calibrant.PlattScaling(), "proba", 2), calibrant.PlattScaling)
+    lifted = set_up(calibrant.PlattScaling(), "logits", 3)
+    assert (lifted.notion, lifted.normalize, lifted.inputs) == ("class-wise", True, "logits")
+    assert lifted.calibrator.inputs == "proba"
+
+
+def test_a_method_that_counts_rows_is_given_whole_weights_as_copies(rows, rng):
+    proba, y = rows
+    weight = rng.integers(1, 4, len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    binning = calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=4))
+    weighted = fit_on(binning, proba, y, weight.astype(float), "proba").predict_proba(proba)
+    repeated = fit_on(binning, proba[copies], y[copies], None, "proba").predict_proba(proba)
+    np.testing.assert_array_equal(weighted, repeated)
+
+
+def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
+    proba, y = rows
+    folds = as_folds(4, proba, y, np.ones(len(y)), 0)
+    maps = fit_folds(calibrant.TemperatureScaling(), proba, y, folds, "proba")
+    found = out_of_fold(maps, folds, proba, "proba")
+    for fold in folds:
+        own = calibrant.TemperatureScaling().fit(proba[fold.fit], y[fold.fit])
+        np.testing.assert_allclose(found[fold.judge], own.predict_proba(proba[fold.judge]))
+
+
+def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_none(rows):
+    proba, y = rows
+    made = fit_on(LogisticRegression(), np.log(proba), np.minimum(y, 1), None, "logits")
+    found = proba_of(made, np.log(proba), "logits")
+    assert found.shape == proba.shape
+    assert (found[:, 2] == 0).all()
+    np.testing.assert_allclose(found[:, :2], made.predict_proba(proba), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        calibrant.StructuredScaling(),
+        calibrant.MulticlassToBinary(calibrant.IsotonicCalibration(), "class-wise", True),
+        calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=2),
+        GaussianNB(),
+    ],
+    ids=["whole", "lifted", "averaged", "scikit-learn"],
+)
+def test_blocks_of_any_size_give_the_same_rows(calibrator, rows, monkeypatch):
+    proba, y = rows
+    fitted = fit_on(calibrator, proba, y, None, "proba")
+    some = np.arange(len(y))[::-3]
+    whole = proba_of(fitted, proba, "proba")
+    monkeypatch.setattr(members, "_block_elements", lambda fitted, size: 21)
+    np.testing.assert_allclose(proba_of(fitted, proba, "proba"), whole, atol=1e-14)
+    np.testing.assert_allclose(proba_of(fitted, proba, "proba", some), whole[some], atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        calibrant.TemperatureScaling(),
+        calibrant.MulticlassToBinary(calibrant.PlattScaling(), "class-wise", True),
+        GaussianNB(),
+    ],
+    ids=["whole", "lifted", "scikit-learn"],
+)
+def test_predictions_take_the_memory_of_the_output(calibrator, dtype, many):
+    proba, y = many[0].astype(dtype), many[1]
+    fitted = fit_on(calibrator, proba[:2000], y[:2000], None, "proba")
+    peak, found = peak_of(lambda: proba_of(fitted, proba, "proba"))
+    assert peak < 1.3 * found.nbytes
+
+
+def test_out_of_fold_predictions_take_the_memory_of_the_output(many):
+    proba, y = many
+    folds = as_folds(5, proba, y, np.ones(N_ROWS), 0)
+    maps = [fit_on(calibrant.StructuredScaling(), proba[:999], y[:999], None, "proba")] * 5
+    peak, found = peak_of(lambda: out_of_fold(maps, folds, proba, "proba"))
+    assert peak < 1.3 * found.nbytes
