@@ -3,7 +3,6 @@ calibration rows.
 
     python benchmarks/do_no_harm.py --data ../shared/data --output docs/do-no-harm.md
     python benchmarks/do_no_harm.py --data ../shared/data --files kitti_xgboost hpc_cv
-    cifar10_resnet50   # what CI runs
 
 Files with a split are calibrated on rows of their calibration part and judged on their whole test
 part. Others are calibrated on n rows drawn at random and judged on the rest, where at least 500

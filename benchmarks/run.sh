@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Makes the benchmarks' own environment (BENCH_VENV, default .venv-bench) and runs them: benchmarks/run.sh [options of ece.py]
+# Makes the benchmarks' own environment (BENCH_VENV, default .venv-bench) and runs every script:
+#   benchmarks/run.sh [options of ece.py]
+# A script that fails, or whose bar is not met, does not keep out the others; the run then ends with exit code 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +12,32 @@ if [ ! -x "$python" ]; then "${PYTHON:-python3}" -m venv "${BENCH_VENV:-.venv-be
 for peer in $(grep -v '^#' benchmarks/requirements.txt); do
   "$python" -m pip install --quiet "$peer" || echo "$peer could not be installed; the comparison goes on without it" >&2
 done
-"$python" -m pip install --quiet --editable .  # last, so that its own requirements hold
+"$python" -m pip install --quiet --editable ".[cli]"  # last, so that its own requirements hold
 
-"$python" benchmarks/ece.py "$@"
-"$python" benchmarks/memory.py
+failed=()
+run() {
+  echo "== $*"
+  "$python" "$@" || failed+=("$1")
+}
+
+run benchmarks/ece.py "$@"
+run benchmarks/scaling.py
+run benchmarks/gaussian_process.py
+run benchmarks/consistency.py
+run benchmarks/promises.py
+run benchmarks/cli.py
+run benchmarks/memory.py
+
+# On real predictions.
+data=${CALIBRANT_DATA:-../shared/data}
+if [ -d "$data" ]; then
+  run benchmarks/papers/wenger_table2.py "$data"
+  run benchmarks/do_no_harm.py --data "$data"
+else
+  echo "no real predictions in $data: papers/wenger_table2.py and do_no_harm.py are left out"
+fi
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  echo "failed: ${failed[*]}" >&2
+  exit 1
+fi

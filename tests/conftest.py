@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,15 @@ settings.load_profile("calibrant")
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DATA = Path(os.environ.get("CALIBRANT_DATA", _ROOT.parent / "shared" / "data"))
-_GOLDEN = _DATA.parent / "golden"
+_SHARED_GOLDEN = _DATA.parent / "golden" / "golden.json"
+_GOLDEN = Path(__file__).parent / "golden"
 
 
-def _missing(path: Path) -> None:
+def _missing(path: Path, what: str | None = None) -> None:
     """Skip, or fail where the data are required."""
     message = (
-        f"{path.name} is not at hand; set CALIBRANT_DATA to the folder of real predictions to run "
-        f"this test"
+        f"not at hand: {what or path.name}; set CALIBRANT_DATA to the folder of real predictions "
+        f"to run this test"
     )
     if os.environ.get("CALIBRANT_REQUIRE_DATA"):
         pytest.fail(message)
@@ -51,27 +54,64 @@ def real_data() -> Callable[[str], Mapping[str, Any]]:
     return load
 
 
+class _References(dict[str, Any]):
+    """Figures by data set; one that is not at hand skips the test that asks for it."""
+
+    def __missing__(self, name: str) -> Any:
+        _missing(_SHARED_GOLDEN, f"the figures of {name!r} in {_SHARED_GOLDEN.name}")
+
+
 @pytest.fixture(scope="session")
-def reference() -> dict[str, Any]:
-    """What the authors' own code printed on the real data."""
-    path = _GOLDEN / "golden.json"
-    if not path.exists():
-        _missing(path)
-    return json.loads(path.read_text())
+def reference() -> Mapping[str, Any]:
+    """What the authors' own code printed, by data set: our copy first, then what belongs to data
+    that are kept elsewhere.
+    """
+    found = _References()
+    for path in (_SHARED_GOLDEN, _GOLDEN / "golden.json"):
+        if path.exists():
+            found.update(json.loads(path.read_text()))
+    return found
 
 
 @pytest.fixture(scope="session")
 def probcal_golden() -> Callable[[str], Any]:
     """``probcal_golden("noisy_self_p")``: a table that the R package probcal read or wrote."""
-    folder = Path(__file__).parent / "golden" / "probcal"
 
     def load(name: str) -> Any:
-        return np.loadtxt(folder / f"{name}.csv", delimiter=",")
+        return np.loadtxt(_GOLDEN / "probcal" / f"{name}.csv", delimiter=",")
 
     return load
 
 
 @pytest.fixture(scope="session")
-def probcal_reference() -> dict[str, Any]:
+def probcal_reference(reference: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters and metrics that probcal printed, and the tight optima beside them."""
-    return json.loads((Path(__file__).parent / "golden" / "probcal" / "probcal.json").read_text())
+    return reference["probcal_R"]
+
+
+class CallCounter:
+    """Counts the calls of functions, which go on as before: cost without a clock."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._calls: Counter[str] = Counter()
+
+    def watch(self, owner: Any, name: str) -> None:
+        """Count the calls of ``owner.name``."""
+        function = getattr(owner, name)
+
+        @wraps(function)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self._calls[name] += 1
+            return function(*args, **kwargs)
+
+        self._monkeypatch.setattr(owner, name, counted)
+
+    def __getitem__(self, name: str) -> int:
+        return self._calls[name]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> CallCounter:
+    """``calls.watch(module, "function")``, then ``calls["function"]`` is how often it ran."""
+    return CallCounter(monkeypatch)

@@ -1,15 +1,25 @@
-"""What a user sees of the package as a whole."""
+"""What a user sees of the package as a whole, and what its files say of each other."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import re
 import subprocess
 import sys
+import tomllib
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 import calibrant
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(calibrant.__file__).parent
+
+CHART_SHA256 = "c17f2ce49fb9c71ef7fb39c03f868804ac5ab34730149976eebe6b7f807bef0c"
+"""Of the Chart.js 4.6.1 in every report: another file is taken in on purpose or not at all."""
 
 OPTIONAL = ("matplotlib", "numba", "dask", "pyarrow", "pandas", "polars", "torch", "rich", "typer")
 
@@ -84,3 +94,65 @@ def test_it_runs_as_a_module():
         [sys.executable, "-m", "calibrant", "--version"], capture_output=True, text=True, check=True
     )
     assert made.stdout == f"calibrant {calibrant.__version__}\n"
+
+
+@pytest.fixture(scope="module")
+def pyproject():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_bundled_chart_library_is_the_one_that_was_taken_in():
+    chart = resources.files("calibrant.report") / "static" / "chart.umd.min.js"
+    assert hashlib.sha256(chart.read_bytes()).hexdigest() == CHART_SHA256
+
+
+def test_the_licence_names_that_of_the_bundled_chart_library(pyproject):
+    assert pyproject["project"]["license"] == "BSD-3-Clause AND MIT"
+    texts = [path.read_text() for path in (ROOT / "LICENSE", *PACKAGE.rglob("*.LICENSE.md"))]
+    assert ["BSD 3-Clause" in texts[0], "MIT License" in texts[1]] == [True, True]
+    assert len(pyproject["project"]["license-files"]) == len(texts)
+
+
+def test_every_extra_is_imported_somewhere(pyproject):
+    extras = pyproject["project"]["optional-dependencies"]
+    assert extras.pop("all") == [f"calibrant[{','.join(extras)}]"]
+    wanted = {re.match(r"[\w-]+", entry)[0] for entries in extras.values() for entry in entries}
+    assert wanted <= imported_packages()
+
+
+def imported_packages() -> set[str]:
+    """First names of all modules that the package imports anywhere."""
+    names = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(str(node.module).partition(".")[0])
+    return names
+
+
+def test_the_version_is_the_same_everywhere():
+    version = calibrant.__version__
+    citation = (ROOT / "CITATION.cff").read_text()
+    first = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    dates = re.findall(r"^date-released: (\S+)$", citation, re.MULTILINE)
+    assert re.findall(r"^version: (\S+)$", citation, re.MULTILINE) == [version]
+    assert first[1] == version
+    assert dates == ([] if first[2] == "unreleased" else [first[2]])
+
+
+def test_pictures_are_drawn_in_ci_by_the_matplotlib_of_their_baseline(pyproject):
+    images = (ROOT / "tests" / "plots" / "test_images.py").read_text()
+    version = re.search(r'^BASELINE_VERSION = "(.+)"$', images, re.MULTILINE)[1]
+    groups = pyproject["dependency-groups"]
+    assert groups["pictures"] == [f"matplotlib=={version}"]
+    assert {"include-group": "pictures"} in groups["dev"]
+    assert "matplotlib>=3.8" in groups["test"]  # so that others can be tested too
+
+
+def test_the_lower_bounds_are_those_that_ci_tests(pyproject):
+    script = (ROOT / ".ci" / "run").read_text()
+    for requirement in pyproject["project"]["dependencies"]:
+        name, bound = requirement.split(">=")
+        assert re.search(rf" {name}=={re.escape(bound)}\.", script), requirement

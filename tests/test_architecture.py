@@ -1,0 +1,72 @@
+"""What `docs/architecture.md` says of the package is so."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrant
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PACKAGE = Path(calibrant.__file__).parent
+
+
+def script(name):
+    """A script of the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # named tuples look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def house():
+    return script("measure_house")
+
+
+@pytest.fixture(scope="module")
+def modules(house):
+    return [house.Module(path, PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+def test_the_picture_shows_the_layers_of_the_import_contract():
+    drawing = script("draw_layers")
+    rows = drawing.layers(DOCS.parent / "pyproject.toml")
+    assert (DOCS / "images" / "layers.svg").read_text() == drawing.drawn(rows)
+    assert set(drawing.WHAT) == {row[0] for row in rows}
+
+
+def test_there_are_few_units_and_fewer_private_ones(house, modules):
+    plan = house.plan(modules)
+    assert plan["units"] <= 30
+    assert plan["private units"] <= 11
+
+
+def test_a_copy_of_a_concept_is_found(house, modules, tmp_path):
+    concept = next(c for c in house.CONCEPTS if c.name == "shows progress")
+    copy = tmp_path / "copy.py"
+    copy.write_text("def show():\n    from rich.progress import track\n")
+    before = house.homes(concept, modules, PACKAGE)
+    after = house.homes(concept, [*modules, house.Module(copy, tmp_path)], PACKAGE)
+    assert after == sorted([*before, "copy"])
+
+
+def test_prose_is_no_copy_of_a_concept(house, tmp_path):
+    prose = tmp_path / "prose.py"
+    prose.write_text(
+        '"""Not ``from rich.progress import track``."""  # from rich.progress import x\n'
+    )
+    concept = next(c for c in house.CONCEPTS if c.name == "shows progress")
+    assert house.homes(concept, [house.Module(prose, tmp_path)], tmp_path) == []
+
+
+def test_links_of_the_pages_lead_somewhere():
+    pages = [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
