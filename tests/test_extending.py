@@ -75,10 +75,6 @@ class OneOf(Notion):
     def name(self):
         return f"one-of-{'-'.join(map(str, self.columns))}"
 
-    @property
-    def splits_by_label(self):
-        return False
-
     def n_quantities(self, n_classes):
         return 1
 
@@ -86,6 +82,9 @@ class OneOf(Notion):
         score = proba[:, self.columns].sum(axis=1, dtype=np.float64, keepdims=True)
         hit = np.flatnonzero(np.isin(y, self.columns)) if y is not None else np.empty(0, int)
         return ClaimBlock(np.minimum(score, 1.0), None, hit)
+
+    def members(self, quantity, n_classes):
+        return self.columns
 
 
 @pytest.fixture
@@ -127,6 +126,20 @@ def test_a_calibrator_that_was_not_registered_is_refused_by_save(overconfident, 
         calibrant.save(FrequencyMixture().fit(proba, labels), tmp_path / "model.json")
 
 
+def test_a_registered_calibrator_is_saved_and_loaded_bit_for_bit(overconfident, tmp_path):
+    labels, proba = overconfident
+
+    class RegisteredMixture(FrequencyMixture):
+        """Known to files by a name of its own."""
+
+    calibrant.io.register(RegisteredMixture, name="tests.mixture")
+    fitted = RegisteredMixture().fit(proba, labels)
+    calibrant.save(fitted, tmp_path / "model.json")
+    loaded = calibrant.load(tmp_path / "model.json")
+    assert type(loaded) is RegisteredMixture
+    np.testing.assert_array_equal(loaded.predict_proba(proba), fitted.predict_proba(proba))
+
+
 # ---------------------------------------------------------------- a metric
 
 
@@ -136,6 +149,17 @@ def test_a_metric_is_a_function_wherever_a_name_is_taken(overconfident):
     assert interval.low < spherical_loss(labels, proba) < interval.high
     test = inference.consistency_test(labels, proba, spherical_loss, n_resamples=99, rng=0)
     assert test.statistic == spherical_loss(labels, proba)
+
+
+def test_a_metric_takes_part_in_a_comparison_and_in_cross_validation(overconfident):
+    labels, proba = overconfident
+    named = {"spherical": spherical_loss}
+    table = calibrant.compare(labels, proba, methods=["temperature"], metrics=named, cv=3)
+    assert table.metrics == ("spherical",)
+    assert table.mean[0, 1, 0] < table.mean[0, 0, 0]
+    score = metrics.scorer(metrics.Metric("spherical", spherical_loss, "Spherical loss"))
+    values = cross_val_score(FrequencyMixture(), proba, labels, scoring=score, cv=3)
+    assert len(values) == 3
 
 
 def test_a_metric_of_claims_asks_a_notion_for_them(overconfident):
@@ -164,3 +188,32 @@ def test_a_notion_selects_for_a_scorer(overconfident):
     score = metrics.scorer("expected_calibration_error", notion=OneOf((0, 2)))
     values = cross_val_score(FrequencyMixture(), proba, labels, scoring=score, cv=3)
     assert (values <= 0).all()
+
+
+def test_a_notion_is_calibrated_guaranteed_and_filled_into_rows(overconfident):
+    labels, proba = overconfident
+    binning = calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=4), OneOf((0, 2)))
+    fitted = binning.fit(proba, labels)
+    before = metrics.expected_calibration_error(labels, proba, notion=OneOf((0, 2)))
+    claims = fitted.predict_claims(proba)[:, 0]
+    rows = fitted.predict_proba(proba)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    np.testing.assert_allclose(rows[:, [0, 2]].sum(axis=1), claims)
+    after = metrics.expected_calibration_error(labels, rows, notion=OneOf((0, 2)))
+    assert after < before / 2
+    said = str(fitted.guarantee())
+    assert "one of class 0, class 2" in said
+    assert "top class" not in said
+
+
+def test_a_notion_is_drawn_and_not_called_by_the_name_of_another(overconfident):
+    pytest.importorskip("matplotlib")
+    from matplotlib.text import Text
+
+    labels, proba = overconfident
+    display = calibrant.plots.ReliabilityDisplay.from_predictions(
+        labels, proba, notion=OneOf((0, 2))
+    ).plot()
+    drawn = [text.get_text() for text in display.figure_.findobj(Text)]
+    assert "predicted probability" in drawn
+    assert not any("confidence" in text or "top" in text for text in drawn), drawn

@@ -105,13 +105,6 @@ def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
         np.testing.assert_array_equal(one.judge, other.judge)
 
 
-def test_a_generator_may_decide(rows):
-    scores, y = rows
-    by_seed = as_folds(5, scores, y, np.ones(60), 3)
-    by_generator = as_folds(5, scores, y, np.ones(60), np.random.default_rng(3))
-    assert by_seed[0].judge.tolist() == by_generator[0].judge.tolist()
-
-
 def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest(recwarn):
     codes = np.array([0] * 6 + [1] * 3 + [2])
     folds = list(stratified_rows(3, codes))

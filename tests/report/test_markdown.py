@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calibrant.report import to_markdown
-from calibrant.report._markdown import _markdown_table, _plain
 
 
 def test_markdown_shows_hostile_names_as_text(hostile):
@@ -27,11 +26,3 @@ def test_rows_of_a_table_have_the_cells_of_its_header(hostile):
     for block in blocks:
         cells = {line.replace("\\|", "").count("|") for line in block.splitlines()}
         assert len(cells) == 1
-
-
-def test_numbers_have_four_digits_and_nothing_is_a_dash():
-    assert _markdown_table(["a", "b"], [[0.25, None]]).endswith("| 0.2500 | - |")
-
-
-def test_text_stays_on_its_line():
-    assert _plain("a\n| b") == "a \\| b"

@@ -98,6 +98,13 @@ class PairedScores:
         return float(self.weight @ values / self.weight.sum())
 
 
+def _seed_of(rng: Rng) -> int:
+    """A function's randomness: a generator is advanced by it, None is new at every call."""
+    if isinstance(rng, int | np.integer):
+        return int(rng)
+    return int(np.random.default_rng(rng).integers(2**63))
+
+
 def paired_scores(
     data: Predictions,
     calibrator: AnyCalibrator | None,
@@ -112,7 +119,7 @@ def paired_scores(
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
     scores, y, weight, _ = data
-    folds = as_folds(cv, scores, y, weight, np.random.default_rng(rng))
+    folds = as_folds(cv, scores, y, weight, _seed_of(rng))
     if len(folds) < 2:
         raise ValueError(
             f"cross-fitting needs at least 2 rows of positive weight, got "
