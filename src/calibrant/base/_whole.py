@@ -21,10 +21,17 @@ class BaseCalibrator(Calibrator):
     - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean;
     - ``"log_softmax"``: the same of probabilities, ``log_softmax`` of logits, unfloored;
     - ``"proba"``: probabilities.
+
+    Log-probabilities are taken as logits, which they are. A logit of -inf has the floor of a
+    probability of zero, ``eps``.
     """
 
     form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
     eps: float = EPS
+
+    @property
+    def _takes_logarithms(self) -> bool:
+        return self.form != "proba"
 
     @abstractmethod
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
@@ -53,6 +60,7 @@ class BaseCalibrator(Calibrator):
                 else log_clipped(scores, self.eps)
             )
         if self.form == "log":
-            return centred(scores)
-        finite = finite_logits(scores)
-        return softmax(finite) if self.form == "proba" else log_softmax(finite)
+            return centred(scores, self.eps)
+        if self.form == "proba":
+            return softmax(scores)
+        return log_softmax(finite_logits(scores, self.eps))

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from calibrant._blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_count, check_option, check_predictions
+from calibrant._validation import check_count, check_option, check_predictions, check_row_counts
 from calibrant.notions import Claims, Notion, as_notion
 
 _ESTIMATORS = ("unbiased", "biased")
@@ -101,6 +101,8 @@ def kernel_calibration_error(
     proba, y, weight, _ = check_predictions(
         y_true, y_prob, sample_weight, classes, sum_to_one=chosen.sums_to_one
     )
+    if estimator == "unbiased":
+        check_row_counts(weight, "the unbiased estimate")
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
     parts = residual_parts(chosen, proba, y, weight, bandwidth)
