@@ -64,6 +64,7 @@ __all__ = [
     "encode_labels",
     "order_of",
     "remark",
+    "remark_few_weights",
     "shortened",
     "unknown_name",
     "user_level",
@@ -122,14 +123,27 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
     """Raise where ``what`` needs to know how many rows there are and the weights, which are
     numbers of copies of a row, come to fewer than two.
     """
+    said = _few_weights(weight)
+    if said:
+        raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {said}")
+
+
+def remark_few_weights(weight: FloatArray) -> None:
+    """The same as a remark, for fits: some methods count rows, others do not."""
+    said = _few_weights(weight)
+    if said:
+        remark(f"methods with a prior, smoothing, bins or folds count rows, and {said}")
+
+
+def _few_weights(weight: FloatArray) -> str | None:
     n_rows, total = int(np.count_nonzero(weight)), float(weight.sum())
-    if n_rows > 1 and total < 2:
-        raise ValueError(
-            f"{what} counts rows, a row of weight 2 as two, and the weights of {n_rows} rows sum "
-            f"to {total:.6g}: give weights that are normalised to one as sample_weight * n / "
-            "sample_weight.sum(), with n the number of rows (or the effective one, "
-            "sample_weight.sum() ** 2 / (sample_weight ** 2).sum())"
-        )
+    if n_rows < 2 or total >= 2:
+        return None
+    return (
+        f"the weights of {n_rows:,} rows sum to {total:.6g}: give weights that are normalised to "
+        "one as w * n / w.sum(), with n the number of rows (or the effective one, "
+        "w.sum() ** 2 / (w ** 2).sum())"
+    )
 
 
 def check_predictions(

@@ -46,10 +46,11 @@ def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
         raise ValueError("labels are empty: at least one row is needed")
     said = f"labels must have shape (n_samples,), got shape {y.shape}"
     if y.ndim == 2 and y.shape[1] == 1:
-        raise ValueError(f"{said}; pass y[:, 0]")
+        raise ValueError(f"{said}; pass np.ravel(y)")
     if is_one_hot(y) and n_classes in (None, y.shape[1]):
         raise ValueError(
-            f"{said}; for these one-hot rows pass y.argmax(axis=1), the number of the column"
+            f"{said}; for these one-hot rows pass np.argmax(y, axis=1), the number of the column, "
+            "or with classes= np.take(classes, np.argmax(y, axis=1))"
         )
     raise ValueError(f"{said}; one label a row is needed, and these rows are not one-hot")
 
@@ -128,15 +129,16 @@ def _encode_floats(y: AnyArray, n_classes: int) -> tuple[IntArray, AnyArray]:
     values = np.unique(y)
     if np.isin(values, np.arange(n_classes)).all():
         names = np.arange(n_classes, dtype=y.dtype)
-        how = f"column indices 0..{n_classes - 1}"
+        how = f"column indices 0..{n_classes - 1}; to say so, pass y.astype(int)"
     elif len(values) == n_classes:
-        names, how = values, f"the classes {shortened(values)}, in this order of the columns"
+        names = values
+        how = (
+            f"the classes {shortened(values)}, in this order of the columns; to say so, or "
+            "otherwise, pass classes=[...] in the order of the columns"
+        )
     else:
         raise ValueError(_unclear(values, n_classes))
-    remark(
-        f"the labels are floats and are taken to be {how}; to say so, pass y.astype(int), or "
-        "classes=[...] in the order of the columns"
-    )
+    remark(f"the labels are floats and are taken to be {how}")
     return _match(y, names), names
 
 

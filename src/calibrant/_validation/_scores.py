@@ -43,18 +43,22 @@ LOGITS_HINT = "pass inputs='logits' for raw scores"
 SOFTMAX_HINT = (
     "turn raw scores into probabilities first, for example by scipy.special.softmax(z, axis=1)"
 )
-DIVIDE_HINT = "or divide by p.sum(axis=1, keepdims=True)"
+DIVIDE_HINT = "divide by p.sum(axis=1, keepdims=True)"
+
+_OUTSIDE = "probabilities outside [0, 1] by rounding were set to 0 and 1"
 
 
 class _Wording(NamedTuple):
     """What messages about scores say: what to do with logits and with rounded rows, and the number
-    of the first row; ``slack`` is how far rows may be from one where their owner cannot be asked.
+    of the first row; ``slack`` is how far rows may be from one where their owner cannot be asked,
+    ``repair`` whether rounded rows are taken.
     """
 
     hint: str
     sum_hint: str
     first_row: int
     slack: float
+    repair: bool
 
 
 def check_inputs(inputs: str) -> Inputs:
@@ -74,6 +78,7 @@ def check_scores(
     first_row: int = 0,
     renormalize: bool = False,
     slack: float = 0.0,
+    repair: bool = True,
 ) -> FloatArray:
     """Scores as an ``(n, K)`` float array, checked; ``(n,)`` is class 1 of a binary problem.
 
@@ -81,8 +86,9 @@ def check_scores(
     values that look like logits, ``sum_hint`` those about rounded rows; ``first_row`` is the number
     of the first row where these are a part of a file. ``renormalize`` divides rows of probabilities
     by their sum instead of refusing them; ``slack`` does so with rows that are no further from one.
+    ``repair=False`` refuses rounded rows too.
     """
-    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row, slack)
+    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row, slack, repair)
     array, tolerance = _as_float(scores)
     if array.ndim == 1:
         array = _binary_columns(array, kind, tolerance, said)
@@ -127,7 +133,7 @@ def _binary_columns(
             return np.column_stack([np.log(-np.expm1(score)), score])
     if not ((score >= 0) & (score <= 1)).all():
         score = _clipped(score[:, None], tolerance, said)[:, 0]
-        remark("probabilities outside [0, 1] by rounding were set to 0 and 1")
+        remark(_OUTSIDE)
     return np.column_stack([1 - score, score])
 
 
@@ -223,14 +229,14 @@ def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> 
         return array
     if tolerance is None:
         inside = _clipped(array, _SUM_TOLERANCE[array.dtype], said)
-        remark("probabilities outside [0, 1] by rounding were set to 0 and 1")
+        remark(_OUTSIDE)
         return inside
     return _repaired(array, max(tolerance, said.slack), said)
 
 
 def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray:
     """Rows that miss one by the rounding of their values, divided by their sum."""
-    wide = max(tolerance, rounding_tolerance(array))
+    wide = max(tolerance, rounding_tolerance(array) if said.repair else 0.0)
     positive = _clipped(array, wide, said, most=np.inf)
     sums = positive.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
@@ -238,15 +244,23 @@ def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray
         row = int(np.flatnonzero(~(off <= wide))[0])
         raise ValueError(
             f"row {row + said.first_row} of the probabilities sums to {sums[row]:.6g} instead of "
-            f"1: {_diagnosis(array, said) or f'{said.hint}, {said.sum_hint}'}"
+            f"1: {_diagnosis(array, said) or _shares_hint(said)}"
         )
+    _remark_repair(sums, wide, tolerance, said)
+    return np.asarray(positive / sums[:, None], dtype=array.dtype)
+
+
+def _remark_repair(sums: FloatArray, wide: float, tolerance: float, said: _Wording) -> None:
+    off = np.abs(sums - 1)
+    if off.max() <= tolerance:
+        remark(f"{_OUTSIDE}, and rows divided by their sum")
+        return
     row = int(off.argmax())
     remark(
         f"rows of the probabilities miss one by rounding (row {row + said.first_row} sums to "
-        f"{sums[row]:.6g}, up to {wide:.2g} is taken) and were divided by their sum; to say so, "
+        f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum; to say so, "
         "divide by p.sum(axis=1, keepdims=True) first"
     )
-    return np.asarray(positive / sums[:, None], dtype=array.dtype)
 
 
 def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 1.0) -> FloatArray:
@@ -273,6 +287,8 @@ def rounding_tolerance(array: FloatArray) -> float:
         return 0.0
     unit = np.finfo(array.dtype).eps
     for decimals in range(1, 8):
+        if 10.0**decimals * unit > 0.01:  # everything is a multiple of what is that small
+            break
         scaled = some * 10.0**decimals
         if np.abs(scaled - np.rint(scaled)).max() <= 10.0**decimals * unit:
             worst = array.shape[1] / 2 * 10.0**-decimals + unit
@@ -307,7 +323,14 @@ def _diagnosis(array: FloatArray, said: _Wording) -> str | None:
         return f"if these are percentages divide by 100; if they are log-odds, {said.hint}"
     if np.abs(some.sum(axis=1) - 100).max() <= 100 * _LARGEST_TOLERANCE:
         return "these are percentages: divide by 100"
-    return None
+    return _shares_hint(said)
+
+
+def _shares_hint(said: _Wording) -> str:
+    """What to do with rows that sum to something else than one."""
+    if said.sum_hint != DIVIDE_HINT:
+        return f"{said.hint}, {said.sum_hint}"
+    return f"if these are shares or counts, {DIVIDE_HINT}; if not, {said.hint}"
 
 
 def _renormalized(array: FloatArray, said: _Wording) -> FloatArray:

@@ -33,6 +33,7 @@ from calibrant._validation import (
     check_option,
     check_predictions,
     check_scores,
+    remark_few_weights,
 )
 from calibrant.base import _frames
 from calibrant.base._impossible import remark_impossible
@@ -90,6 +91,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             frame are those of the classes that they are named after, in any order.
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
+            Numbers of copies of a row. Importance weights that are normalised to one are given as
+            ``w * n / w.sum()``, so that priors, smoothing and bins know how many rows there are.
 
         Returns
         -------
@@ -98,6 +101,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
+        remark_few_weights(weight)
         self._fit_checked(scores, codes, weight, classes)
         self._keep_columns(X)
         if self._takes_logarithms:
