@@ -373,3 +373,21 @@ def test_w7_obeying_a_message_never_gives_a_wrong_answer(script, namespace, case
 def test_w7_the_page_about_bad_inputs_has_forty_of_them_and_is_what_the_script_writes(script):
     assert len(script.CASES) >= 40
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
+
+
+def test_w2_columns_without_names_are_taken_by_position():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SURE)
+    assert evaluate([1, 2, 3], frame, classes=[1, 2, 3]).accuracy == 1.0
+    model = Identity(classes=[1, 2, 3]).fit(frame, [1, 2, 3])
+    assert model.predict(frame).tolist() == [1, 2, 3]
+
+
+def test_w2_labels_may_be_series_of_text_or_numbers():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SURE, columns=LEVELS)
+    for dtype in ("object", "str", "category"):
+        assert evaluate(pandas.Series(LEVELS, dtype=dtype), frame).accuracy == 1.0
+    numbered = frame.set_axis(["p_3", "p_1", "p_2"], axis=1)
+    assert evaluate(pandas.Series([3, 1]), numbered[:2]).accuracy == 1.0
+    assert evaluate(np.array([3.0, 1.0]), numbered[:2]).accuracy == 1.0

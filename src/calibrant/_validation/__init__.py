@@ -26,8 +26,19 @@ from calibrant._typing import (
 )
 from calibrant._validation._arguments import check_arguments
 from calibrant._validation._arrays import as_array
-from calibrant._validation._columns import arrange, arrange_as_fitted, column_names, order_of
-from calibrant._validation._labels import check_classes, encode_labels, remark_count_from_one
+from calibrant._validation._columns import (
+    arrange,
+    arrange_as_fitted,
+    categories_of,
+    column_names,
+    order_of,
+)
+from calibrant._validation._labels import (
+    check_classes,
+    encode_labels,
+    raise_if_missing,
+    remark_count_from_one,
+)
 from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
@@ -160,15 +171,17 @@ def check_predictions(
     """Truth and scores of the same rows, checked together: the first line of every metric and every
     fit. Columns of a data frame are those of the classes that they are named after.
     """
-    check_arguments(y_true, scores)
-    table, names = arrange(scores, y_true, classes)
+    labels, table = as_array(y_true), as_array(scores)
+    check_arguments(labels, table)
+    raise_if_missing(y_true, labels)
+    table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
     array = check_scores(
         table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
     )
-    y, labels = encode_labels(y_true, array.shape[1], names)
+    y, own = encode_labels(labels, array.shape[1], names)
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))
-    return Predictions(array, y, check_weight(sample_weight, len(y)), labels)
+    return Predictions(array, y, check_weight(sample_weight, len(y)), own)
 
 
 def check_same_length(**arrays: AnyArray) -> None:

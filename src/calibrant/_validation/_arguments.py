@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._typing import AnyArray, LabelsLike, ScoresLike
-from calibrant._validation._arrays import as_array
-from calibrant._validation._labels import check_label_shape, is_one_hot, raise_if_missing
+from calibrant._typing import AnyArray
+from calibrant._validation._labels import check_label_shape, is_one_hot
 
 
-def check_arguments(labels: LabelsLike, scores: ScoresLike) -> None:
+def check_arguments(y: AnyArray, table: AnyArray) -> None:
     """Raise where labels and scores cannot be of the same rows."""
-    y, table = as_array(labels), as_array(scores)
     if _are_swapped(y, table):
         raise ValueError(
             f"the labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
@@ -21,7 +19,6 @@ def check_arguments(labels: LabelsLike, scores: ScoresLike) -> None:
             "estimator takes (X, y), the scores first"
         )
     check_label_shape(y, table.shape[1] if table.ndim == 2 else None)
-    raise_if_missing(labels, y)
     if table.ndim == 0 or len(table) == len(y):
         return
     said = f"rows do not match: y has {len(y)} rows, scores has {len(table)} rows"

@@ -21,26 +21,30 @@ POSITION_HINT = "to go by position, pass an array (X.to_numpy()) instead of a fr
 
 
 def column_names(data: ScoresLike) -> list[Any] | None:
-    """Names of the columns of a pandas or polars frame or an Arrow table; None for anything
-    else.
+    """Names of the columns of a pandas or polars frame or an Arrow table; None for anything else,
+    and for the numbers 0..K-1 that pandas gives to columns without names.
     """
     names = getattr(data, "column_names", None)  # Arrow, whose `columns` are the data
     if names is None and hasattr(data, "columns"):
         names = data.columns
     if names is None or callable(names) or len(np.shape(data)) != 2:
         return None
-    return list(names)
+    listed = list(names)
+    return None if listed == list(range(len(listed))) else listed
 
 
 def arrange(
-    scores: ScoresLike, labels: LabelsLike, classes: LabelsLike | None
+    table: AnyArray,
+    names: list[Any] | None,
+    y: AnyArray,
+    categories: AnyArray | None,
+    classes: LabelsLike | None,
 ) -> tuple[AnyArray, AnyArray | None]:
     """Scores with their columns in the order of the classes, and these; None where integer labels
     are column indices, or text labels are to be matched in sorted order.
     """
-    table, names = as_array(scores), column_names(scores)
     if classes is None:
-        classes = _implied_classes(table, names, labels)
+        classes = _implied_classes(table, names, y, categories)
     if classes is None or names is None:
         return table, classes
     order = order_of(names, check_classes(classes, len(names)))
@@ -71,13 +75,10 @@ def _in_order(table: AnyArray, order: IntArray) -> AnyArray:
 
 
 def _implied_classes(
-    table: AnyArray, names: list[Any] | None, labels: LabelsLike
+    table: AnyArray, names: list[Any] | None, y: AnyArray, categories: AnyArray | None
 ) -> AnyArray | None:
     """What the categories of the labels and the names of the columns say about the classes."""
-    y, categories = as_array(labels), categories_of(labels)
     if table.ndim != 2:
-        if categories is not None and is_ordered(labels) and len(categories) == 2:
-            return categories
         _raise_if_unclear(table, y)
         return None
     if categories is not None and len(categories) != table.shape[1]:
@@ -85,7 +86,7 @@ def _implied_classes(
     if names is not None and (categories is None or order_of(names, categories) is None):
         found = classes_of(names, y)
         if found is not None:
-            return None if found == list(range(len(found))) == names else np.array(found)
+            return found
     return categories
 
 
@@ -112,12 +113,6 @@ def categories_of(labels: LabelsLike) -> AnyArray | None:
     return None
 
 
-def is_ordered(labels: LabelsLike) -> bool:
-    """Whether somebody put the categories in their order (by default pandas sorts them)."""
-    dtype = getattr(labels, "dtype", None)
-    return type(dtype).__name__ == "Enum" or bool(getattr(dtype, "ordered", False))
-
-
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
     """For each class the position of its column; None where the names are not about the classes.
 
@@ -139,17 +134,17 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
     return None
 
 
-def classes_of(names: Sequence[Any], labels: AnyArray) -> list[Any] | None:
+def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     """The classes that the columns are named after, in the order of the columns (whole numbers in
     theirs); None where the labels are not among the names.
     """
     occur = {_key(label): label for label in _distinct(labels)}
     for keys in _readings(names):
         if len(set(keys)) == len(keys) and occur.keys() <= set(keys):
-            if labels.dtype.kind not in "bui":
-                return [occur.get(key, key) for key in keys]
-            whole = [key.removeprefix("-").isdecimal() for key in keys]
-            return sorted(map(int, keys)) if all(whole) else None
+            if labels.dtype.kind in "OSU":
+                return np.array([occur.get(key, key) for key in keys], dtype=labels.dtype.kind)
+            whole = all(key.removeprefix("-").isdecimal() for key in keys)
+            return np.array(sorted(map(int, keys)), dtype=labels.dtype) if whole else None
     own = {_key(name) for name in names}
     known = [label for label in occur if label in own]
     if known and labels.dtype.kind in "OSU":
