@@ -231,12 +231,12 @@ def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> 
         inside = _clipped(array, _SUM_TOLERANCE[array.dtype], said)
         remark(_OUTSIDE)
         return inside
-    return _repaired(array, max(tolerance, said.slack), said)
+    return _repaired(array, tolerance, said)
 
 
 def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray:
     """Rows that miss one by the rounding of their values, divided by their sum."""
-    wide = max(tolerance, rounding_tolerance(array) if said.repair else 0.0)
+    wide = max(tolerance, said.slack, rounding_tolerance(array) if said.repair else 0.0)
     positive = _clipped(array, wide, said, most=np.inf)
     sums = positive.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
