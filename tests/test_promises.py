@@ -199,6 +199,7 @@ def test_17_separable_constant_and_reversed_scores_are_calibrated():
         ):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", calibrant.exceptions.ConvergenceWarning)
+                warnings.simplefilter("ignore", calibrant.exceptions.DataWarning)
                 out = method.fit(scores, labels.astype(int)).predict_proba(scores)
             assert np.isfinite(out).all()
 

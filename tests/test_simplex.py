@@ -30,9 +30,25 @@ def test_huge_logits_do_not_overflow():
     np.testing.assert_array_equal(out, [[1.0, 0.0, 0.0]])
 
 
-def test_minus_infinity_becomes_a_very_small_finite_logit():
-    out = _simplex.finite_logits(np.array([[0.0, -np.inf]]))
-    np.testing.assert_allclose(out, [[0.0, np.log(1e-300)]])
+def test_minus_infinity_becomes_the_logit_of_the_floor_of_probabilities():
+    out = _simplex.finite_logits(np.array([[5.0, -np.inf, 5.0], [1.0, 2.0, 3.0]]))
+    np.testing.assert_allclose(out, [[5.0, 5 + np.log(2e-12), 5.0], [1.0, 2.0, 3.0]])
+    proba = _simplex.softmax(_simplex.finite_logits(np.array([[0.0, -np.inf]]), 1e-3))
+    np.testing.assert_allclose(proba, [[1 / 1.001, 0.001 / 1.001]])
+
+
+def test_what_is_impossible_never_outranks_what_is_not():
+    out = _simplex.finite_logits(np.array([[0.0, -50.0, -np.inf]]))
+    np.testing.assert_array_equal(out, [[0.0, -50.0, -50.0]])
+
+
+def test_the_logarithm_of_the_truth_is_the_same_for_every_kind_of_scores():
+    z = np.array([[0.0, -1.0, -np.inf], [0.0, -2.0, -60.0], [3.0, 1.0, 2.0]])
+    y = np.array([2, 2, 1])
+    proba = _simplex.softmax(z)
+    expected = [np.log(1e-12), np.log(1e-12), np.log(proba[2, 1])]
+    for scores, inputs in ((z, "logits"), (proba, "proba"), (_simplex.log_of(proba), "log_proba")):
+        np.testing.assert_allclose(_simplex.log_true_class(scores, y, inputs), expected)
 
 
 def test_centring_removes_a_constant_of_the_row(rng):

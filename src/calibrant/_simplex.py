@@ -18,8 +18,7 @@ TINY = 1e-300
 are finite."""
 
 LOG_ZERO = float(np.log(TINY))
-"""What a logit of -inf becomes: small enough to mean "impossible", finite so that sums stay
-finite."""
+"""The logarithm of `TINY`."""
 
 # Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
 # short rows.
@@ -75,16 +74,26 @@ def log_of(proba: FloatArray) -> FloatArray:
         return np.log(proba)
 
 
-def finite_logits(logits: FloatArray) -> FloatArray:
-    """Logits in float64 with -inf replaced by ``LOG_ZERO``."""
+def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
+    """Logits in float64 with -inf replaced by the logit of probability ``eps``: the floor that a
+    probability of zero has. Where a finite logit of the row is lower, that one is taken, so that
+    what is impossible never outranks what is not.
+    """
     out = np.array(logits, dtype=np.float64)
-    out[np.isneginf(out)] = LOG_ZERO
+    impossible = np.isneginf(out)
+    rows = np.flatnonzero(impossible.any(axis=1))
+    if rows.size:
+        block, gone = out[rows], impossible[rows]
+        top = row_max(block)
+        floor = top + np.log(row_sum(np.exp(block - top[:, None]))) + np.log(eps)
+        least = np.where(gone, np.inf, block).min(axis=1)
+        out[rows] = np.where(gone, np.minimum(floor, least)[:, None], block)
     return out
 
 
-def centred(logits: FloatArray) -> FloatArray:
+def centred(logits: FloatArray, eps: float = EPS) -> FloatArray:
     """Finite logits minus their row mean: the form in which a constant added to a row is gone."""
-    out = finite_logits(logits)
+    out = finite_logits(logits, eps)
     out -= (row_sum(out) / out.shape[1])[:, None]
     return out
 
@@ -102,10 +111,19 @@ def normalized(rows: FloatArray) -> FloatArray:
 
 
 def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
-    """Probabilities of checked scores in float64: as they are, or the softmax of logits."""
-    if inputs == "logits":
-        return softmax(finite_logits(scores))
-    return np.asarray(scores, dtype=np.float64)
+    """Probabilities of checked scores in float64: as they are, or the softmax of logits and of
+    log-probabilities.
+    """
+    return np.asarray(scores, dtype=np.float64) if inputs == "proba" else softmax(scores)
+
+
+def log_true_class(scores: FloatArray, y: IntArray, inputs: str, eps: float = EPS) -> FloatArray:
+    """The logarithm of the probability of the true class of each row, not below that of ``eps``:
+    the same number whether a forecast comes as probabilities, logits or log-probabilities.
+    """
+    if inputs == "proba":
+        return log_floored(true_class(scores, y), eps)
+    return np.maximum(true_class(log_softmax(scores), y), np.log(eps))
 
 
 def true_class(scores: FloatArray, y: IntArray) -> FloatArray:

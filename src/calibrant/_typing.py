@@ -17,5 +17,5 @@ ScoresLike: TypeAlias = Any
 LabelsLike: TypeAlias = Any
 WeightsLike: TypeAlias = Any
 
-Inputs: TypeAlias = Literal["proba", "logits"]
+Inputs: TypeAlias = Literal["proba", "logits", "log_proba"]
 Rng: TypeAlias = int | np.random.Generator | None

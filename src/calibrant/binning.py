@@ -258,8 +258,11 @@ class BinTable:
 
 def _check_error(norm: float, debias: bool, aggregate: str) -> None:
     check_option(aggregate, "aggregate", AGGREGATES)
-    if not norm >= 1:
-        raise ValueError(f"norm must be a number of at least 1, or inf; got {norm!r}")
+    if isinstance(norm, str) or not norm >= 1:
+        raise ValueError(
+            f"norm must be a number of at least 1, or inf; got {norm!r} (1 for l1, 2 for l2, "
+            "np.inf for the largest gap)"
+        )
     if debias and (norm != 2 or aggregate == "bin"):
         raise ValueError(
             f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, "

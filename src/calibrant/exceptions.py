@@ -2,7 +2,13 @@
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-__all__ = ["ConvergenceWarning", "NotFittedError", "TooFewRowsError"]
+__all__ = ["ConvergenceWarning", "DataWarning", "NotFittedError", "TooFewRowsError"]
+
+
+class DataWarning(UserWarning):
+    """Data were taken, and something was assumed about them or repaired: the message says what,
+    and how to say otherwise.
+    """
 
 
 class TooFewRowsError(ValueError):

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from calibrant._simplex import log_of
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
-from calibrant.exceptions import ConvergenceWarning, NotFittedError
+from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError
 
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
@@ -79,7 +80,8 @@ def _as_input(calibrator: Any, logits: FloatArray) -> FloatArray:
     if calibrator.inputs == "logits":
         return logits
     proba = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return proba / proba.sum(axis=1, keepdims=True)
+    proba /= proba.sum(axis=1, keepdims=True)
+    return np.log(proba) if calibrator.inputs == "log_proba" else proba
 
 
 def _assert_valid(proba: FloatArray, shape: tuple[int, ...]) -> None:
@@ -235,9 +237,14 @@ def check_exact_zeros_and_ones(calibrator: Any) -> None:
         X[::3, 0] = -np.inf
     else:
         X = X.copy()
-        X[::3] = np.eye(X.shape[1])[y[::3]]
-        X[1] = np.eye(X.shape[1])[(y[1] + 1) % X.shape[1]]
-    _assert_valid(calibrator.fit(X, y).predict_proba(X), X.shape)
+        sure = np.eye(X.shape[1])
+        sure = log_of(sure) if calibrator.inputs == "log_proba" else sure
+        X[::3] = sure[y[::3]]
+        X[1] = sure[(y[1] + 1) % X.shape[1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # a truth that was called impossible
+        fitted = calibrator.fit(X, y)
+    _assert_valid(fitted.predict_proba(X), X.shape)
 
 
 def check_ties(calibrator: Any) -> None:
@@ -312,7 +319,10 @@ def check_feature_names(calibrator: Any) -> None:
     frame = pandas.DataFrame(X, columns=list("abcd"[: X.shape[1]]))
     calibrator.fit(frame, y)
     assert calibrator.feature_names_in_.tolist() == list(frame.columns)
-    _assert_raises(lambda: calibrator.predict_proba(frame[frame.columns[::-1]]), "another order")
+    expected = calibrator.predict_proba(frame)
+    np.testing.assert_array_equal(calibrator.predict_proba(frame[frame.columns[::-1]]), expected)
+    other = frame.rename(columns={"a": "z"})
+    _assert_raises(lambda: calibrator.predict_proba(other), "other names")
     assert not hasattr(calibrator.fit(X, y), "feature_names_in_")
 
 

@@ -47,8 +47,10 @@ def test_every_field_is_the_metric_of_its_name(data):
         assert result.to_dict() == pytest.approx(expected, abs=1e-12)
 
 
-def test_logits_of_any_size_have_a_log_loss_without_a_floor():
-    assert evaluate([1], [[100.0, 0.0]], inputs="logits").log_loss == pytest.approx(100.0)
+def test_logits_have_the_log_loss_of_their_probabilities_with_the_same_floor():
+    assert evaluate([1], [[20.0, 0.0]], inputs="logits").log_loss == pytest.approx(20.0)
+    assert evaluate([1], [[100.0, 0.0]], inputs="logits").log_loss == -np.log(1e-12)
+    assert evaluate([1], [[1.0, 0.0]]).log_loss == -np.log(1e-12)
     assert evaluate([0, 1], [[0.0, -np.inf], [0.0, 1.0]], inputs="logits").log_loss < 1
 
 

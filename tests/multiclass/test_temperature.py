@@ -54,6 +54,7 @@ def quietly(calibrator, proba, y):
         return calibrator.fit(proba, y).predict_proba(proba)
 
 
+@pytest.mark.filterwarnings("ignore:TemperatureScaling. 1 of 30 rows")
 def test_a_prior_pulls_the_temperature_towards_one(digits):
     few = slice(0, 30)
     plain, held = (

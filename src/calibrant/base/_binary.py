@@ -28,6 +28,10 @@ class BaseBinaryCalibrator(Calibrator):
     form: ClassVar[Literal["score", "log_odds"]] = "score"
     eps: float = EPS
 
+    @property
+    def _takes_logarithms(self) -> bool:
+        return self.form == "log_odds"
+
     @abstractmethod
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         """Set the fitted attributes; ``outcome`` is 0.0 or 1.0."""
@@ -62,10 +66,11 @@ class BaseBinaryCalibrator(Calibrator):
         return None
 
     def _lift(self, scores: FloatArray) -> FloatArray:
-        if self.inputs == "logits":
-            finite = finite_logits(scores)
-            odds = finite[:, 1] - finite[:, 0]
-            return odds if self.form == "log_odds" else np.asarray(expit(odds))
+        if self.inputs != "proba":
+            is_odds = self.form == "log_odds"
+            z = finite_logits(scores, self.eps) if is_odds else np.asarray(scores, np.float64)
+            odds = z[:, 1] - z[:, 0]
+            return odds if is_odds else np.asarray(expit(odds))
         return self._lift_claim(np.asarray(scores[:, 1], dtype=np.float64))
 
     def _lift_claim(self, score: FloatArray) -> FloatArray:

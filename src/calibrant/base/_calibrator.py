@@ -27,13 +27,16 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
+    arrange_as_fitted,
     check_classes,
     check_fitted,
     check_option,
     check_predictions,
     check_scores,
+    remark_few_weights,
 )
 from calibrant.base import _frames
+from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._training import TrainingSummary, training_summary
 
@@ -67,6 +70,11 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         return False
 
     @property
+    def _takes_logarithms(self) -> bool:
+        """Whether scores of zero need a floor."""
+        return False
+
+    @property
     def check_exceptions(self) -> Mapping[str, str]:
         """Promises of `calibrant.testing.check_calibrator` that the method cannot keep: the name of
         the check, and the reason. What `counts_rows` excuses need not be repeated.
@@ -79,9 +87,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         Parameters
         ----------
         X : scores of shape (n, K), or (n,) for class 1 of a binary problem
-            Probabilities, or logits with ``inputs="logits"``.
+            Probabilities, logits or log-probabilities, as ``inputs`` says. The columns of a data
+            frame are those of the classes that they are named after, in any order.
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
+            Numbers of copies of a row. Importance weights that are normalised to one are given as
+            ``w * n / w.sum()``, so that priors, smoothing and bins know how many rows there are.
 
         Returns
         -------
@@ -90,8 +101,11 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
+        remark_few_weights(weight)
         self._fit_checked(scores, codes, weight, classes)
         self._keep_columns(X)
+        if self._takes_logarithms:
+            remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
         self.training_ = training_summary(
             scores, codes, weight, self.class_weights_, self.inputs, self._proba_of
         )
@@ -109,10 +123,10 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _keep_columns(self, X: ScoresLike) -> None:
         """``n_features_in_``, and ``feature_names_in_`` where a frame has column names that are
-        text.
+        text: in the order of ``classes_`` where they name the classes.
         """
         self.n_features_in_ = _frames.n_columns(X)
-        names = _frames.column_names(X)
+        names = _frames.fitted_names(X, self.classes_)
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
@@ -192,8 +206,8 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
         check_fitted(self)
-        _frames.check_column_names(X, getattr(self, "feature_names_in_", None))
-        scores = check_scores(X, inputs=self.inputs)
+        table = arrange_as_fitted(X, getattr(self, "feature_names_in_", None), self.classes_)
+        scores = check_scores(table, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
                 f"X has {scores.shape[1]} columns, but {type(self).__name__} was fitted with "

@@ -1,4 +1,4 @@
-"""Data frames out: pandas and polars are imported only where a user asks for their frames."""
+"""Data frames in and out; pandas and polars are imported only where their frames are asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
-from calibrant._validation import shortened
+from calibrant._validation import column_names, order_of
 
 
 def n_columns(data: ScoresLike) -> int:
@@ -16,29 +16,16 @@ def n_columns(data: ScoresLike) -> int:
     return int(shape[1]) if len(shape) > 1 else 1
 
 
-def column_names(data: ScoresLike) -> AnyArray | None:
-    """Names of the columns of a frame where all are text; None for anything else."""
-    names = getattr(data, "columns", None)
-    if names is None or len(np.shape(data)) != 2:
-        return None
-    listed = np.asarray(names, dtype=object)
-    return listed if all(isinstance(name, str) for name in listed) else None
-
-
-def check_column_names(data: ScoresLike, fitted: AnyArray | None) -> None:
-    """Raise where a frame names its columns otherwise than the frame of the fit.
-
-    Columns without names, and those of a fit without names, are taken in their order.
+def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
+    """Names of the columns of a frame in the order of the classes, where all are text; None for
+    anything else.
     """
     names = column_names(data)
-    if names is None or fitted is None or names.tolist() == fitted.tolist():
-        return
-    listed = fitted.tolist()
-    what = "in another order" if sorted(names) == sorted(listed) else "with other names"
-    raise ValueError(
-        f"X has its columns {what} than at fit: {shortened(names.tolist())} instead of "
-        f"{shortened(listed)}; select them by X[calibrator.feature_names_in_]"
-    )
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    order = order_of(names, classes)
+    listed = np.array(names, dtype=object)
+    return listed if order is None else listed[order]
 
 
 def wrapped(values: FloatArray, like: ScoresLike, columns: AnyArray, output: str) -> Any:

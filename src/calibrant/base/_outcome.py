@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import FrameType
 from typing import Any
 
 from calibrant._optim.solution import Outcome, Solution
+from calibrant._validation import user_level
 from calibrant.exceptions import ConvergenceWarning
 
 REMEDIES = {
@@ -22,9 +21,6 @@ REMEDIES = {
     Outcome.MISSING_CLASS: "add rows of that class, or use StructuredScaling",
 }
 """What helps whatever the method; ``remedies`` of a calibrator says what helps better."""
-
-_INSIDE = frozenset({"calibrant", "sklearn", "joblib"})
-"""Packages whose lines are not the user's."""
 
 
 def store_outcome(calibrator: Any, solution: Solution) -> None:
@@ -62,7 +58,7 @@ def warn_of(owner: str, outcome: Outcome) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=_user_level())
+    warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
 
 
 def _failures(calibrator: Any) -> Iterator[Any]:
@@ -78,18 +74,3 @@ def _explanation(calibrator: Any) -> str:
     """Cause and remedy."""
     outcome = calibrator._outcome
     return f"{outcome.value}: {calibrator.remedies.get(outcome, REMEDIES[outcome])}"
-
-
-def _user_level() -> int:
-    """The ``stacklevel`` that points from the caller of this function to the first line outside
-    of the packages that are not the user's.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
-    while frame is not None and frame.f_back is not None and _is_inside(frame):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _is_inside(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _INSIDE

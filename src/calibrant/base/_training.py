@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
+from calibrant._simplex import EPS, log_floored, log_true_class, true_class
 from calibrant._typing import FloatArray, IntArray
 
 LEAST_ROWS = 1000
@@ -63,11 +63,7 @@ def training_summary(
     n_classes = scores.shape[1]
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
     block, truth = scores[rows], y[rows]
-    before = (
-        true_class(log_softmax(finite_logits(block)), truth)
-        if inputs == "logits"
-        else log_floored(true_class(block, truth), EPS)
-    )
+    before = log_true_class(block, truth, inputs)
     after = log_floored(true_class(proba_of(block), truth), EPS)
     return TrainingSummary(
         n_samples=float(class_weights.sum()),

@@ -21,10 +21,17 @@ class BaseCalibrator(Calibrator):
     - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean;
     - ``"log_softmax"``: the same of probabilities, ``log_softmax`` of logits, unfloored;
     - ``"proba"``: probabilities.
+
+    Log-probabilities are taken as logits, which they are. A logit of -inf has the floor of a
+    probability of zero, ``eps``.
     """
 
     form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
     eps: float = EPS
+
+    @property
+    def _takes_logarithms(self) -> bool:
+        return self.form != "proba"
 
     @abstractmethod
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
@@ -50,4 +57,6 @@ class BaseCalibrator(Calibrator):
             return as_proba(scores, self.inputs)
         if self.inputs == "proba":
             return log_clipped(scores, self.eps)
-        return centred(scores) if self.form == "log" else log_softmax(finite_logits(scores))
+        if self.form == "log":
+            return centred(scores, self.eps)
+        return log_softmax(finite_logits(scores, self.eps))

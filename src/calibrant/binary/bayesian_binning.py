@@ -46,7 +46,7 @@ class BayesianBinning(BaseBinaryCalibrator):
         :math:`10\, n^{1/3}`, but at most the number of distinct scores. None tries every one.
     prior_strength : float, default 2.0
         N', the pseudo-count of a model, shared by its bins.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : array-like of two labels, optional
 
     Attributes

@@ -40,7 +40,7 @@ class BetaCalibration(BaseBinaryCalibrator):
         Keep a, b >= 0, so that the map increases: a negative coefficient is dropped and the rest
         fitted again. Where both are negative, the better of the two remaining fits is taken; so the
         result is the maximum under the constraint.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
         The logarithms of logits are exact, without a floor.
     classes : array-like of two labels, optional
     eps : float, default 1e-12

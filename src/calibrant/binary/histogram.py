@@ -47,7 +47,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     random_state : int or Generator, optional
         Orders bins of equal value at random; without it, the bin of higher scores gets the higher
         value. A Generator is copied, not advanced.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the two columns, optional
 
     Attributes

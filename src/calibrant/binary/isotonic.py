@@ -31,7 +31,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         A pseudo-count s > 0 that mixes the base rate into every block, so that no value is 0 or 1:
         :math:`q_b = (S_b + s\,r) / (W_b + s)` with :math:`r = (S + s/2) / (W + s)`, the base rate
         mixed with 1/2 in the same way. Blocks that lose their order by this are pooled again.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : array-like of two labels, optional
 
     Attributes

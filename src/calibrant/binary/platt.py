@@ -32,7 +32,7 @@ class PlattScaling(BaseBinaryCalibrator):
     target_smoothing : bool, default True
         False fits the outcomes themselves: plain maximum likelihood, which has no finite solution
         where the scores separate the outcomes.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
         Log-odds given as logits are used as they are, never sent through probabilities.
     classes : array-like of two labels, optional
     eps : float, default 1e-12

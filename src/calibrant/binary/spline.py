@@ -64,7 +64,7 @@ class SplineCalibration(BaseBinaryCalibrator):
     monotone : bool, default False
         Make q increase: isotonic regression of its values at the calibration scores, each with the
         weight of its rows.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : array-like of two labels, optional
 
     Attributes

@@ -21,7 +21,7 @@ class VennAbers(BaseBinaryCalibrator):
 
     Parameters
     ----------
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : array-like of two labels, optional
 
     Attributes

@@ -27,7 +27,7 @@ from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
 from calibrant.base._outcome import warn_unless_converged
-from calibrant.classifier._responses import Response
+from calibrant.classifier._responses import SLACK, Response
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import AutoCalibration, CrossFitted
 
@@ -253,7 +253,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _predict_block(self, X: Any) -> FloatArray:
         total = np.zeros(1)
         for response, calibrator in zip(self._responses, self.calibrators_, strict=True):
-            scores = check_scores(response.scores(X), inputs=self.inputs_)
+            scores = check_scores(response.scores(X), inputs=self.inputs_, slack=SLACK)
             total = total + proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
 
@@ -359,5 +359,5 @@ def _check_part(part: _Scored, data: _Data) -> _Checked:
         raise ValueError(
             "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero"
         )
-    scores = check_scores(part.scores, inputs=part.response.inputs)
+    scores = check_scores(part.scores, inputs=part.response.inputs, slack=SLACK)
     return _Checked(scores, data.codes[part.rows], weight)

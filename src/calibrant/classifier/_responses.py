@@ -11,6 +11,10 @@ from scipy.special import logsumexp
 from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import as_array, encode_labels
 
+SLACK = 1e-2
+"""How far from one the rows of a classifier may be: its owner does not hold them, and cannot divide
+them by their sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class Response:

@@ -400,4 +400,5 @@ def check_block(block: Block, source: Source, renormalize: bool) -> FloatArray:
         sum_hint="or --renormalize for rounded rows",
         first_row=block.start,
         renormalize=renormalize,
+        repair=False,
     )

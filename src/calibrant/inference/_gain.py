@@ -17,7 +17,7 @@ from scipy.special import stdtr, stdtrit
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._folds import Fold
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_predictions
+from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts
 from calibrant.inference._results import check_level
 
 INTERVALS = {
@@ -224,7 +224,7 @@ def calibration_gain(
         classes is lifted class by class. Any scikit-learn classifier of probabilities will do as
         well. By default `StructuredScaling`.
     score : {"log_loss", "brier_score"}
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
         What ``y_prob`` holds.
     cv : int, splitter or iterable of (train, test) rows
         An integer deals rows to folds at random, whatever their order.
@@ -274,6 +274,7 @@ def calibration_gain(
     data = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
+    check_row_counts(data.weight, "a calibration gain")
     pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     return _error_gain(pairs, score, level)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant import __version__
 from calibrant._files import write_text
+from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._training import TrainingSummary
@@ -206,6 +207,7 @@ def _check_prediction(loaded: Any) -> None:
 def _probe(inputs: str, n_classes: int) -> Any:
     """Three rows to try: undecided, sure, and in between."""
     ramp = np.arange(1.0, n_classes + 1.0)
+    proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), ramp == 1])
     if inputs == "logits":
         return np.array([np.zeros(n_classes), np.log(ramp), 30.0 * (ramp == 1)])
-    return np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), ramp == 1])
+    return log_of(proba) if inputs == "log_proba" else proba

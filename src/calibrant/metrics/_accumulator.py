@@ -16,6 +16,7 @@ from calibrant._validation import (
     check_count,
     check_inputs,
     check_predictions,
+    check_row_counts,
 )
 from calibrant.metrics._registry import METRICS
 from calibrant.metrics._sums import EvaluationSums, SumRule, TopScores, state_of, sums_of
@@ -90,10 +91,12 @@ class MetricAccumulator:
     ----------
     n_bins : int
     classes : labels of the columns, optional
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
         What `update` is given.
     keep_top : int or None
         Rows whose top scores are kept; None for all.
+    renormalize : bool
+        Divide rows of probabilities by their sum, however far from one it is.
 
     Examples
     --------
@@ -110,6 +113,7 @@ class MetricAccumulator:
         *,
         inputs: str = "proba",
         keep_top: int | None = KEEP_TOP,
+        renormalize: bool = False,
     ) -> None:
         self.n_bins = check_count(n_bins, "n_bins")
         self.classes = classes
@@ -117,6 +121,7 @@ class MetricAccumulator:
         self.keep_top = (
             keep_top if keep_top is None else check_count(keep_top, "keep_top", minimum=0)
         )
+        self.renormalize = renormalize
         self._sums: EvaluationSums | None = None
 
     def update(
@@ -124,7 +129,13 @@ class MetricAccumulator:
     ) -> MetricAccumulator:
         """Add rows of scores, probabilities or logits as ``inputs`` says; returns self."""
         scores, codes, weight, _ = check_predictions(
-            y, p, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
+            y,
+            p,
+            sample_weight,
+            self.classes,
+            inputs=self.inputs,
+            hint=LOGITS_HINT,
+            renormalize=self.renormalize,
         )
         return self._update_checked(scores, codes, weight)
 
@@ -169,6 +180,8 @@ class MetricAccumulator:
         if self._sums is None:
             raise ValueError("nothing to evaluate: call update(y, p) first")
         sums, top, n_classes = self._sums, self._sums.top, self._sums.class_wise.n_claims
+        if sums.tops.parts:
+            check_row_counts(sums.tops.joined().weight, "the sharpness of an evaluation")
         return Evaluation(
             n_samples=_whole(top.weight),
             n_classes=n_classes,

@@ -16,6 +16,7 @@ def evaluate(
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    renormalize: bool = False,
 ) -> Evaluation:
     """Accuracy, proper scores and calibration errors of probabilities or logits.
 
@@ -23,11 +24,18 @@ def evaluate(
     ----------
     y_true : labels of shape (n,)
     y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     n_bins : int
         Bins of equal width of the binned errors.
     sample_weight : weights of shape (n,), optional
+        Numbers of copies of a row. Importance weights that are normalised to one are given as
+        ``w * n / w.sum()``.
     classes : labels of the columns, optional
+        Without it integer labels are column indices; text labels are matched to the names of the
+        columns of a data frame, or to the columns of an array in sorted order.
+    renormalize : bool
+        Divide rows of probabilities by their sum, however far from one it is. Rows that miss it
+        by rounding are always taken, with a remark.
 
     Returns
     -------
@@ -44,5 +52,7 @@ def evaluate(
     >>> round(result.accuracy, 3), round(result.conf_ece, 3)
     (0.667, 0.3)
     """
-    accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
+    accumulator = MetricAccumulator(
+        n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
+    )
     return accumulator.update(y_true, y_prob, sample_weight).compute()

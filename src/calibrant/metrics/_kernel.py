@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from calibrant._blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_count, check_option
+from calibrant._validation import check_count, check_option, check_row_counts
 from calibrant.notions import Claims, Notion, as_notion, predictions_for
 
 _ESTIMATORS = ("unbiased", "biased")
@@ -99,6 +99,8 @@ def kernel_calibration_error(
     check_option(estimator, "estimator", _ESTIMATORS)
     chosen = as_notion(notion, vectors=True)
     proba, y, weight, _ = predictions_for(chosen, y_true, y_prob, sample_weight, classes)
+    if estimator == "unbiased":
+        check_row_counts(weight, "the unbiased estimate")
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
     parts = residual_parts(chosen, proba, y, weight, bandwidth)

@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._kernels import entries, top_labels
-from calibrant._simplex import (
-    EPS,
-    brier_scores,
-    finite_logits,
-    log_floored,
-    log_softmax,
-    true_class,
-)
+from calibrant._simplex import brier_scores, log_softmax, log_true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._confidence import ConfidenceSums
@@ -119,11 +112,11 @@ class SumRule(NamedTuple):
 def _proba_and_log_true(
     scores: FloatArray, y: IntArray, inputs: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities, and the logarithm of that of the truth; of logits it needs no floor."""
-    if inputs == "logits":
-        log_proba = log_softmax(finite_logits(scores))
-        return np.exp(log_proba), true_class(log_proba, y)
-    return scores, log_floored(true_class(scores, y), EPS)
+    """Probabilities, and the logarithm of that of the truth, floored alike."""
+    if inputs == "proba":
+        return scores, log_true_class(scores, y, inputs)
+    log_proba = log_softmax(scores)
+    return np.exp(log_proba), log_true_class(log_proba, y, inputs)
 
 
 _TABLES = {"confidence": "confidence", "class-wise": "class_wise", "top-label": "top_label"}

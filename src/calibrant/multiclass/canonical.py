@@ -66,7 +66,7 @@ class CanonicalBinning(Calibrator):
         class first), random ones, or those given, scaled to length one and repeated in turn.
     random_state : int or Generator, optional
         Seed of random directions; the default is a fixed one. A Generator is copied, not advanced.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Attributes

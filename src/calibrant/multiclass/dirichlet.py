@@ -61,7 +61,7 @@ class DirichletCalibration(BaseCalibrator):
         Candidates for ``lam``.
     cv : int
         Largest number of folds.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Attributes

@@ -15,15 +15,7 @@ from calibrant._gp.monotone import fit_increasing
 from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import (
-    EPS,
-    TINY,
-    finite_logits,
-    log_clipped,
-    log_floored,
-    softmax,
-    true_class,
-)
+from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,
@@ -73,7 +65,7 @@ class GaussianProcessCalibration(BaseCalibrator):
     random_state : int, Generator or None, default None
         Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed
         seed, and a Generator is copied, not advanced: refitting gives the same result.
-    inputs : {"proba", "logits"}, default "proba"
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : labels of the columns, optional
     eps : float, default 1e-12
         Floor of the probabilities before their logarithm is taken.
@@ -258,7 +250,7 @@ class GaussianProcessCalibration(BaseCalibrator):
             raise ValueError(
                 "z must hold logits, measured from their row mean; NaN and +inf are not allowed"
             )
-        return finite_logits(z)
+        return np.maximum(z, LOG_ZERO)
 
     def _inducing(self) -> InducingInputs:
         return InducingInputs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant._simplex import as_proba, finite_logits, log_softmax
+from calibrant._simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base import Calibrator
 
@@ -14,7 +14,7 @@ class Identity(Calibrator):
 
     Parameters
     ----------
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Examples
@@ -34,6 +34,6 @@ class Identity(Calibrator):
         return as_proba(scores, self.inputs)
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
-        if self.inputs == "logits":
-            return log_softmax(finite_logits(scores))
+        if self.inputs != "proba":
+            return log_softmax(scores)
         return super()._log_proba_of(scores)

@@ -22,7 +22,7 @@ class VectorScaling(BaseCalibrator):
 
     Parameters
     ----------
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     eps : float
         Floor of probabilities before their logarithm is taken.
@@ -88,7 +88,7 @@ class MatrixScaling(BaseCalibrator):
         far above K^2.
     mu : float, optional
         Strength on the intercepts; None means ``lam``.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     eps : float
         Floor of probabilities before their logarithm is taken.

@@ -42,7 +42,7 @@ class StructuredScaling(BaseCalibrator):
         worse where rows are plenty.
     prior_scale : float, optional
         Standard deviation of a Gaussian prior on log T around 0, as of `TemperatureScaling`.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     eps : float
         Floor of probabilities before their logarithm is taken.

@@ -30,10 +30,11 @@ class TemperatureScaling(BaseCalibrator):
         Standard deviation s of a Gaussian prior on log T around 0: adds :math:`(\log T)^2 / (2 n
         s^2)` to the mean log-loss. With few rows it keeps T from running away; 0.25 is a good value
         below a hundred rows.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     eps : float
-        Floor of probabilities before their logarithm is taken.
+        Floor of probabilities before their logarithm is taken, and what a logit of -inf stands
+        for.
 
     Attributes
     ----------
@@ -46,6 +47,14 @@ class TemperatureScaling(BaseCalibrator):
     five passes over the data, O(n K) each, in O(block) memory. Give logits where there are any: 56
     % of the probabilities of a DenseNet are below 1e-12, and flooring them moved its temperature
     from 2.88 to 2.85.
+
+    A score of zero, or -inf, is taken as the probability eps. Rows whose true class has such a
+    score ask for much caution, and a remark says how many they are. Where a service returns only
+    the best few scores, what was cut off is not impossible: it is at most the least that is known.
+    Give it that, here to -inf, at fit and at prediction::
+
+        known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
+        z = np.maximum(z, known)
 
     References
     ----------
@@ -98,7 +107,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     Parameters
     ----------
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     eps : float
         Floor of probabilities before their logarithm is taken.
@@ -137,6 +146,10 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def _takes_logarithms(self) -> bool:
+        return False  # the uniform part bears rows whose truth was called impossible
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)

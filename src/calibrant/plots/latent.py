@@ -40,7 +40,7 @@ class LatentDisplay:
         Inputs of the calibration data; logits are measured from their row mean.
     y : column codes of shape (n,)
         Their labels.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
 
     References
     ----------

@@ -54,7 +54,7 @@ class MulticlassToBinary(Calibrator):
     normalize : bool
         For ``"class-wise"``: divide the rows of `predict_proba` by their sum. Other notions give
         rows that sum to one anyway.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Attributes

@@ -99,7 +99,7 @@ def summarise(
     calibration : (scores, labels), optional
         Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map
         fitted on other rows.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
     method, name, command : str
         What the calibrator and the data are called, and the command that made the report, if one
@@ -202,7 +202,7 @@ def _judge(
     own = np.bincount(y, minlength=n_classes).astype(float)
     remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
     # Logits become probabilities block by block.
-    before = proba_of(Identity(inputs=inputs), data, inputs) if inputs == "logits" else data
+    before = proba_of(Identity(inputs=inputs), data, inputs) if inputs != "proba" else data
     return _Case(
         y,
         np.asarray(before, dtype=np.float64),

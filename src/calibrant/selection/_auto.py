@@ -37,7 +37,7 @@ class AutoCalibration(Calibrator):
     cv : int, splitter or iterable of (train, test) rows
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Attributes

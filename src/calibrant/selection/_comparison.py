@@ -166,7 +166,7 @@ def compare(
     ----------
     y_true : labels of shape (n,), or dict of name -> labels
     scores : scores of shape (n, K), or dict of name -> scores
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     methods : names, or dict of name -> calibrator, optional
         Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By
         default temperature, structured vector and matrix scaling, isotonic and auto. "uncalibrated"

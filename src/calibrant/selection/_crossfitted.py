@@ -30,7 +30,7 @@ class CrossFitted(Calibrator):
         were there twice.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
     Attributes

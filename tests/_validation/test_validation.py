@@ -104,7 +104,7 @@ def test_minus_infinity_is_a_legal_logit():
         (
             [[0.5, 0.5], [0.9, 0.9]],
             "proba",
-            r"row 1 of the probabilities sums to 1.8 instead of 1: pass inputs='logits'.*divide by",
+            r"row 1 of the probabilities sums to 1.8 instead of 1: if .* divide by .*; if not",
         ),
         (
             [[3.1, -2.0, 0.4]],
@@ -123,7 +123,7 @@ def test_minus_infinity_is_a_legal_logit():
         ),
         (np.ones((2, 2, 2)), "proba", r"got shape \(2, 2, 2\)"),
         (0.5, "proba", r"got shape \(\)"),
-        (P, "probs", r"inputs must be 'proba' or 'logits', got 'probs'"),
+        (P, "probs", r"inputs must be 'proba', 'logits' or 'log_proba', got 'probs'"),
     ],
 )
 def test_bad_scores_are_named_with_the_remedy(scores, inputs, message):
@@ -194,7 +194,7 @@ def test_integer_labels_can_be_given_classes():
             r"label 'fox' in row 1 is not among the classes 'cat', 'dog'",
         ),
         ([], 2, None, r"labels are empty"),
-        ([[0, 1]], 2, None, r"got shape \(1, 2\); for one-hot rows pass y.argmax"),
+        ([[0, 1]], 2, None, r"got shape \(1, 2\); for these one-hot rows pass np.argmax"),
         ([0, 1], 3, ["a", "b"], r"name each of the 3 columns once, got 2"),
         ([0, 1], 2, ["a", "a"], r"must be different from each other"),
     ],

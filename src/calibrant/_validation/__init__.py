@@ -1,0 +1,254 @@
+"""The boundary: what users pass becomes float arrays, column codes and weights, or an error that
+says what to do.
+
+Data is checked once, here. Inside, ``scores`` are ``(n, K)`` float32 or float64, ``y`` are column
+codes, ``weight`` are floats (never None). Checks run over row blocks, so that they need no copy of
+the data.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from calibrant._simplex import as_proba
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
+from calibrant._validation._arguments import check_arguments
+from calibrant._validation._arrays import as_array
+from calibrant._validation._columns import (
+    arrange,
+    arrange_as_fitted,
+    categories_of,
+    column_names,
+    order_of,
+)
+from calibrant._validation._labels import (
+    check_classes,
+    encode_labels,
+    raise_if_missing,
+    remark_count_from_one,
+)
+from calibrant._validation._remarks import remark, user_level
+from calibrant._validation._scores import (
+    DIVIDE_HINT,
+    KINDS,
+    LOGITS_HINT,
+    SOFTMAX_HINT,
+    check_inputs,
+    check_scores,
+)
+from calibrant._validation._text import shortened, unknown_name
+
+__all__ = [
+    "DIVIDE_HINT",
+    "LOGITS_HINT",
+    "SOFTMAX_HINT",
+    "Predictions",
+    "arrange_as_fitted",
+    "as_array",
+    "as_seed",
+    "check_classes",
+    "check_count",
+    "check_eps",
+    "check_fitted",
+    "check_inputs",
+    "check_option",
+    "check_predictions",
+    "check_prior_scale",
+    "check_row_counts",
+    "check_same_length",
+    "check_scores",
+    "check_strength",
+    "check_weight",
+    "column_names",
+    "encode_labels",
+    "order_of",
+    "remark",
+    "remark_few_weights",
+    "shortened",
+    "unknown_name",
+    "user_level",
+]
+
+
+class Predictions(NamedTuple):
+    """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
+    columns (K,).
+    """
+
+    scores: FloatArray
+    y: IntArray
+    weight: FloatArray
+    classes: AnyArray
+
+
+def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArray:
+    """Weights in float64; ones that take no memory where none are given."""
+    if sample_weight is None:
+        return np.broadcast_to(np.float64(1.0), (n_samples,))
+    weight = _as_weights(sample_weight)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight a row; got shape "
+            f"{weight.shape}"
+        )
+    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
+        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
+        raise ValueError(
+            f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative"
+        )
+    if not weight.any():
+        raise ValueError("all sample weights are zero: at least one row must count")
+    return weight
+
+
+def _as_weights(sample_weight: WeightsLike) -> FloatArray:
+    array = as_array(sample_weight)
+    try:
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        hint = (
+            "; for balanced classes pass sklearn.utils.class_weight.compute_sample_weight("
+            "'balanced', y)"
+        )
+        raise TypeError(
+            f"sample_weight must be numbers, one a row, got {sample_weight!r:.80}"
+            + (hint if isinstance(sample_weight, str) else "")
+        ) from None
+
+
+def check_row_counts(weight: FloatArray, what: str) -> None:
+    """Raise where ``what`` needs to know how many rows there are and the weights, which are
+    numbers of copies of a row, come to fewer than two.
+    """
+    said = _few_weights(weight)
+    if said:
+        raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {said}")
+
+
+def remark_few_weights(weight: FloatArray) -> None:
+    """The same as a remark, for fits: some methods count rows, others do not."""
+    said = _few_weights(weight)
+    if said:
+        remark(f"methods with a prior, smoothing, bins or folds count rows, and {said}")
+
+
+def _few_weights(weight: FloatArray) -> str | None:
+    n_rows, total = int(np.count_nonzero(weight)), float(weight.sum())
+    if n_rows < 2 or total >= 2:
+        return None
+    return (
+        f"the weights of {n_rows:,} rows sum to {total:.6g}: give weights that are normalised to "
+        "one as w * n / w.sum(), with n the number of rows (or the effective one, "
+        "w.sum() ** 2 / (w ** 2).sum())"
+    )
+
+
+def check_predictions(
+    y_true: LabelsLike,
+    scores: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    *,
+    inputs: str = "proba",
+    sum_to_one: bool = True,
+    hint: str = SOFTMAX_HINT,
+    renormalize: bool = False,
+) -> Predictions:
+    """Truth and scores of the same rows, checked together: the first line of every metric and every
+    fit. Columns of a data frame are those of the classes that they are named after.
+    """
+    labels, table = as_array(y_true), as_array(scores)
+    check_arguments(labels, table)
+    raise_if_missing(y_true, labels)
+    table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
+    array = check_scores(
+        table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
+    )
+    y, own = encode_labels(labels, array.shape[1], names)
+    if names is None and array.shape[1] > 2 and y.min() == 1:
+        remark_count_from_one(y, as_proba(array, inputs))
+    return Predictions(array, y, check_weight(sample_weight, len(y)), own)
+
+
+def check_same_length(**arrays: AnyArray) -> None:
+    """Raise and name the lengths where they differ."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
+        raise ValueError(f"rows do not match: {said}")
+
+
+def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
+    """A whole number of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
+    return int(value)
+
+
+def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
+    """One of a few values."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
+    return value
+
+
+def as_seed(random_state: Rng) -> int | None:
+    """The seed that a ``random_state`` stands for: an integer as it is, None where there is none.
+
+    A Generator gives a number of a copy of its state: it is not advanced, so that fitting again
+    gives the same result, and clones draw alike.
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.Generator):
+        return int(deepcopy(random_state).integers(2**63))
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(
+            f"random_state must be an integer, a numpy.random.Generator or None, got "
+            f"{random_state!r}; for a generator use numpy.random.default_rng(seed)"
+        )
+    if random_state < 0:
+        raise ValueError(f"random_state must not be negative, got {random_state}")
+    return int(random_state)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's ``NotFittedError`` before the first fit."""
+    check_is_fitted(estimator, "classes_")
+
+
+def check_eps(eps: float) -> None:
+    """The floor of probabilities."""
+    if not _is_number(eps) or not 0 < eps < 0.5:
+        raise ValueError(f"eps must lie between 0 and 0.5, got {eps!r}")
+
+
+def check_strength(value: float, name: str) -> None:
+    """A penalty: finite and not negative."""
+    if not _is_number(value) or not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+
+
+def check_prior_scale(value: Any) -> None:
+    """The standard deviation of a Gaussian prior, or None for no prior."""
+    if value is not None and (not _is_number(value) or not value > 0):
+        hint = f"; to say what the scores are, pass inputs={value!r}" if value in KINDS else ""
+        raise ValueError(f"prior_scale must be positive, or None for no prior; got {value!r}{hint}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -1,0 +1,36 @@
+"""Truth and scores in each other's place, on their side, or of different length: said before
+anything else is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._typing import AnyArray
+from calibrant._validation._labels import check_label_shape, is_one_hot
+
+
+def check_arguments(y: AnyArray, table: AnyArray) -> None:
+    """Raise where labels and scores cannot be of the same rows."""
+    if _are_swapped(y, table):
+        raise ValueError(
+            f"the labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
+            "like labels: functions take (y_true, y_prob), the truth first, and the fit of an "
+            "estimator takes (X, y), the scores first"
+        )
+    check_label_shape(y, table.shape[1] if table.ndim == 2 else None)
+    if table.ndim == 0 or len(table) == len(y):
+        return
+    said = f"rows do not match: y has {len(y)} rows, scores has {len(table)} rows"
+    if table.ndim == 2 and table.shape[1] == len(y):
+        said += "; the scores lie on their side: pass scores.T, one row a case"
+    raise ValueError(said)
+
+
+def _are_swapped(y: AnyArray, table: AnyArray) -> bool:
+    if table.ndim != 1 or len(table) != len(y) or y.dtype.kind != "f":
+        return False
+    if y.ndim == 2:
+        return y.shape[1] > 1 and not is_one_hot(y)
+    is_label = table.dtype.kind in "OSUb" or bool(np.isin(table, (0, 1)).all())
+    return is_label and bool(((y >= 0) & (y <= 1)).all()) and not np.isin(y, (0, 1)).all()

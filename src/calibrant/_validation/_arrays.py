@@ -1,0 +1,38 @@
+"""Whatever holds numbers or labels, as a NumPy array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import AnyArray
+
+
+def as_array(data: Any) -> AnyArray:
+    """NumPy array of lists, data frames, Arrow tables, memory maps and torch tensors; no copy where
+    none is needed.
+    """
+    if type(data).__module__.partition(".")[0] == "torch":
+        data = data.detach().cpu()
+        data = data.float() if str(data.dtype) == "torch.bfloat16" else data
+        return np.asarray(data.numpy())
+    if isinstance(data, set | frozenset | dict):
+        raise TypeError(f"a {type(data).__name__} has no order: pass a list")
+    try:
+        return np.asarray(data)
+    except ValueError:
+        _raise_if_ragged(data)
+        raise
+
+
+def _raise_if_ragged(data: Any) -> None:
+    """Name the first row of nested lists that has another length than the first."""
+    lengths = [len(row) if hasattr(row, "__len__") else None for row in data]
+    for i, length in enumerate(lengths):
+        if length != lengths[0]:
+            has = "is a single value" if length is None else f"has {length} values"
+            first = "is a single value" if lengths[0] is None else f"has {lengths[0]}"
+            raise ValueError(
+                f"row {i} {has} and row 0 {first}: all rows need one value for each class"
+            )

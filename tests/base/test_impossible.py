@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import IsotonicCalibration, PlattScaling
+from calibrant.base._impossible import remark_impossible
+from calibrant.exceptions import DataWarning
+
+
+def test_rows_whose_truth_was_called_impossible_are_counted():
+    z = np.array([[0.0, -np.inf], [0.0, 1.0], [0.0, -np.inf]])
+    with pytest.warns(DataWarning, match="Name: 1 of 3 rows have a true class of score -inf"):
+        remark_impossible("Name", z, np.array([1, 0, 1]), np.array([1.0, 1.0, 0.0]), "logits")
+
+
+def test_one_vote_in_a_hundred_may_be_zero():
+    p, y = np.tile([0.5, 0.5], (200, 1)), np.ones(200, dtype=int)
+    p[:2] = [1.0, 0.0]
+    remark_impossible("Name", p, y, np.ones(200), "proba")
+    p[2] = [1.0, 0.0]
+    with pytest.warns(DataWarning, match="3 of 200 rows have a true class of score zero"):
+        remark_impossible("Name", p, y, np.ones(200), "proba")
+
+
+def test_methods_that_take_no_logarithms_have_nothing_to_say():
+    score, y = [0.0, 0.0, 1.0, 0.5], [0, 1, 1, 0]
+    IsotonicCalibration().fit(score, y)
+    with pytest.warns(DataWarning, match="PlattScaling: 1 of 4 rows"):
+        PlattScaling().fit(score, y)

@@ -1,0 +1,393 @@
+"""What was found where data come in: each finding as a promise."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from calibrant import (
+    CalibratedClassifier,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    Identity,
+    IsotonicCalibration,
+    MulticlassToBinary,
+    PlattScaling,
+    StructuredScaling,
+    TemperatureScaling,
+    VectorScaling,
+    compare,
+    evaluate,
+    metrics,
+)
+from calibrant.exceptions import DataWarning
+from calibrant.inference import calibration_gain
+
+LEVELS = ["low", "mid", "high"]
+SURE = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]])
+
+
+@pytest.fixture
+def forecasts(rng):
+    """Logits of three classes, twice too sure, and the truth."""
+    z = rng.normal(scale=1.5, size=(400, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    return 2.0 * z, y
+
+
+def frames(table, names):
+    """The table as a frame of every kind that is installed."""
+    pandas = pytest.importorskip("pandas")
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(table, columns=names)
+    return [
+        frame,
+        polars.DataFrame(table, schema=names, orient="row"),
+        pyarrow.Table.from_pandas(frame),
+        pyarrow.RecordBatch.from_pandas(frame),
+    ]
+
+
+def test_w2_columns_that_are_named_after_classes_are_read_by_name():
+    for frame in frames(SURE, LEVELS):
+        assert evaluate(LEVELS, frame).accuracy == 1.0
+        assert evaluate(LEVELS, frame, classes=["high", "low", "mid"]).accuracy == 1.0
+        assert metrics.accuracy(LEVELS, frame) == 1.0
+    for frame in frames(SURE[:, [2, 0, 1]], ["p_high", "p_low", "p_mid"]):
+        assert evaluate(LEVELS, frame, classes=LEVELS).accuracy == 1.0
+        assert evaluate(LEVELS, frame).accuracy == 1.0
+
+
+def test_w2_numbers_as_names_are_read_as_the_labels_that_they_are():
+    for frame in frames(SURE[:, [2, 0, 1]], ["2", "0", "1"]):
+        assert evaluate([0, 1, 2], frame).accuracy == 1.0
+    for frame in frames(SURE, ["1", "2", "3"]):
+        assert evaluate([1, 2, 2], frame).accuracy == pytest.approx(2 / 3)
+
+
+def test_w2_categories_say_the_order_of_the_columns():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    labels = pandas.Categorical(LEVELS, categories=LEVELS, ordered=True)
+    assert evaluate(labels, SURE).accuracy == 1.0
+    assert evaluate(pandas.Series(labels), pandas.DataFrame(SURE, columns=LEVELS)).accuracy == 1.0
+    shuffled = pandas.DataFrame(SURE[:, [2, 0, 1]], columns=["high", "low", "mid"])
+    assert evaluate(labels, shuffled).accuracy == 1.0
+    assert evaluate(polars.Series(LEVELS, dtype=polars.Enum(LEVELS)), SURE).accuracy == 1.0
+
+
+def test_w2_names_that_contradict_the_classes_are_errors():
+    for frame in frames(SURE, LEVELS):
+        with pytest.raises(ValueError, match="column 'high' is none of the classes, although"):
+            evaluate(LEVELS, frame, classes=["low", "mid", "top"])
+        with pytest.raises(ValueError, match="label 'top' is none of the columns low, mid, high"):
+            evaluate(["low", "mid", "top"], frame)
+
+
+def test_w2_names_that_are_not_about_classes_are_taken_by_position():
+    for frame in frames(SURE, ["x", "y", "z"]):
+        assert evaluate(LEVELS, frame, classes=LEVELS).accuracy == 1.0
+        assert evaluate([0, 1, 2], frame).accuracy == 1.0
+
+
+@pytest.mark.parametrize("method", [TemperatureScaling(), MulticlassToBinary(PlattScaling())])
+def test_w3_shuffled_columns_are_put_in_the_order_of_the_fit(forecasts, method):
+    pytest.importorskip("pandas")
+    z, y = forecasts
+    names, labels = ["cat", "dog", "owl"], np.array(["cat", "dog", "owl"])[y]
+    frame, *others = frames(softmax(z, axis=1), names)
+    expected = method.fit(frame, labels).predict_proba(frame)
+    assert method.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(method.predict_proba(frame[["owl", "cat", "dog"]]), expected)
+    for other in others:
+        np.testing.assert_array_equal(method.predict_proba(other), expected)
+    by_position = method.fit(frame.to_numpy(), labels)
+    np.testing.assert_array_equal(by_position.predict_proba(frame[["owl", "cat", "dog"]]), expected)
+    with pytest.raises(ValueError, match="column 'emu' is none of the classes"):
+        by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
+
+
+def test_w3_frames_that_come_out_are_labelled_right(forecasts):
+    pytest.importorskip("pandas")
+    z, y = forecasts
+    frame = frames(softmax(z, axis=1), ["cat", "dog", "owl"])[0]
+    labels = np.array(["cat", "dog", "owl"])[y]
+    model = Identity().set_output(transform="pandas").fit(frame[["owl", "cat", "dog"]], labels)
+    out = model.predict_proba(frame)
+    for name in ("cat", "dog", "owl"):
+        np.testing.assert_array_equal(out[name], frame[name])
+
+
+def multiple_choice(seed, n_rows):
+    """Eight options, logits three times too sure, of which a service returns the best five."""
+    generator = np.random.default_rng(seed)
+    z = generator.normal(scale=1.5, size=(n_rows, 8))
+    y = (z + generator.gumbel(size=z.shape)).argmax(axis=1)
+    cut = np.where(z < np.sort(z, axis=1)[:, [-5]], -np.inf, z)
+    return 3 * z, 3 * cut, y
+
+
+def judged(model, train, test, y_train, y_test):
+    return evaluate(y_test, model.fit(train, y_train).predict_proba(test))
+
+
+def test_w4_truncated_scores_do_not_run_away_with_the_temperature():
+    """The newcomer's table: the temperature was 302, and worse than doing nothing."""
+    (z, cut, y), (_, cut_new, y_new) = multiple_choice(1, 200), multiple_choice(2, 4000)
+    raw = evaluate(y_new, cut_new, inputs="logits")
+    model = TemperatureScaling(inputs="logits")
+    with pytest.warns(DataWarning, match="8 of 200 rows have a true class of score -inf"):
+        after = judged(model, cut, cut_new, y, y_new)
+    assert model.temperature_ < 7
+    assert after.log_loss < raw.log_loss - 1
+    assert after.conf_ece < raw.conf_ece / 2
+    assert after.brier_score < raw.brier_score - 0.05
+    with pytest.warns(DataWarning, match="8 of 200 rows have a true class of score zero"):
+        zeros = TemperatureScaling().fit(softmax(cut, axis=1), y)
+    assert model.temperature_ == pytest.approx(zeros.temperature_, rel=1e-9)
+    full = TemperatureScaling(inputs="logits").fit(z, y).temperature_
+    assert full == pytest.approx(3, abs=0.5)
+
+
+def test_w4_the_recipe_for_truncated_scores_gives_nearly_what_all_scores_give():
+    (z, cut, y), (z_new, cut_new, y_new) = multiple_choice(1, 200), multiple_choice(2, 4000)
+
+    def completed(scores):
+        known = np.where(np.isneginf(scores), np.inf, scores).min(axis=1, keepdims=True)
+        return np.maximum(scores, known)
+
+    model = TemperatureScaling(inputs="logits")
+    best = judged(model, z, z_new, y, y_new)
+    recipe = judged(model, completed(cut), completed(cut_new), y, y_new)
+    assert model.temperature_ == pytest.approx(3, abs=0.5)
+    assert recipe.conf_ece < best.conf_ece + 0.02
+    assert recipe.log_loss < best.log_loss + 0.05
+
+
+@pytest.mark.parametrize(
+    "method", [VectorScaling, DirichletCalibration, StructuredScaling, EnsembleTemperatureScaling]
+)
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
+def test_w4_other_methods_gain_on_truncated_scores(method):
+    (_, cut, y), (_, cut_new, y_new) = multiple_choice(1, 400), multiple_choice(2, 4000)
+    raw = evaluate(y_new, cut_new, inputs="logits")
+    after = judged(method(inputs="logits"), cut, cut_new, y, y_new)
+    assert after.log_loss < raw.log_loss - 1
+    assert after.conf_ece < raw.conf_ece
+
+
+def test_w5_a_forecast_has_one_log_loss():
+    z = np.array([[0.0, -1, -np.inf], [0, -2, -3]])
+    q = softmax(z, axis=1)
+    losses = [
+        evaluate([2, 0], z, inputs="logits").log_loss,
+        evaluate([2, 0], q).log_loss,
+        evaluate([2, 0], log_softmax(z, axis=1), inputs="log_proba").log_loss,
+        metrics.log_loss([2, 0], q),
+    ]
+    np.testing.assert_allclose(losses, 13.900433567742416, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [Identity, TemperatureScaling, IsotonicCalibration])
+def test_w5_log_probabilities_are_taken_wherever_kinds_are(forecasts, method):
+    z, y = forecasts[0][:, :2], forecasts[1] % 2
+    log_p, p = log_softmax(z, axis=1), softmax(z, axis=1)
+    expected = method().fit(p, y).predict_proba(p)
+    logs = method(inputs="log_proba").fit(log_p, y)
+    np.testing.assert_allclose(logs.predict_proba(log_p), expected, atol=1e-9)
+    np.testing.assert_allclose(logs.predict_proba(log_p[:, 1]), expected, atol=1e-9)
+
+
+def test_w5_comparisons_and_gains_take_log_probabilities(forecasts):
+    z, y = forecasts
+    log_p = log_softmax(z, axis=1)
+    methods = {"temperature": TemperatureScaling()}
+    logs = compare(y, log_p, inputs="log_proba", methods=methods, random_state=0)
+    logits = compare(y, z, inputs="logits", methods=methods, random_state=0)
+    # Folds are dealt by the scores; of the uncalibrated forecasts means over rows are the same.
+    np.testing.assert_allclose(logs.mean[0, 0, :3], logits.mean[0, 0, :3], atol=1e-9)
+    gains = [
+        calibration_gain(y, scores, inputs=kind, rng=0).gain
+        for scores, kind in ((z, "logits"), (log_p, "log_proba"))
+    ]
+    assert all(gain > 0 for gain in gains)
+
+
+def test_w6_one_score_a_row_needs_the_classes_of_text_labels():
+    with pytest.raises(ValueError, match="which of two classes it is about: give both by classes"):
+        evaluate(["approve", "reject"], [0.9, 0.1])
+    assert evaluate(["approve", "reject"], [0.9, 0.1], classes=["reject", "approve"]).accuracy == 1
+    assert evaluate([1, 0], [0.9, 0.1]).accuracy == 1
+
+
+def test_w10_missing_labels_are_refused_with_their_row():
+    pandas = pytest.importorskip("pandas")
+    for labels in (
+        ["a", "b", np.nan],
+        ["a", "b", None],
+        [0, 1, None],
+        [0.0, 1.0, np.nan],
+        np.array(["2026-01-01", "2026-01-02", "NaT"], dtype="datetime64[D]"),
+        pandas.Series(["a", "b", np.nan]),
+        pandas.Series([0, 1, pandas.NA], dtype="Int64"),
+        pandas.Categorical(["a", "b", None]),
+    ):
+        with pytest.raises(ValueError, match="the label of row 2 is missing"):
+            evaluate(labels, np.eye(3))
+
+
+def test_w10_labels_that_count_from_one_are_remarked_on(forecasts):
+    z, y = forecasts
+    p, seen = softmax(z, axis=1), y < 2
+    with pytest.warns(DataWarning, match=r"0 never occurs, although .* classes=range\(1, 4\)"):
+        evaluate(y[seen] + 1, p[seen])
+    obeyed = evaluate(y[seen] + 1, p[seen], classes=range(1, 4))
+    assert obeyed == evaluate(y[seen], p[seen])
+
+
+def test_w10_float_labels_are_remarked_on(forecasts):
+    z, y = forecasts
+    with pytest.warns(DataWarning, match="floats and are taken to be column indices"):
+        found = evaluate(y.astype(float), z, inputs="logits")
+    assert found == evaluate(y, z, inputs="logits")
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4, 5, 6])
+def test_a8_decimals_of_a_file_are_taken_with_a_remark(forecasts, decimals):
+    z, y = forecasts
+    rounded = softmax(z, axis=1).round(decimals)
+    assert np.abs(rounded.sum(axis=1) - 1).max() > 0.5 * 10.0**-decimals
+    with pytest.warns(DataWarning, match="miss one by rounding .* divided by their sum"):
+        found = evaluate(y, rounded)
+    assert found == evaluate(y, rounded / rounded.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match="if these are shares or counts, divide by"):
+        evaluate(y, rounded * 1.06)
+
+
+def test_a8_entries_above_one_and_below_zero_by_rounding_are_taken_with_a_remark():
+    with pytest.warns(DataWarning, match="divided by their sum"):
+        proba = Identity().fit(np.eye(2), [0, 1]).predict_proba(np.float32([[1.00001, 0.0]]))
+    np.testing.assert_array_equal(proba, [[1.0, 0.0]])
+    with pytest.warns(DataWarning, match="set to 0 and 1"):
+        assert evaluate([0, 1], [[1.0, -1e-17], [0.0, 1.0]]).accuracy == 1.0
+    with pytest.warns(DataWarning, match="set to 0 and 1"):
+        assert evaluate([0, 1], [-1e-17, 1.0 + 1e-9]).accuracy == 1.0
+
+
+def test_t3_bfloat16_probabilities_are_taken_with_a_remark(forecasts):
+    z, y = forecasts
+    p = softmax(z, axis=1)
+    bits = (p.astype(np.float32).view(np.uint32) + 0x8000) & 0xFFFF0000
+    with pytest.warns(DataWarning, match="up to 0.01 is taken"):
+        found = evaluate(y, bits.view(np.float32))
+    assert found.log_loss == pytest.approx(evaluate(y, p).log_loss, abs=2e-3)
+
+
+def test_t3_rows_are_renormalised_on_request(forecasts):
+    z, y = forecasts
+    p = softmax(z, axis=1)
+    found = evaluate(y, 0.7 * p, renormalize=True)
+    assert found.log_loss == pytest.approx(evaluate(y, p).log_loss, abs=1e-12)
+
+
+def test_d2_weights_of_normalised_scale_are_refused_where_rows_count(forecasts):
+    z, y = forecasts
+    p, w = softmax(z, axis=1), np.full(400, 1 / 400)
+    for call in (
+        lambda weight: evaluate(y, p, sample_weight=weight).sharpness,
+        lambda weight: metrics.sharpness(y, p, sample_weight=weight),
+        lambda weight: metrics.kernel_calibration_error(y, p, sample_weight=weight),
+        lambda weight: metrics.expected_calibration_error(
+            y, p, norm=2, debias=True, sample_weight=weight
+        ),
+        lambda weight: calibration_gain(y, p, sample_weight=weight, rng=0).gain,
+    ):
+        with pytest.raises(ValueError, match=r"weights of 400 rows sum to 1: .* w \* n / w.sum"):
+            call(w)
+        assert call(w * 400 / w.sum()) == pytest.approx(call(np.ones(400)))
+    with pytest.warns(DataWarning, match="weights of 400 rows sum to 1"):
+        PlattScaling().fit(p[:, :2] / p[:, :2].sum(1, keepdims=True), y % 2, sample_weight=w)
+
+
+def test_d2_scale_does_not_matter_where_rows_are_not_counted(forecasts):
+    z, y = forecasts
+    p, w = softmax(z, axis=1), np.linspace(0.5, 1.5, 400)
+    for metric in (
+        metrics.log_loss,
+        metrics.brier_score,
+        metrics.accuracy,
+        metrics.expected_calibration_error,
+        metrics.ks_error,
+    ):
+        small = metric(y, p, sample_weight=w / w.sum())
+        assert small == pytest.approx(metric(y, p, sample_weight=w), rel=1e-9)
+
+
+def test_d3_a_classifier_whose_rows_miss_one_is_calibrated():
+    from sklearn.datasets import load_digits
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = load_digits(return_X_y=True)
+    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+    model = CalibratedClassifier(GaussianNB(), TemperatureScaling())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        proba = model.fit(X[::2], y[::2]).predict_proba(X[1::2])
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+
+
+def bad_inputs():
+    """The script of the page about bad inputs, as a module."""
+    path = Path(__file__).resolve().parents[2] / "docs" / "make_bad_inputs.py"
+    spec = importlib.util.spec_from_file_location("make_bad_inputs", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_bad_inputs"] = module  # named tuples look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def script():
+    pytest.importorskip("pandas")
+    return bad_inputs()
+
+
+@pytest.fixture
+def namespace(script):
+    return script.names()
+
+
+@pytest.mark.parametrize("case", bad_inputs().CASES, ids=lambda case: case.call)
+def test_w7_obeying_a_message_never_gives_a_wrong_answer(script, namespace, case):
+    assert script.said(case, namespace)
+    if case.obeyed is not None:
+        obeyed, right = (script.value(call, namespace) for call in (case.obeyed, case.right))
+        assert obeyed == pytest.approx(right, abs=case.within)
+
+
+def test_w7_the_page_about_bad_inputs_has_forty_of_them_and_is_what_the_script_writes(script):
+    assert len(script.CASES) >= 40
+    assert script.PAGE.read_text(encoding="utf-8") == script.page()
+
+
+def test_w2_columns_without_names_are_taken_by_position():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SURE)
+    assert evaluate([1, 2, 3], frame, classes=[1, 2, 3]).accuracy == 1.0
+    model = Identity(classes=[1, 2, 3]).fit(frame, [1, 2, 3])
+    assert model.predict(frame).tolist() == [1, 2, 3]
+
+
+def test_w2_labels_may_be_series_of_text_or_numbers():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SURE, columns=LEVELS)
+    for dtype in ("object", "str", "category"):
+        assert evaluate(pandas.Series(LEVELS, dtype=dtype), frame).accuracy == 1.0
+    numbered = frame.set_axis(["p_3", "p_1", "p_2"], axis=1)
+    assert evaluate(pandas.Series([3, 1]), numbered[:2]).accuracy == 1.0
+    assert evaluate(np.array([3.0, 1.0]), numbered[:2]).accuracy == 1.0
