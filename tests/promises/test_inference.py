@@ -3,8 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from calibrant import EnsembleTemperatureScaling
+from calibrant.inference import debiased_interval
+
+
+def test_w1_ten_confident_errors_are_not_a_perfect_model():
+    result = debiased_interval(np.zeros(10, int), 0.99 - np.arange(10) * 1e-3, notion="class-1")
+    assert result.estimate == pytest.approx(0.9855, abs=1e-4)
+    assert result.low > 0.3
+    assert result.high > 0.98
+
+
+def overconfident(n_samples, n_classes):
+    """A model that says 95 % and is right in 30 %."""
+    rng = np.random.default_rng(0)
+    top, y = rng.integers(n_classes, size=(2, n_samples))
+    y = np.where(rng.random(n_samples) < 0.3, top, y)
+    proba = np.full((n_samples, n_classes), 0.05 / (n_classes - 1))
+    proba[np.arange(n_samples), top] = 0.95
+    proba[:, 0] += 1e-3 * rng.random(n_samples)
+    return y, proba / proba.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("n_classes", "n_samples"), [(20, 200), (100, 1000), (10, 200)])
+def test_w1_s1_top_label_errors_of_few_rows_a_class_are_not_below_those_of_confidence(
+    n_classes, n_samples
+):
+    y, proba = overconfident(n_samples, n_classes)
+    split, whole = (
+        debiased_interval(y, proba, notion=notion) for notion in ("top-label", "confidence")
+    )
+    assert split.estimate >= whole.estimate > 0.5
+    assert split.low >= whole.low > 0.45
+
+
+def test_s1_below_ten_rows_a_class_the_level_is_heuristic():
+    y, proba = overconfident(300, 50)
+    assert debiased_interval(y, proba, notion="top-label").guarantee == "heuristic"
+    assert debiased_interval(y, proba, notion="confidence").guarantee == "asymptotic"
 
 
 def test_b_d1_a_mixture_of_temperatures_is_at_its_optimum():

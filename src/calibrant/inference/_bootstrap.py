@@ -58,7 +58,7 @@ def bootstrap_interval(
     Notes
     -----
     The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of
-    absolute values, so chance makes it larger, by about ``sqrt(n_bins / n)`` for a calibrated
+    absolute values, so chance makes it larger, by up to ``0.4 sqrt(n_bins / n)`` for a calibrated
     model. Rows that are drawn twice make chance larger again: the bootstrap adds the same bias a
     second time instead of showing how large it is, and an interval around it may not even hold the
     true error. Ask instead

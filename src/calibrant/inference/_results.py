@@ -84,6 +84,8 @@ class Interval:
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
     n_samples : float
         Sum of the weights.
+    note : str
+        What the interval cannot know, where there is something to say.
     """
 
     quantity: str
@@ -94,6 +96,7 @@ class Interval:
     standard_error: float
     guarantee: str
     n_samples: float
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -101,7 +104,8 @@ class Interval:
 
     def __str__(self) -> str:
         interval = f"{self.level:.0%} interval [{self.low:.5g}, {self.high:.5g}]"
-        return f"{self.quantity}: {self.estimate:.5g}, {interval} ({self.guarantee})"
+        said = f"{self.quantity}: {self.estimate:.5g}, {interval} ({self.guarantee})"
+        return f"{said}; {self.note}" if self.note else said
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:
