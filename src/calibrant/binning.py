@@ -201,7 +201,7 @@ class BinTable:
 
     @property
     def counted_weight(self) -> FloatArray:
-        """Rows behind each claim in bins of two rows or more, which debiasing needs, (n_claims,)."""
+        """Rows behind each claim in bins of two rows or more, as debiasing needs, (n_claims,)."""
         return np.where(self.weight >= 2, self.weight, 0.0).sum(axis=1)
 
     @property

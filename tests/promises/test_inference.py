@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import EnsembleTemperatureScaling
-from calibrant.inference import debiased_interval
+from calibrant.inference import bootstrap_interval, debiased_interval
 
 
 def test_w1_ten_confident_errors_are_not_a_perfect_model():
@@ -52,3 +52,17 @@ def test_b_d1_a_mixture_of_temperatures_is_at_its_optimum():
     assert model.converged_
     assert model.objective_ < 0.11651
     assert 0.0049 < model.weights_[2] < 0.0050
+
+
+def test_w9_five_hits_of_five_are_not_certainty():
+    result = bootstrap_interval("accuracy", [1] * 5, [0.9] * 5)
+    assert (result.estimate, result.high) == (1.0, 1.0)
+    assert result.low == pytest.approx(0.025 ** (1 / 5))
+    assert result.guarantee == "finite-sample"
+
+
+def test_s10_a_loss_that_one_row_decides_says_so():
+    score = np.r_[np.full(99, 0.999), 0.001]
+    result = bootstrap_interval("log_loss", np.ones(100, int), score, n_resamples=200, rng=0)
+    assert result.guarantee == "heuristic"
+    assert result.note.startswith("1 of 100 rows make up half of the spread")

@@ -75,8 +75,8 @@ def expected_calibration_error(
     O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a
     time. The plug-in error is biased upwards: for a perfectly calibrated model it is about ``sum_b
     w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, p_b the frequency and
-    n_b the rows of a bin. It is a summary of a picture, not a criterion for choosing a model: coarse bins hide
-    errors.
+    n_b the rows of a bin. It is a summary of a picture, not a criterion for choosing a model:
+    coarse bins hide errors.
 
     References
     ----------
