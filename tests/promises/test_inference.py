@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
-from calibrant import EnsembleTemperatureScaling
+from calibrant import (
+    CalibratedClassifier,
+    CanonicalBinning,
+    EnsembleTemperatureScaling,
+    HistogramBinning,
+    MulticlassToBinary,
+    load,
+    save,
+)
 from calibrant.inference import bootstrap_interval, debiased_interval
 
 
@@ -66,3 +77,70 @@ def test_s10_a_loss_that_one_row_decides_says_so():
     result = bootstrap_interval("log_loss", np.ones(100, int), score, n_resamples=200, rng=0)
     assert result.guarantee == "heuristic"
     assert result.note.startswith("1 of 100 rows make up half of the spread")
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_classification(1200, n_features=8, n_informative=5, n_classes=2, random_state=0)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize(
+    "calibrator",
+    [HistogramBinning(), MulticlassToBinary(HistogramBinning(), "class-1"), CanonicalBinning()],
+)
+def test_w8_s4_bins_of_scores_of_other_models_have_no_guarantee(
+    calibrator, ensemble, task, tmp_path
+):
+    model = CalibratedClassifier(LogisticRegression(), calibrator, cv=2, ensemble=ensemble)
+    inner = model.fit(*task).calibrators_[0]
+    for refused in (inner, load(save_to(inner, tmp_path / "model.json"))):
+        with pytest.raises(ValueError, match=r"there is no guarantee here.*FrozenEstimator"):
+            refused.guarantee()
+
+
+def save_to(calibrator, path):
+    save(calibrator, path)
+    return path
+
+
+def test_w8_a_frozen_model_and_held_out_rows_have_one(task):
+    X, y = task
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:600], y[:600]))
+    model = CalibratedClassifier(frozen, HistogramBinning()).fit(X[600:], y[600:])
+    assert model.calibrator_.guarantee().n_bins == 12
+
+
+def test_a8_histogram_binning_of_one_claim_has_a_guarantee_of_its_own():
+    rng = np.random.default_rng(0)
+    score = rng.random(500)
+    y = (rng.random(500) < score).astype(int)
+    own = HistogramBinning().fit(score, y).guarantee(0.1)
+    lifted = MulticlassToBinary(HistogramBinning(), notion="class-1").fit(score, y).guarantee(0.1)
+    assert own.intervals == lifted.intervals
+    assert own.conditional == lifted.conditional
+    with pytest.raises(ValueError, match="no guarantee for weighted rows"):
+        HistogramBinning().fit(score, y, sample_weight=score).guarantee()
+    with pytest.raises(ValueError, match="boundary='include' has no guarantee"):
+        HistogramBinning(boundary="include").fit(score, y).guarantee()
+
+
+def test_s3_only_notions_of_ranks_speak_of_predict_top():
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), 900), rng.integers(3, size=900)
+    covers = {
+        notion: MulticlassToBinary(HistogramBinning(), notion).fit(proba, y).guarantee().covers
+        for notion in ("confidence", "top-label", "class-wise", "class-1", "within-top-2")
+    }
+    both, claims = ("predict_claims", "predict_top"), ("predict_claims",)
+    assert covers["confidence"] == covers["top-label"] == both
+    assert covers["class-wise"] == covers["class-1"] == covers["within-top-2"] == claims
+
+
+def test_s5_a_guarantee_prints_both_assumptions_and_what_is_not_proved():
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(400), 2)
+    said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
+    assert "if these are independent of each other" in said
+    assert "the model was neither trained nor selected on them" in said
+    assert "Not proved for bins with tied edges" in said
