@@ -13,11 +13,15 @@ from calibrant import (
     CanonicalBinning,
     EnsembleTemperatureScaling,
     HistogramBinning,
+    Identity,
     MulticlassToBinary,
+    label_shift,
     load,
     save,
 )
-from calibrant.inference import bootstrap_interval, debiased_interval
+from calibrant.inference import bootstrap_interval, critical_difference, debiased_interval
+from calibrant.metrics import expected_calibration_error
+from calibrant.plots import CriticalDifferenceDisplay
 
 
 def test_w1_ten_confident_errors_are_not_a_perfect_model():
@@ -144,3 +148,55 @@ def test_s5_a_guarantee_prints_both_assumptions_and_what_is_not_proved():
     assert "if these are independent of each other" in said
     assert "the model was neither trained nor selected on them" in said
     assert "Not proved for bins with tied edges" in said
+
+
+def gaussian_classes(rng, prior, n_samples, separation):
+    """Exact probabilities, under ``prior``, of Gaussian classes with these frequencies."""
+    y = rng.choice(len(prior), size=n_samples, p=prior)
+    x = rng.normal(size=(n_samples, len(prior)))
+    x[np.arange(n_samples), y] += separation
+    proba = np.exp(separation * (x - x.max(axis=1, keepdims=True))) * prior
+    return proba / proba.sum(axis=1, keepdims=True), y
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "n"), [(200, 400), (1000, 1000), (500, 2000)])
+def test_s2_frequencies_of_a_calibrator_are_known_as_well_as_its_rows_know_them(m, n):
+    """Without any shift; miss at most 8 of 60, three standard errors above the nominal 3."""
+    prior = np.array([0.5, 0.3, 0.2])
+    missed = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        source = Identity().fit(*gaussian_classes(rng, prior, m, 2.0))
+        target, _ = gaussian_classes(rng, prior, n, 2.0)
+        missed += label_shift.adapt(source, target, n_resamples=60, rng=seed).is_shifted.any()
+    assert missed <= 8
+
+
+@pytest.mark.parametrize(("n_classes", "separation"), [(10, 1.0), (3, 0.3)])
+def test_s2_a_model_that_hardly_tells_classes_apart_is_refused(n_classes, separation):
+    rng, prior = np.random.default_rng(0), np.full(n_classes, 1 / n_classes)
+    source, _ = gaussian_classes(rng, prior, 500, separation)
+    target, _ = gaussian_classes(rng, prior, 300, separation)
+    with pytest.raises(ValueError, match="cannot be identified from these 300 rows"):
+        label_shift.adapt(source, target)
+
+
+def test_s11_pictures_of_all_pairs_use_the_test_of_all_pairs():
+    scores = np.random.default_rng(0).random((20, 10))
+    drawn = CriticalDifferenceDisplay.from_scores(scores, list("abcdefghij"))
+    assert drawn.critical_difference == critical_difference(10, 20, method="nemenyi")
+
+
+@pytest.mark.parametrize(("n_samples", "n_bins"), [(300, 15), (2000, 10)])
+def test_s12_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
+    errors = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        score = rng.random(n_samples)
+        y = (rng.random(n_samples) < score).astype(int)
+        errors.append(expected_calibration_error(y, score, notion="class-1", n_bins=n_bins))
+    middle = (np.arange(n_bins) + 0.5) / n_bins
+    said = np.mean(np.sqrt(2 * middle * (1 - middle) * n_bins / (np.pi * n_samples)))
+    assert np.mean(errors) == pytest.approx(said, rel=0.05)
+    assert np.mean(errors) < 0.4 * np.sqrt(n_bins / n_samples)
