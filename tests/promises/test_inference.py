@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -15,13 +16,24 @@ from calibrant import (
     HistogramBinning,
     Identity,
     MulticlassToBinary,
+    TemperatureScaling,
     label_shift,
     load,
     save,
 )
-from calibrant.inference import bootstrap_interval, critical_difference, debiased_interval
+from calibrant.datasets import draw_labels, noisy_simplex
+from calibrant.inference import (
+    bootstrap_interval,
+    critical_difference,
+    debiased_interval,
+    kernel_test,
+)
+from calibrant.inference._confidence_gap import confidence_gap
+from calibrant.inference._results import holm
 from calibrant.metrics import expected_calibration_error
 from calibrant.plots import CriticalDifferenceDisplay
+from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report._describe import describe
 
 
 def test_w1_ten_confident_errors_are_not_a_perfect_model():
@@ -200,3 +212,69 @@ def test_s12_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
     said = np.mean(np.sqrt(2 * middle * (1 - middle) * n_bins / (np.pi * n_samples)))
     assert np.mean(errors) == pytest.approx(said, rel=0.05)
     assert np.mean(errors) < 0.4 * np.sqrt(n_bins / n_samples)
+
+
+def test_a11_s6_the_guarantee_of_a_report_names_its_calibrator_at_its_head():
+    data = noisy_simplex(400, 3, 0.2, rng=0)
+    made = summarise(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
+    head = "Of another calibrator than the map of this report: if the top probabilities were"
+    assert made.guarantee.text.startswith(head)
+    for form in (to_markdown(made), to_html(made)):
+        assert f"{head} replaced by those of top-label histogram binning" in form
+
+
+@pytest.mark.parametrize("n_samples", [50, 300, 2000])
+def test_s7_a_calibrated_model_is_rarely_called_overconfident(n_samples):
+    called = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        proba = rng.dirichlet(np.full(4, 0.3), n_samples)
+        gap = confidence_gap(draw_labels(proba, rng=rng), proba)
+        called += gap.low > 0 or gap.high < 0
+    assert called <= 20  # 10 of 200 are nominal, 3 standard errors above
+
+
+@pytest.mark.parametrize("n_samples", [100, 1000])
+def test_s7_a_temperature_within_chance_is_not_called_overconfidence(n_samples):
+    called = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        proba = rng.dirichlet(np.full(4, 0.5), n_samples)
+        scaling = TemperatureScaling().fit(proba, draw_labels(proba, rng=rng))
+        called += "confident" in describe(scaling, "abcd").text
+    assert called <= 8
+
+
+def test_s8_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_own():
+    data, other = (noisy_simplex(200, 3, 0.2, rng=seed) for seed in (0, 1))
+    scaling = TemperatureScaling()
+    crossed = summarise(data.labels, data.proba, calibrator=scaling, n_resamples=19)
+    held = summarise(
+        data.labels,
+        data.proba,
+        calibrator=scaling,
+        calibration=(other.proba, other.labels),
+        n_resamples=19,
+    )
+    assert {test.guarantee_after for test in crossed.tests} == {"heuristic"}
+    assert held.tests[0].guarantee_after == "exact"
+    assert "(exact; after: heuristic)" in to_markdown(crossed)
+
+
+def test_c2_the_tests_of_a_report_are_adjusted_for_their_number():
+    data = noisy_simplex(300, 3, 0.2, rng=0)
+    made = summarise(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=99)
+    raw = [test.p_before for test in made.tests]
+    assert [test.p_holm_before for test in made.tests] == holm(raw)
+    assert min(test.p_holm_before for test in made.tests) == pytest.approx(min(raw) * len(raw))
+
+
+@pytest.mark.slow
+def test_s9_the_kernel_test_of_a_report_has_power():
+    rejected = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = 1.5 * rng.normal(size=(2500, 5))
+        y = draw_labels(softmax(z / 1.5, axis=1), rng=rng)
+        rejected += kernel_test(y, softmax(z, axis=1), method="block").p_value <= 0.05
+    assert rejected >= 14
