@@ -158,9 +158,9 @@ def test_the_sentence_a_manager_reads():
         "With 95 % confidence, for all 3 bins at once: when the model says 'cat' with 0.87, the "
         "true frequency is between "
         "0.82 and 0.91. No reported probability is farther than 0.07 from its true frequency. This "
-        "holds for new cases that "
-        "are drawn like the calibration data. Not covered: 'dog', with too few rows for bins of "
-        "their own."
+        "holds for predict_claims, for new cases drawn like the calibration rows, if these are "
+        "independent of each other and the model was neither trained nor selected on them. Not "
+        "covered: 'dog', with too few rows for bins of their own."
     )
 
 
@@ -194,7 +194,8 @@ def test_a_canonical_guarantee_is_plain_data_and_a_sentence():
         "of classes, is within 0.06 "
         "of the reported one in the fullest bin (1000 rows) and within 0.54 in the emptiest (10 "
         "rows). This holds for new "
-        "cases that are drawn like the calibration data. Not covered: 2 bin(s) without rows."
+        "cases drawn like the calibration rows, if these are independent of each other and the "
+        "model was neither trained nor selected on them. Not covered: 2 bin(s) without rows."
     )
 
 

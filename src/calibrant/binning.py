@@ -192,12 +192,17 @@ class BinTable:
     def debiased_square(self) -> FloatArray:
         """Per claim: sum over bins of rows times (squared gap - variance of the mean outcome).
 
-        Bins of fewer than two rows count 0 (Kumar et al. 2019, arXiv:1909.10155).
+        Bins of fewer than two rows are not counted (Kumar et al. 2019, arXiv:1909.10155).
         """
         enough = self.weight >= 2
         rate = np.where(enough, self.mean_outcome, 0.0)
         variance = rate * (1 - rate) / np.where(enough, self.weight - 1, 1.0)
         return np.where(enough, self.weight * (self.gap**2 - variance), 0.0).sum(axis=1)
+
+    @property
+    def counted_weight(self) -> FloatArray:
+        """Rows behind each claim in bins of two rows or more, as debiasing needs, (n_claims,)."""
+        return np.where(self.weight >= 2, self.weight, 0.0).sum(axis=1)
 
     @property
     def _claim_gaps(self) -> FloatArray:
@@ -211,19 +216,27 @@ class BinTable:
         0.05
         """
         _check_error(norm, debias, aggregate)
+        if debias:
+            return self._debiased_error(aggregate)
         if aggregate == "bin":
             return self._error_of_bins(norm)
         if np.isinf(norm):
             return float(self.gap.max())
-        power = (
-            np.maximum(self.debiased_square, 0.0)
-            if debias
-            else (self.weight * self.gap**norm).sum(axis=1)
-        )
+        power = (self.weight * self.gap**norm).sum(axis=1)
         # v_c times 1 / (rows of the claim) is 1 / (rows of the quantity), whether or not the
         # quantity is split by label.
         total = float((power / self.quantity_weight).sum())
         return float((total if aggregate == "sum" else total / self.n_quantities) ** (1 / norm))
+
+    def _debiased_error(self, aggregate: str) -> float:
+        """The root of the debiased squares over the rows that are counted; NaN where none are."""
+        shape = self.n_quantities, self.n_labels
+        square = np.maximum(self.debiased_square, 0.0).reshape(shape).sum(axis=1)
+        counted = self.counted_weight.reshape(shape).sum(axis=1)
+        each = square[counted > 0] / counted[counted > 0]
+        if not each.size:
+            return float("nan")
+        return float(each.sum() if aggregate == "sum" else each.mean()) ** 0.5
 
     def _error_of_bins(self, norm: float) -> float:
         rows, gap = self.weight.sum(axis=0), np.nan_to_num(self.pooled_gap)
@@ -337,9 +350,16 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
 
 
 def bin_table(
-    claims: Claims, *, n_bins: int = 15, strategy: str = "uniform", bins: Any = None
+    claims: Claims,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    bins: Any = None,
+    rows_per_bin: int = 1,
 ) -> BinTable:
     """Sums of all claims per bin.
+
+    Bins of equal mass are fewer for a claim that has not ``rows_per_bin`` rows for each.
 
     Uniform bins need O(block) memory beside the table. Others gather one claim at a time, O(n);
     ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
@@ -351,7 +371,8 @@ def bin_table(
         _check_claims(rule, claims)
     edges, rows = [], []
     for claim in claims:
-        own = rule.edges_of(claim.index) if rule else _edges(claim, n_bins, strategy)
+        most = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
+        own = rule.edges_of(claim.index) if rule else _edges(claim, most, strategy)
         edges.append(own)
         rows.append(_claim_sums(claim, own))
     bins_of_data = rule or Bins(tuple(edges))

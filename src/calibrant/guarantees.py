@@ -4,7 +4,9 @@ distribution.
 A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be
 bounded from the throws alone. The functions here are the formulas; `Guarantee` and
 `CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All of it assumes that new
-cases are drawn like the calibration data, and that the model was not trained on these.
+cases are drawn like the calibration rows, that these are independent of each other, and that the
+model was neither trained nor selected on them: the last two nobody can check for you. A row that is
+there twice, or a model that has seen the rows, makes every number here too good.
 
 References
 ----------
@@ -178,12 +180,18 @@ class Guarantee:
         The bounds per class (class-wise) or rank; those above are the largest of them.
     not_covered : tuple of str
         What this guarantee does not speak of.
+    not_proved : tuple of str
+        What it speaks of, and simulations bear out, but the proofs do not.
+    covers : tuple of str
+        The methods whose probabilities it speaks of: ``predict_claims``, and ``predict_top`` for
+        notions of ranks alone.
 
     Notes
     -----
-    A guarantee speaks of ``predict_claims``, and of ``predict_top`` for notions of ranks, never of
-    rows that were normalised or filled up to sum to one. With several quantities, alpha is split
-    evenly between them (union bound).
+    A guarantee never speaks of rows that were normalised or filled up to sum to one, nor of
+    ``predict_top`` where claims are about given classes: to be the top class is a selection that
+    such claims know nothing of. With several quantities, alpha is split evenly between them (union
+    bound).
     """
 
     alpha: float
@@ -193,6 +201,8 @@ class Guarantee:
     intervals: tuple[BinInterval, ...]
     quantities: tuple[QuantityBounds, ...]
     not_covered: tuple[str, ...] = ()
+    not_proved: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ("predict_claims",)
 
     @property
     def n_bins(self) -> int:
@@ -219,7 +229,8 @@ class Guarantee:
             f"No reported probability is farther than {_up(self.widest.gap):.2f} from its true "
             f"frequency."
         )
-        return said + _small_print(self.not_covered)
+        covered = f" This holds for {' and '.join(self.covers)}, {_ASSUMPTIONS}."
+        return said + covered + _small_print(self.not_covered, self.not_proved)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings and lists, for JSON."""
@@ -246,6 +257,8 @@ class CanonicalGuarantee:
         Distance per bin, for all bins at once and for a bin picked beforehand.
     not_covered : tuple of str
         What this guarantee does not speak of.
+    not_proved : tuple of str
+        What it speaks of, but the proof does not.
     """
 
     alpha: float
@@ -256,6 +269,7 @@ class CanonicalGuarantee:
     radius: FloatArray
     radius_single: FloatArray
     not_covered: tuple[str, ...] = ()
+    not_proved: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         fullest, emptiest = int(self.counts.argmax()), int(self.counts.argmin())
@@ -264,9 +278,9 @@ class CanonicalGuarantee:
             f"probability of any class, or set of "
             f"classes, is within {self._half(fullest)} of the reported one in the fullest bin "
             f"({self.counts[fullest]:g} rows) and within {self._half(emptiest)} in the emptiest "
-            f"({self.counts[emptiest]:g} rows)."
+            f"({self.counts[emptiest]:g} rows). This holds {_ASSUMPTIONS}."
         )
-        return said + _small_print(self.not_covered)
+        return said + _small_print(self.not_covered, self.not_proved)
 
     def _half(self, place: int) -> str:
         return f"{min(_up(self.radius[place] / 2), 1.0):.2f}"
@@ -278,7 +292,44 @@ class CanonicalGuarantee:
             for name in ("bins", "counts", "radius", "radius_single")
         }
         numbers = {"alpha": self.alpha, "marginal": self.marginal, "conditional": self.conditional}
-        return {**numbers, **arrays, "not_covered": list(self.not_covered), "text": str(self)}
+        reasons = {
+            "not_covered": list(self.not_covered),
+            "not_proved": list(self.not_proved),
+        }
+        return {**numbers, **arrays, **reasons, "text": str(self)}
+
+
+def tied_edges(n_tied: int) -> tuple[str, ...]:
+    """What is not proved where several rows share the score of an edge."""
+    if not n_tied:
+        return ()
+    shared = "an edge" if n_tied == 1 else f"{n_tied} edges"
+    return (
+        f"bins with tied edges ({shared} that several rows share; the proofs assume distinct "
+        f"scores)",
+    )
+
+
+def check_deployed(is_out_of_fold: bool) -> None:
+    """Refuse a guarantee to bins that hold the scores of other models than the one that
+    predicts.
+    """
+    if is_out_of_fold:
+        raise ValueError(
+            "there is no guarantee here: this calibrator was fitted inside CalibratedClassifier on "
+            "scores of the models of the folds, and new cases get scores of another model, or of "
+            "several averaged; fit the model first and calibrate it on rows that it has not seen, "
+            "CalibratedClassifier(FrozenEstimator(model), calibrator).fit(X_held_out, y_held_out)"
+        )
+
+
+def check_unweighted(is_weighted: bool) -> None:
+    """Refuse a guarantee to weighted rows, which are no independent draws."""
+    if is_weighted:
+        raise ValueError(
+            "there is no guarantee for weighted rows: fit without sample_weight, or with weights "
+            "of one"
+        )
 
 
 def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
@@ -300,6 +351,8 @@ def binning_guarantee(
     alpha: Any,
     delta: float,
     not_covered: tuple[str, ...] = (),
+    not_proved: tuple[str, ...] = (),
+    covers: tuple[str, ...] = ("predict_claims",),
 ) -> Guarantee:
     """The guarantee of fitted bins; raises where no quantity has a claim that is covered.
 
@@ -331,6 +384,8 @@ def binning_guarantee(
         ),
         quantities=tuple(bounds),
         not_covered=not_covered,
+        not_proved=not_proved,
+        covers=covers,
     )
 
 
@@ -372,6 +427,7 @@ def canonical_guarantee(
     n_classes: int,
     alpha: float,
     not_covered: tuple[str, ...] = (),
+    not_proved: tuple[str, ...] = (),
 ) -> CanonicalGuarantee:
     """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound
     over the bins.
@@ -388,6 +444,7 @@ def canonical_guarantee(
         radius,
         single,
         not_covered=not_covered,
+        not_proved=not_proved,
     )
 
 
@@ -399,9 +456,16 @@ def _for_all(n_bins: int) -> str:
     return f"for all {n_bins} bins at once" if n_bins > 1 else "for the one bin"
 
 
-def _small_print(not_covered: tuple[str, ...]) -> str:
-    text = " This holds for new cases that are drawn like the calibration data."
-    return text + "".join(f" Not covered: {reason}." for reason in not_covered)
+_ASSUMPTIONS = (
+    "for new cases drawn like the calibration rows, if these are independent of each other and the "
+    "model was neither trained nor selected on them"
+)
+
+
+def _small_print(not_covered: tuple[str, ...], not_proved: tuple[str, ...]) -> str:
+    return "".join(f" Not covered: {reason}." for reason in not_covered) + "".join(
+        f" Not proved for {reason}." for reason in not_proved
+    )
 
 
 # Rounded outwards, so that what is printed holds.

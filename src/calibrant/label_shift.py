@@ -5,7 +5,7 @@ it was calibrated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,10 @@ __all__ = ["LabelShift", "adapt"]
 _LEAST_PRIOR = 1e-12
 """Frequency of a class that a bootstrap sample of the source has (all but) missed: its weight is a
 ratio, and must stay finite."""
+
+_LEAST_INFORMATION = 100.0
+"""Rows times information below which the shift is not estimated: the frequencies then come out on
+the boundary, where neither they nor a bootstrap of them can be relied on."""
 
 _TINY = float(np.finfo(np.float64).tiny)
 """What zero becomes where it would be divided by."""
@@ -90,13 +94,15 @@ def adapt(
     ----------
     source : calibrated probabilities of source rows, of shape (m, K), or a fitted calibrator
         The source frequencies are the mean of the probabilities, so that no shift gives weights of
-        1; those of a calibrator are the class frequencies that it was fitted on.
+        1; those of a calibrator are the class frequencies of the rows that it was fitted on, known
+        as well as that many rows know them.
     target_proba : calibrated probabilities of target rows, of shape (n, K)
         With a calibrator: the scores that it takes.
     level : float
         Coverage of the intervals of all classes together.
     n_resamples : int
-        Bootstrap samples of the target rows, and of the source rows where they are given.
+        Bootstrap samples of the target rows, and of the source rows; of the labels of a
+        calibrator's rows where it stands for them.
     rng : int, Generator or None
 
     Returns
@@ -110,7 +116,8 @@ def adapt(
         are too few rows. With M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar
         p_l}` over the target and :math:`\lambda` its smallest eigenvalue (``information``), the
         standard error of the least certain combination of weights is about
-        :math:`1 / \sqrt{n \lambda}`; above 1 there is nothing to be learnt.
+        :math:`1 / \sqrt{n \lambda}`; above a tenth frequencies are often estimated as zero, and
+        the intervals do not hold.
 
     Notes
     -----
@@ -138,13 +145,14 @@ def adapt(
     check_count(n_resamples, "n_resamples")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    rows, target, prior = _as_source_and_target(source, target_proba)
+    origin, target = _as_source_and_target(source, target_proba)
+    prior = origin.prior
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
         warn_of("label_shift.adapt", solution.outcome)
     q = solution.parameters
-    drawn = _resample_weights(rows, target, prior, n_resamples, np.random.default_rng(rng))
+    drawn = _resample_weights(origin, target, n_resamples, np.random.default_rng(rng))
     weights = q / prior
     low, high = _band(weights, drawn, level)
     return LabelShift(
@@ -152,18 +160,30 @@ def adapt(
     )
 
 
-def _as_source_and_target(
-    source: Any, target_proba: ScoresLike
-) -> tuple[FloatArray | None, FloatArray, FloatArray]:
-    """Source rows where there are any, target probabilities, class frequencies of the source."""
+class _Source(NamedTuple):
+    """Class frequencies of the source, of how many rows, and the rows where there are any."""
+
+    prior: FloatArray
+    n_rows: int
+    rows: FloatArray | None = None
+
+    def resampled_prior(self, rng: Any) -> FloatArray:
+        """The frequencies that another sample of as many rows could have had; no class is without
+        half a row, for weights are ratios.
+        """
+        if self.rows is None:
+            labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())
+            return np.maximum(labels, 0.5) / self.n_rows
+        return np.maximum(_bootstrap_share(self.n_rows, rng) @ self.rows, _LEAST_PRIOR)
+
+
+def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Source, FloatArray]:
+    """The source, and target probabilities."""
     predict_proba = getattr(source, "predict_proba", None)
     if predict_proba is not None:
         target = check_scores(np.asarray(predict_proba(target_proba)))
-        return (
-            None,
-            np.asarray(target, dtype=np.float64),
-            np.asarray(source.class_prior_, dtype=np.float64),
-        )
+        prior = np.asarray(source.class_prior_, dtype=np.float64)
+        return _Source(prior, _rows_of(source)), np.asarray(target, dtype=np.float64)
     rows = np.asarray(check_scores(source), dtype=np.float64)
     target = np.asarray(check_scores(as_array(target_proba)), dtype=np.float64)
     if rows.shape[1] != target.shape[1]:
@@ -171,7 +191,18 @@ def _as_source_and_target(
             f"source and target must have the same classes, got {rows.shape[1]} and "
             f"{target.shape[1]} columns"
         )
-    return rows, target, rows.mean(axis=0)
+    return _Source(rows.mean(axis=0), len(rows), rows), target
+
+
+def _rows_of(source: Any) -> int:
+    """The rows behind the class frequencies of a fitted calibrator, or classifier with one."""
+    weights = getattr(getattr(source, "calibrator_", source), "class_weights_", None)
+    if weights is None:
+        raise TypeError(
+            f"{type(source).__name__} does not say how many rows its class frequencies rest on; "
+            "pass a fitted calibrator, or the calibrated probabilities of source rows"
+        )
+    return max(1, round(float(np.sum(weights))))
 
 
 def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
@@ -185,11 +216,12 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     mean = np.maximum(target.mean(axis=0), _TINY)
     moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
     information = float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
-    if information * len(target) < 1.0:
+    if information * len(target) < _LEAST_INFORMATION:
         raise ValueError(
             f"the label shift cannot be identified from these {len(target)} rows: the "
             f"probabilities hardly tell some classes "
-            f"apart (information {information:.2g}, at least {1 / len(target):.2g} is needed); "
+            f"apart (information {information:.2g}, at least "
+            f"{_LEAST_INFORMATION / len(target):.2g} is needed); "
             f"merge these classes, or use "
             "more rows or a better model"
         )
@@ -204,12 +236,11 @@ def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> S
 
 
 def _resample_weights(
-    rows: FloatArray | None, target: FloatArray, prior: FloatArray, n_resamples: int, rng: Any
+    source: _Source, target: FloatArray, n_resamples: int, rng: Any
 ) -> FloatArray:
-    drawn = np.empty((n_resamples, len(prior)))
+    drawn = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
-        own = prior if rows is None else _bootstrap_share(len(rows), rng) @ rows
-        own = np.maximum(own, _LEAST_PRIOR)
+        own = source.resampled_prior(rng)
         # Convergence is not asked for: a resample that stopped early is one draw of many, and the
         # estimate itself has said so.
         drawn[b] = _target_prior(target, own, _bootstrap_share(len(target), rng)).parameters / own

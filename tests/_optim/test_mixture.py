@@ -51,6 +51,20 @@ def test_equal_members_and_impossible_rows_are_no_trouble(rng):
     assert w.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_that_members_thought_impossible_are_weighed_to_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.random((500, 4)) ** 2
+    impossible = rng.random(p.shape) < rng.choice([0.002, 0.02, 0.2])
+    p[impossible] = 10.0 ** -rng.uniform(9, rng.choice([13, 60, 300]), impossible.sum())
+    p[:, -1] = 0.05
+    found = mixture_weights(p, np.ones(500))
+    mean = (p / (p @ found.parameters)[:, None]).mean(axis=0)
+    assert found.outcome is Outcome.CONVERGED
+    assert mean.max() <= 1 + 1e-8
+    assert (found.parameters * (1 - mean)).max() <= 1e-8
+
+
 def test_a_weight_is_a_number_of_copies(rng):
     p, copies = rng.random((80, 3)), rng.integers(1, 4, size=80)
     repeated = mixture_weights(np.repeat(p, copies, axis=0), np.ones(copies.sum())).parameters
@@ -71,7 +85,7 @@ def test_a_limit_is_reported_as_a_limit(rng):
 
 def test_a_loss_that_no_step_lowers_is_convergence_only_near_the_optimum(rng, monkeypatch):
     p, c = rng.random((200, 4)), rng.random(200)
-    monkeypatch.setattr("calibrant._optim.mixture._step_down", lambda *_: None)
+    monkeypatch.setattr("calibrant._optim.mixture._next_weights", lambda *_: None)
     assert mixture_weights(p, c).outcome is Outcome.STALLED
     same = np.repeat(rng.random((50, 1)), 3, axis=1)
     assert mixture_weights(same, np.ones(50)).outcome is Outcome.CONVERGED

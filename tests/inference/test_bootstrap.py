@@ -45,7 +45,8 @@ def test_the_standard_error_of_a_mean_is_the_usual_one(name, data):
     assert result.estimate == pytest.approx(rows.mean())
     assert result.standard_error == pytest.approx(rows.std() / 20, rel=0.1)
     assert result.high - result.low == pytest.approx(2 * 1.96 * rows.std() / 20, rel=0.12)
-    assert result.guarantee == "asymptotic"
+    assert result.guarantee == ("finite-sample" if name == "accuracy" else "asymptotic")
+    assert result.note == ""
     assert result.quantity == name
 
 
@@ -75,9 +76,19 @@ def test_a_seed_gives_the_same_interval(data):
     assert first == again
 
 
-def test_one_row_has_an_interval_of_one_point():
+def test_one_row_varies_not_and_proves_nothing():
     result = bootstrap_interval(log_loss, [0], [[0.5, 0.5]], n_resamples=5, rng=0)
     assert result.low == result.high == pytest.approx(np.log(2))
+    assert result.guarantee == "heuristic"
+    assert result.note.startswith("nothing varies among these rows")
+
+
+def test_few_rows_widen_the_interval_as_student_does(rng):
+    proba, y = rng.dirichlet(np.ones(3), 10), rng.integers(3, size=10)
+    result = bootstrap_interval("brier_score", y, proba, n_resamples=4000, rng=0)
+    rows = ((proba - np.eye(3)[y]) ** 2).sum(axis=1)
+    reach = 2.262 * rows.std(ddof=1) / np.sqrt(10)
+    assert result.high - result.low == pytest.approx(2 * reach, rel=0.1)
 
 
 def test_nonsense_is_refused(data):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibrant.inference import CalibrationTestResult, Interval
-from calibrant.inference._results import check_level, monte_carlo_p_value
+from calibrant.inference._results import check_level, holm, monte_carlo_p_value
 
 
 def test_the_p_value_counts_the_data_among_the_draws():
@@ -48,3 +48,8 @@ def test_an_interval_says_its_level_and_guarantee():
 def test_a_level_is_a_share(level):
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         check_level(level)
+
+
+def test_adjusted_p_values_grow_with_their_number_and_keep_their_order():
+    assert holm([0.02, 0.5, 0.01, 0.9]) == pytest.approx([0.06, 1.0, 0.04, 1.0])
+    assert holm([]) == []

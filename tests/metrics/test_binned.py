@@ -55,9 +55,11 @@ def test_ties_at_the_top_go_to_the_lowest_column():
 def test_one_row():
     assert ece([1], [[0.3, 0.7]]) == pytest.approx(0.3)
     assert ece([0], [[0.3, 0.7]], notion="top-label") == pytest.approx(0.7)
-    assert (
-        ece([0], [[0.3, 0.7]], norm=2, debias=True) == 0.0
-    )  # a bin of one row says nothing about its variance
+    # a bin of one row says nothing about its variance
+    assert np.isnan(ece([0], [[0.3, 0.7]], norm=2, debias=True))
+    # and is not counted beside others
+    alone = ece([0, 0, 1], [0.8, 0.8, 0.1], notion="class-1", norm=2, debias=True)
+    assert alone == pytest.approx(0.8)
 
 
 def test_a_class_never_predicted_and_a_class_never_true():

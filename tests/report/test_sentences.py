@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant.inference import Interval
 from calibrant.inference._gain import Gain
 from calibrant.report._sentences import (
     cautions,
@@ -36,15 +37,24 @@ def gain(rng):
 def test_the_judgement_follows_from_the_interval(before, gain):
     cases = {"good": (0.1, 0.3), "bad": (-0.3, -0.1), "mixed": (-0.1, 0.1)}
     for judgement, (low, high) in cases.items():
-        made = verdict(before, 0.75, replace(gain, low=low, high=high), "temperature")
+        made = verdict(before, gap(0.0), replace(gain, low=low, high=high), "temperature")
         assert made[0] == judgement
         assert "temperature" in made[1]
 
 
-def test_the_state_is_told_by_a_percentage_point(before, gain):
-    starts = {0.745: "Sure about", 0.765: "Overconfident", 0.735: "Underconfident"}
-    for confidence, start in starts.items():
-        assert verdict(before, confidence, gain, "auto")[1].startswith(start)
+def gap(value, reach=0.001):
+    return Interval("gap", value, value - reach, value + reach, 0.95, reach / 2, "asymptotic", 9000)
+
+
+def test_the_state_is_told_by_a_percentage_point_that_is_not_chance(before, gain):
+    starts = {
+        "Sure about as often as right: ": gap(-0.005),
+        "Overconfident: the model is 76.5% sure on average and right in 75.0%": gap(0.015),
+        "Underconfident: ": gap(-0.015),
+        "Sure about as often as right, as far as 9,000 rows can tell: ": gap(0.2, reach=0.3),
+    }
+    for start, interval in starts.items():
+        assert verdict(before, interval, gain, "auto")[1].startswith(start)
 
 
 def said(proba, y, seen, shift=None):

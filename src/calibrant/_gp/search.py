@@ -39,7 +39,7 @@ TOLERANCE = 1e-7
 # Half a unit of the bound for a lengthscale of one standard deviation: a latent function that bends
 # once over the scores costs next to nothing, one that bends at every tenth of them 5.
 _ROUGHNESS = 0.5
-# A Bayes factor of e^3 = 20.
+# A fixed threshold on the penalised bound, on the side of doing nothing.
 _STRONG_EVIDENCE = 3.0
 
 # The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent

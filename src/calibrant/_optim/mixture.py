@@ -21,17 +21,20 @@ from calibrant._typing import FloatArray
 _TOLERANCE = 1e-10
 """Of the conditions of optimality."""
 
-_AT_ROUND_OFF = 1e-6
-"""Their tolerance where no step lowers the loss any more: an error d of the conditions is one of
-about d^2 in the loss, and that of 1e-12 is lost in its rounding."""
+_AT_ROUND_OFF = 1e-8
+"""Their tolerance where no step gets closer any more: ratios of likelihoods have rounding errors of
+their own."""
+
+_LEAST_SHARE = 1e-290
+"""The smallest share that a line search gives to a member."""
 
 
 def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int = 100) -> Solution:
     """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what
     happened.
 
-    Optimal to 1e-10 in the conditions of optimality: no member's mean of ``P_ij / (P w)_i`` exceeds
-    one.
+    Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
+    else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
     p = np.maximum(likelihood, TINY)
     c = np.asarray(weight) / weight.sum()
@@ -40,20 +43,42 @@ def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int
     for n_iter in range(1, max_iter + 1):
         ratio = p / (p @ w)[:, None]
         mean = ratio.T @ c
-        if _is_optimal(mean, w, _TOLERANCE):
-            return Solution(w / w.sum(), value, n_iter, Outcome.CONVERGED)
-        lower = _step_down(p, c, w, _newton_point(ratio, c, mean) - w, value)
-        if lower is None:
-            outcome = Outcome.CONVERGED if _is_optimal(mean, w, _AT_ROUND_OFF) else Outcome.STALLED
-            return Solution(w / w.sum(), value, n_iter, outcome)
-        w = lower / lower.sum()
+        if _violation(mean, w) <= _TOLERANCE:
+            return Solution(w, value, n_iter, Outcome.CONVERGED)
+        better = _next_weights(p, c, w, ratio, mean)
+        if better is None:
+            is_near = _violation(mean, w) <= _AT_ROUND_OFF
+            return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)
+        w = better
         value = _value(p, c, w)
     return Solution(w, value, max_iter, Outcome.ITERATION_LIMIT)
 
 
-def _is_optimal(mean: FloatArray, w: FloatArray, tolerance: float) -> bool:
-    """Whether no member deserves more weight, and none that has some deserves less."""
-    return bool((mean <= 1 + tolerance).all() and (w * (1 - mean) <= tolerance).all())
+def _violation(mean: FloatArray, w: FloatArray) -> float:
+    """How much more weight a member deserves, or less that has some; 0 at the optimum."""
+    return max(0.0, float((mean - 1.0).max()), float((w * (1.0 - mean)).max()))
+
+
+def _next_weights(
+    p: FloatArray, c: FloatArray, w: FloatArray, ratio: FloatArray, mean: FloatArray
+) -> FloatArray | None:
+    """Weights of lower loss: by a Newton step, or by more of the member that deserves it most
+    where that fails or would at best double a share that is far too small. Where rounding hides
+    the loss, the Newton point if it is closer to the optimum; None where nothing is better.
+    """
+    value, point = _value(p, c, w), _newton_point(ratio, c, mean)
+    lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
+    if lower is not None:
+        return lower / lower.sum()
+    raised = _raise_member(p, c, w, int(mean.argmax()))
+    if _value(p, c, raised) < value:
+        return raised
+    total = point.sum()
+    if total > 0 and _violation((p / (p @ point)[:, None]).T @ c * total, point / total) < (
+        _violation(mean, w)
+    ):
+        return point / total
+    return None
 
 
 def _step_down(
@@ -68,14 +93,39 @@ def _step_down(
     return None
 
 
+def _raise_member(p: FloatArray, c: FloatArray, w: FloatArray, member: int) -> FloatArray:
+    """Weights with the share of one member raised to where the loss is lowest, by bisection of its
+    logarithm: a share of 1e-15 can be what matters.
+    """
+    mixed, own = p @ w, p[:, member]
+
+    def slope(share: float) -> float:
+        return float(c @ ((own - mixed) / ((1.0 - share) * mixed + share * own)))
+
+    low, high = np.log(_LEAST_SHARE), 0.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(np.exp(middle)) > 0 else (low, middle)
+    share = float(np.exp(low))
+    raised = (1.0 - share) * w
+    raised[member] += share
+    return raised
+
+
 def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
     return float(w.sum() - 1.0 - c @ np.log(np.maximum(p @ w, TINY)))
 
 
 def _newton_point(ratio: FloatArray, c: FloatArray, mean: FloatArray) -> FloatArray:
-    """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
+    """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c.
+
+    Members are scaled to a diagonal of ones: one of weight zero may have ratios of 1e10, which
+    would drown those of the others.
+    """
     hessian = (ratio * c[:, None]).T @ ratio
-    hessian[np.diag_indices_from(hessian)] += 1e-10 * np.trace(hessian) / len(hessian)
+    scale = np.sqrt(np.diag(hessian))
+    hessian /= np.outer(scale, scale)
+    hessian[np.diag_indices_from(hessian)] += 1e-10
     lower = cholesky(hessian, lower=True)
-    target = solve_triangular(lower, 2.0 * mean - 1.0, lower=True)
-    return nnls(lower.T, target)[0]
+    target = solve_triangular(lower, (2.0 * mean - 1.0) / scale, lower=True)
+    return nnls(lower.T, target)[0] / scale

@@ -51,6 +51,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     training_: TrainingSummary
     class_weights_: FloatArray
     """Sum of the weights of the rows of each class, (K,); zero for a class that was never seen."""
+    out_of_fold_: bool = False
+    """Whether the scores that it was fitted on come from other models than the one that predicts:
+    set by `CalibratedClassifier`, and no guarantee is given then."""
     remedies: ClassVar[Mapping[Outcome, str]] = {}
     """What to do about a fit that did not converge, by its outcome, where the method knows better
     than what is said of all."""

@@ -8,9 +8,19 @@ import numpy as np
 
 from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, LabelsLike, Rng
-from calibrant._validation import as_seed, check_count, check_option
+from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
+from calibrant.guarantees import (
+    BinnedClaim,
+    BinnedQuantity,
+    Guarantee,
+    binning_guarantee,
+    check_deployed,
+    check_unweighted,
+    tied_edges,
+)
+from calibrant.notions import as_notion
 
 STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
@@ -61,6 +71,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         value as unreliable.
     n_tied_edges_ : int
         Edges between two bins whose score belongs to several rows.
+    is_weighted_ : bool
+        Whether rows had weights other than one (or zero, which is no row).
     bins_ : Bins
         The bins, so that other forecasts can be judged on them: ``expected_calibration_error(...,
         bins=calibrator)``.
@@ -78,7 +90,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     left out is then heavier than one of two copies.
 
     With "exclude", rows drawn independently and no ties, the outcomes of a bin are independent
-    given the edges; what this guarantees is computed by `MulticlassToBinary.guarantee`.
+    given the edges; what this guarantees is computed by `guarantee`.
 
     References
     ----------
@@ -93,6 +105,8 @@ class HistogramBinning(BaseBinaryCalibrator):
     >>> calibrator.edges_.tolist(), calibrator.values_.round(2).tolist()
     ([0.3, 0.9], [0.33, 0.67])
     """
+
+    is_weighted_: bool = False  # of files that do not say
 
     def __init__(
         self,
@@ -168,6 +182,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
         n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
         if self.strategy == "uniform":
@@ -192,6 +207,54 @@ class HistogramBinning(BaseBinaryCalibrator):
     @property
     def bins_(self) -> Bins:
         return Bins((self.edges_,))
+
+    def guarantee(self, alpha: float = 0.05) -> Guarantee:
+        """What is guaranteed about the probability of class 1 for new data, whatever their
+        distribution; see `MulticlassToBinary.guarantee` for the bounds and the conditions.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(1000)
+        >>> fitted = HistogramBinning(n_bins=2).fit(score, rng.random(1000) < score)
+        >>> fitted.guarantee().widest.gap < 0.06
+        True
+        """
+        check_fitted(self)
+        check_deployed(self.out_of_fold_)
+        self._check_guaranteed(is_weighted=self.is_weighted_)
+        rows = int(self.class_weights_.sum())
+        claim = self._binned_claim(as_notion("class-1").claim_text(0, self.classes_), rows)
+        quantity = BinnedQuantity(claim.name, rows, [claim] if claim.is_covered else [])
+        empty = (empty_bins(claim.n_empty),) if claim.n_empty else ()
+        return binning_guarantee(
+            [quantity],
+            alpha,
+            self.delta,
+            empty,
+            tied_edges(self.n_tied_edges_),
+            ("predict_proba",),
+        )
+
+    def _check_guaranteed(self, *, is_weighted: bool) -> None:
+        """Raise where these bins have no guarantee, with the reason."""
+        if self.boundary != "exclude":
+            raise ValueError(
+                "boundary='include' has no guarantee: rows that became bin edges are not "
+                "independent draws from their bin; "
+                "use boundary='exclude'"
+            )
+        check_unweighted(is_weighted)
+
+    def _binned_claim(self, name: str, rows: float) -> BinnedClaim:
+        """What a guarantee needs of the fitted bins, of a claim of so many rows."""
+        points = self.points_per_bin if self.n_bins is None else rows // self.n_bins
+        return BinnedClaim(name, int(points), self.values_, self.counts_, self.hits_)
+
+
+def empty_bins(n_empty: int) -> str:
+    """What is not covered where bins have no rows."""
+    return f"{n_empty} bin(s) without rows, which report 0.5"
 
 
 def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:

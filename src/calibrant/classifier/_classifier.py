@@ -26,6 +26,7 @@ from calibrant._folds import stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
+from calibrant.base import Calibrator
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.classifier._responses import SLACK, Response
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
@@ -81,6 +82,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
+    Calibrators that were fitted on scores of the folds' models give no guarantee: for that, pass a
+    frozen estimator and rows that it has not seen.
+
     A class that does not occur in a training part gets the probability 1 / (n + K) there, n the
     rows of the part: the rule of succession for what was never seen. Sample weights go to the
     estimator, where it takes them, and to the calibrator. With metadata routing enabled, parameters
@@ -217,6 +221,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self.calibrator_ = self._fit_average(made, checked)
             self.calibrators_ = self.calibrator_.calibrators_
+        if not isinstance(self.estimator, FrozenEstimator):
+            for calibrator in self.calibrators_:
+                if isinstance(calibrator, Calibrator):
+                    calibrator.out_of_fold_ = True
 
     def _fit_average(self, made: Any, parts: Sequence[_Checked]) -> CrossFitted:
         """One map per part, averaged: a `CrossFitted` of all scores, whose folds are fitted on the

@@ -6,15 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
+from calibrant._crossfit.scores import SCORES
 from calibrant._progress import tracked
-from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_predictions
+from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
-from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
+from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, metric_label
 
 # Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
 _LARGE_BIAS = 0.25
+# Share of the rows that make up half of the spread of a mean, below which they are few.
+_FEW = 0.02
 
 
 def bootstrap_interval(
@@ -31,8 +36,10 @@ def bootstrap_interval(
     r"""Bootstrap confidence interval of a metric, by drawing rows with replacement.
 
     With :math:`T` the metric of the data and :math:`T^*` that of resampled rows the interval is
-    :math:`T + q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the
-    percentile interval, moved so that its centre is T.
+    :math:`T + a\, q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the
+    percentile interval, moved so that its centre is T, and wider by :math:`a = \frac{t_{n-1}}{z}
+    \sqrt{\frac{n}{n-1}}`, because n rows know their spread only so well. Accuracy is a frequency:
+    its interval is the exact one of Clopper and Pearson, without resampling.
 
     Parameters
     ----------
@@ -51,14 +58,20 @@ def bootstrap_interval(
     Returns
     -------
     Interval
-        ``guarantee`` is "asymptotic", or "heuristic" where the resamples show a bias of more than a
-        quarter of their standard deviation, so that the metric is not one that the bootstrap is fit
-        for.
+        ``guarantee`` is "asymptotic" ("finite-sample" for accuracy), or "heuristic" where the
+        resamples show a bias of more than a quarter of their standard deviation, so that the metric
+        is not one that the bootstrap is fit for; where a few rows make up most of the spread of a
+        log-loss or Brier score; and where nothing varies. ``note`` says which.
 
     Notes
     -----
+    The bootstrap cannot see what did not happen. Confident errors are rare and cost much: where one
+    row in a hundred decides the log-loss, samples without such a row give intervals that are too
+    low, and no interval of an unbounded mean is free of this (Bahadur & Savage 1956). Simulated
+    coverage stands in ``docs/coverage.md``.
+
     The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of
-    absolute values, so chance makes it larger, by about ``sqrt(n_bins / n)`` for a calibrated
+    absolute values, so chance makes it larger, by up to ``0.4 sqrt(n_bins / n)`` for a calibrated
     model. Rows that are drawn twice make chance larger again: the bootstrap adds the same bias a
     second time instead of showing how large it is, and an interval around it may not even hold the
     true error. Ask instead
@@ -72,7 +85,8 @@ def bootstrap_interval(
     References
     ----------
     Efron & Tibshirani (1993), An introduction to the bootstrap, chapters 10 and 13; Kumar et al.
-    (2019), arXiv:1909.10155.
+    (2019), arXiv:1909.10155; Bahadur & Savage (1956), doi:10.1214/aoms/1177728077; Clopper &
+    Pearson (1934), doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -87,11 +101,15 @@ def bootstrap_interval(
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
     proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
+    if function is METRICS["accuracy"]:
+        return _frequency_interval(metric, y, proba, level)
     estimate = float(function(y, proba))
     drawn = _resample(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
-    low, high = estimate + np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
+    ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
+    low, high = estimate + _few_rows_factor(len(y), level) * ends
     error = float(drawn.std(ddof=1))
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
+    note = _spread_note(function, y, proba, error)
     return Interval(
         quantity=metric_label(metric),
         estimate=estimate,
@@ -99,8 +117,53 @@ def bootstrap_interval(
         high=float(high),
         level=level,
         standard_error=error,
-        guarantee="heuristic" if is_biased else "asymptotic",
+        guarantee="heuristic" if is_biased or note else "asymptotic",
         n_samples=len(y),
+        note=note,
+    )
+
+
+def _frequency_interval(
+    metric: MetricLike, y: IntArray, proba: FloatArray, level: float
+) -> Interval:
+    """The exact interval of how often the top class is right."""
+    rows = float(len(y))
+    rate = METRICS["accuracy"](y, proba)
+    low, high = clopper_pearson(np.array([round(rate * rows)]), np.array([rows]), 1 - level)
+    return Interval(
+        quantity=metric_label(metric),
+        estimate=rate,
+        low=float(low[0]),
+        high=float(high[0]),
+        level=level,
+        standard_error=float(np.sqrt(rate * (1 - rate) / rows)),
+        guarantee="finite-sample",
+        n_samples=len(y),
+    )
+
+
+def _few_rows_factor(n_rows: int, level: float) -> float:
+    """Student's quantile for the normal one, and the standard deviation of n - 1 for that of n."""
+    if n_rows < 2:
+        return 1.0
+    student, normal = stdtrit(n_rows - 1, (1 + level) / 2), ndtri((1 + level) / 2)
+    return float(student / normal * np.sqrt(n_rows / (n_rows - 1)))
+
+
+def _spread_note(metric: Metric, y: IntArray, proba: FloatArray, error: float) -> str:
+    """What the resamples cannot show: that nothing varies, or that a few rows decide."""
+    if error == 0:
+        return "nothing varies among these rows, which is no proof that nothing could"
+    if metric is not METRICS.get(metric.name) or metric.name not in SCORES:
+        return ""
+    losses = SCORES[metric.name].losses(proba, y)
+    spread = np.sort((losses - losses.mean()) ** 2)[::-1]
+    few = int(np.searchsorted(np.cumsum(spread), 0.5 * spread.sum())) + 1
+    if few > max(1, _FEW * len(y)):
+        return ""
+    return (
+        f"{few} of {len(y):,} rows make up half of the spread: samples with fewer of their kind "
+        f"give intervals that are too low"
     )
 
 

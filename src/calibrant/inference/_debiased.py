@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from calibrant.notions import Claims, Notion, as_notion, claims_of
 _MOST_QUANTITIES = 100
 # Up to this many joint cells a table is made of all of them, and not only of those that occur.
 _JOINT_CELLS = 2**16
+# Rows that a bin of equal mass holds at least; claims of fewer rows get fewer bins.
+_ROWS_PER_BIN = 5
+# Rows of a claim on average, below which the level is not to be relied on.
+_ROWS_PER_CLAIM = 10
 
 
 def debiased_interval(
@@ -34,8 +39,8 @@ def debiased_interval(
 ) -> Interval:
     r"""Debiased L2 calibration error with a confidence interval.
 
-    The estimate is ``expected_calibration_error(norm=2, debias=True)``. Its square, before
-    flooring, is the mean over claims of
+    The estimate is that of ``expected_calibration_error(norm=2, debias=True)``, but labels of a
+    split are floored at 0 together. Its square is the mean over classes or ranks of
 
     .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2
         - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] ,
@@ -47,15 +52,22 @@ def debiased_interval(
         V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j -
         \mu_b)^2 ,
 
-    of which the first leads for a miscalibrated model and the second for a calibrated one. With
-    estimated means
-    :math:`V_1` comes out too large by about :math:`2 V_2`, so that the variance is estimated by
-    :math:`s^2 = \max(V_1 - V_2, V_2)`. The squared error lies between :math:`T - z s` and
+    of which the first leads for a miscalibrated model and the second for a calibrated one. Where a
+    bin has few rows, outcomes that are all alike say little of their variance: it is at least that
+    at the rate :math:`(n_b \bar o_b + z^2/2) / (n_b + z^2)` of Agresti and Coull. With estimated
+    means :math:`V_1` comes out too large by about :math:`2 V_2`, so that the variance is estimated
+    by :math:`s^2 = \max(V_1 - V_2, V_2)`. The squared error lies between :math:`T - z s` and
 
     .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
 
     and the interval holds the roots. The last term is there because :math:`s` grows with the error:
     where T came out small by chance, so did s.
+
+    A bin needs two rows. Claims of fewer than ``5 n_bins`` rows get fewer bins of equal mass, of
+    five rows each; what still falls into bins of one row is not counted in the estimate, and may
+    have any error up to the largest that its score allows in the upper limit. Where claims are
+    split by label, the error is at least that of the same claims without the split (Jensen): so
+    are its estimate and its limits.
 
     Parameters
     ----------
@@ -76,13 +88,18 @@ def debiased_interval(
     Returns
     -------
     Interval
-        ``standard_error`` is that of the squared error.
+        ``standard_error`` is that of the squared error, without the caution of few rows; ``note``
+        says how many rows could not be
+        counted. Where that is all of them the error cannot be identified, and the estimate is NaN.
+        ``guarantee`` is "asymptotic", or "heuristic" where rows are not counted or claims have
+        fewer than ten rows on average.
 
     Notes
     -----
     Asymptotic. The interval is one of the binned error: of the error of the model after its scores
     in a bin are averaged, which is at most that of the model itself; with 15 bins of a smooth error
-    the difference is below a percent. The percentile bootstrap is no alternative, see
+    the difference is below a percent, with the few bins of few rows it can be large. Simulated
+    coverage stands in ``docs/coverage.md``. The percentile bootstrap is no alternative, see
     `bootstrap_interval`. For several classes or ranks covariances over joint bins are taken into
     account, O(n K^2); with more than 100 they are bounded, and the interval is wider.
 
@@ -90,7 +107,9 @@ def debiased_interval(
     ----------
     Kumar, Liang & Ma (2019), Verified uncertainty calibration, arXiv:1909.10155; Lee et al. (2023),
     T-Cal: an optimal test for the calibration of predictive models, arXiv:2203.01850; Sun et al.
-    (2024), A confidence interval for the l2 expected calibration error, arXiv:2408.08998.
+    (2024), A confidence interval for the l2 expected calibration error, arXiv:2408.08998; Agresti &
+    Coull (1998), Approximate is better than "exact" for interval estimation of binomial
+    proportions, doi:10.1080/00031305.1998.10480550.
 
     Examples
     --------
@@ -103,35 +122,129 @@ def debiased_interval(
     check_level(level)
     chosen = as_notion(notion)
     claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
-    table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
-    square = float((table.debiased_square / table.quantity_weight).sum() / table.n_quantities)
-    low, high, error = _square_interval(
-        square, _mean_variance(claims, table), _pair_variance(claims, table), level
+    table = bin_table(
+        claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )
-    estimate = table.error(norm=2, debias=True)
+    result = _error_limits(claims, table, level)
+    if claims.n_labels > 1:
+        whole = replace(claims, n_labels=1)
+        merged = bin_table(whole, n_bins=n_bins, strategy="quantile", rows_per_bin=_ROWS_PER_BIN)
+        result = result.at_least(_error_limits(whole, merged, level))
     return Interval(
         quantity=f"debiased L2 calibration error, {chosen.name}",
-        estimate=estimate,
-        low=low**0.5,
-        # the estimate floors each claim at 0, the interval only their sum
-        high=max(high**0.5, estimate),
+        estimate=result.estimate,
+        low=result.low,
+        high=result.high,
         level=level,
-        standard_error=error,
-        guarantee="asymptotic",
+        standard_error=result.standard_error,
+        guarantee="heuristic" if _is_sparse(table) else "asymptotic",
         n_samples=float(claims.weight.sum()),
+        note=_count_note(table),
     )
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """An error with its limits, and the standard error of its square."""
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+
+    def at_least(self, other: _Limits) -> _Limits:
+        """Limits of an error that is known to be no smaller than another."""
+        return replace(
+            self,
+            estimate=float(np.fmax(self.estimate, other.estimate)),
+            low=max(self.low, other.low),
+            high=max(self.high, other.high),
+        )
+
+
+def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
+    rows = float(claims.weight.sum()) * claims.n_quantities
+    first, second = _mean_variance(claims, table), _pair_variance(claims, table)
+    more, most = _hidden_variances(table, float(ndtri((1 + level) / 2)))
+    # The first variance comes out too large by twice the second, also in what is added to it.
+    low, high = _square_interval(
+        float(table.debiased_square.sum() / rows), first + more + 2 * most, second + most, level
+    )
+    estimate = _estimate(table)
+    return _Limits(
+        estimate,
+        low**0.5,
+        # the estimate floors each quantity at 0, the interval only their sum
+        float(np.fmax(min(1.0, high + _largest_uncounted(table) / rows) ** 0.5, estimate)),
+        _standard_error(first, second),
+    )
+
+
+def _estimate(table: BinTable) -> float:
+    """The root of the mean over quantities that rows are counted of, each at least 0; else NaN."""
+    shape = table.n_quantities, table.n_labels
+    square = np.maximum(table.debiased_square.reshape(shape).sum(axis=1), 0.0)
+    counted = table.counted_weight.reshape(shape).sum(axis=1)
+    each = square[counted > 0] / counted[counted > 0]
+    return float(each.mean()) ** 0.5 if each.size else float("nan")
+
+
+def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
+    """What outcomes that are all but alike hide of both variances: that at the rate of Agresti and
+    Coull beyond that at the rate found.
+
+    Quantities of a row exclude each other, so that their squared correlations add up to about
+    Q / (Q - 1) of one of them.
+    """
+    counted = table.weight >= 2
+    rows, hits = table.weight[counted], table.outcome[counted]
+    own, careful = hits / rows, (hits + quantile**2 / 2) / (rows + quantile**2)
+    found = own * (1 - own)
+    added = np.maximum(0.0, careful * (1 - careful) - found)
+    gap = (hits - table.score[counted]) / rows
+    n, quantities = float(table.quantity_weight[0]), table.n_quantities
+    share = 1.0 / (quantities * max(1, quantities - 1))
+    first = 4 * float(np.sum(rows * gap**2 * added)) / n**2
+    second = 2 * float(np.sum(((found + added) ** 2 - found**2) * (rows - 1) / rows)) / n**2
+    return first * share, second * share
+
+
+def _largest_uncounted(table: BinTable) -> float:
+    """Sum of the squared errors that rows in bins of their own could have at most."""
+    alone = (table.weight > 0) & (table.weight < 2)
+    score = table.score[alone] / table.weight[alone]
+    return float(table.weight[alone] @ np.maximum(score, 1 - score) ** 2)
+
+
+def _is_sparse(table: BinTable) -> bool:
+    """Whether rows are not counted, or claims that have any have few."""
+    rows = table.claim_weight
+    is_few = rows.sum() < _ROWS_PER_CLAIM * np.count_nonzero(rows)
+    return bool(is_few or table.counted_weight.sum() < rows.sum())
+
+
+def _count_note(table: BinTable) -> str:
+    rows, counted = table.claim_weight.sum(), table.counted_weight.sum()
+    if counted == rows:
+        return ""
+    if not counted:
+        return "not identifiable: no bin holds two rows"
+    return f"{1 - counted / rows:.0%} of the rows are alone in their bin and not in the estimate"
 
 
 def _square_interval(
     square: float, mean_variance: float, pair_variance: float, level: float
-) -> tuple[float, float, float]:
-    """Limits of the squared error, not below 0, and its standard error."""
-    quantile = float(ndtri((1 + level) / 2))
-    error = max(mean_variance - pair_variance, pair_variance) ** 0.5
-    growth = quantile * pair_variance**0.5
+) -> tuple[float, float]:
+    """Limits of the squared error, not below 0."""
+    reach = float(ndtri((1 + level) / 2)) * _standard_error(mean_variance, pair_variance)
+    growth = float(ndtri((1 + level) / 2)) * pair_variance**0.5
     if square > 0:
-        growth = min(growth, (quantile * error) ** 2 / (4 * square))
-    return max(0.0, square - quantile * error), max(0.0, square + quantile * error + growth), error
+        growth = min(growth, reach**2 / (4 * square))
+    return max(0.0, square - reach), max(0.0, square + reach + growth)
+
+
+def _standard_error(mean_variance: float, pair_variance: float) -> float:
+    return float(max(mean_variance - pair_variance, pair_variance)) ** 0.5
 
 
 def _cell_means(table: BinTable) -> FloatArray:

@@ -81,6 +81,10 @@ class Gain:
 
     Notes
     -----
+    Where a few confident errors decide the log-loss, one row in a hundred, intervals of 100 and 500
+    rows miss in an eighth to a quarter of the cases, nearly always because the upper end is too
+    low: "helps" stays as rare as it should be.
+
     ``standard_error``, ``p_value`` and ``n_samples`` are None in files of version 0.1.0, which did
     not write them.
 
@@ -244,8 +248,9 @@ def calibration_gain(
 
     Notes
     -----
-    Asymptotic; and it assumes that the family of the calibrator holds the true map, else the
-    interval is one of the part of the error that the family can mend. The last two terms vanish
+    Asymptotic; and it assumes that the family of the calibrator is not penalised and holds the true
+    map, else the interval is one of the part of the error that the family can mend: what a penalty
+    holds back is not in the excess. The last two terms vanish
     like 1/n. They matter for small gains: the first because fitted maps gain less than the true
     one; the second because :math:`s` grows with the root of the gain, so that a gain that came out
     small by chance comes with too small an :math:`s` (the same interval for the root of the gain,

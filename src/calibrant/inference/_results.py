@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,6 +85,8 @@ class Interval:
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
     n_samples : float
         Sum of the weights.
+    note : str
+        What the interval cannot know, where there is something to say.
     """
 
     quantity: str
@@ -94,6 +97,7 @@ class Interval:
     standard_error: float
     guarantee: str
     n_samples: float
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -101,12 +105,28 @@ class Interval:
 
     def __str__(self) -> str:
         interval = f"{self.level:.0%} interval [{self.low:.5g}, {self.high:.5g}]"
-        return f"{self.quantity}: {self.estimate:.5g}, {interval} ({self.guarantee})"
+        said = f"{self.quantity}: {self.estimate:.5g}, {interval} ({self.guarantee})"
+        return f"{said}; {self.note}" if self.note else said
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:
     """``(1 + #{T* >= T}) / (1 + B)``; round-off must not break ties."""
     return float((1 + np.count_nonzero(resampled >= statistic - ROUND_OFF)) / (1 + len(resampled)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number: that some true null hypothesis has one of at most a level
+    happens with at most that probability (Holm 1979).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
+    adjusted = np.empty(len(given))
+    adjusted[order] = np.minimum(raised, 1.0)
+    return adjusted.tolist()
 
 
 def check_level(level: float) -> float:

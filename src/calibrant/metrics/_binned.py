@@ -53,8 +53,10 @@ def expected_calibration_error(
         Judge on these bins instead.
     norm : float >= 1, or inf
     debias : bool
-        With ``norm=2``: subtract from each squared gap the variance of its mean outcome, bins of
-        fewer than two rows count 0, and floor the sum of each claim at 0 (Kumar 2019).
+        With ``norm=2``: subtract from each squared gap the variance of its mean outcome, and floor
+        the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are not counted;
+        where all are, the error cannot be identified and is NaN. With many claims of few rows the
+        floor leaves a bias upwards; `calibrant.inference.debiased_interval` floors the total only.
     aggregate : {"mean", "sum", "bin"}
         "sum" adds the errors of the classes or ranks instead of averaging them (the class-wise
         tables of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by
@@ -72,9 +74,10 @@ def expected_calibration_error(
     Notes
     -----
     O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a
-    time. The plug-in error is biased upwards: about ``sqrt(n_bins / n)`` for a perfectly calibrated
-    model. It is a summary of a picture, not a criterion for choosing a model: coarse bins hide
-    errors.
+    time. The plug-in error is biased upwards: for a perfectly calibrated model it is about ``sum_b
+    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, p_b the frequency and
+    n_b the rows of a bin. It is a summary of a picture, not a criterion for choosing a model:
+    coarse bins hide errors.
 
     References
     ----------

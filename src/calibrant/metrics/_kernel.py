@@ -73,8 +73,8 @@ def kernel_calibration_error(
     Returns
     -------
     float
-        A squared error; the unbiased estimate is negative about half of the time for a calibrated
-        model.
+        A squared error; the unbiased estimate is negative more than half of the time for a
+        calibrated model.
 
     Notes
     -----

@@ -11,7 +11,12 @@ from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator
-from calibrant.guarantees import CanonicalGuarantee, canonical_guarantee
+from calibrant.guarantees import (
+    CanonicalGuarantee,
+    canonical_guarantee,
+    check_deployed,
+    check_unweighted,
+)
 from calibrant.multiclass._partitions import (
     GridPartition,
     Partition,
@@ -243,14 +248,12 @@ class CanonicalBinning(Calibrator):
         Raises
         ------
         ValueError
-            For weighted rows, and where no bin has a row.
+            For weighted rows, where no bin has a row, and for a calibrator that was fitted inside
+            `CalibratedClassifier` on scores of other models than the one that predicts.
         """
         check_fitted(self)
-        if self.is_weighted_:
-            raise ValueError(
-                "there is no guarantee for weighted rows: fit without sample_weight, or with "
-                "weights of one"
-            )
+        check_deployed(self.out_of_fold_)
+        check_unweighted(self.is_weighted_)
         is_reliable = self.counts_ >= 1
         if not is_reliable.any():
             raise ValueError(
@@ -261,13 +264,18 @@ class CanonicalBinning(Calibrator):
         reasons = (
             [f"{n_empty} bin(s) without rows, which report equal probabilities"] if n_empty else []
         )
-        if self.n_tied_:
-            reasons.append(
-                f"ties of {self.n_tied_} rows at the edge of a bin (the proof assumes distinct "
-                f"scores)"
-            )
         bins, counts = self.occupied_[is_reliable], self.counts_[is_reliable]
-        return canonical_guarantee(bins, counts, self.n_classes_, alpha, tuple(reasons))
+        tied = (
+            f"bins with tied edges (ties of {self.n_tied_} rows; the proof assumes distinct scores)"
+        )
+        return canonical_guarantee(
+            bins,
+            counts,
+            self.n_classes_,
+            alpha,
+            tuple(reasons),
+            (tied,) if self.n_tied_ else (),
+        )
 
 
 def _check_directions(directions: Any, n_classes: int) -> None:

@@ -114,8 +114,10 @@ class GaussianProcessCalibration(BaseCalibrator):
     on all ten files tried (by 120 on 20 newsgroups, where three quarters of the probabilities are
     exactly zero). (2) Kernel parameters have the log prior ``-sqrt(v) / a - sd(u) / (2 l)`` with
     ``a = max(3, sd(u) / 3)``: eq. 7 hardly charges for a large variance, Monte-Carlo predictions
-    do. (3) Scores are changed only on strong evidence: unless the objective gains 3, a Bayes factor
-    of 20, v is set to 1e-4 and the classifier is left alone.
+    do. (3) Scores are changed only where the objective, a penalised and approximated bound, gains
+    3: else v is set to 1e-4 and the classifier is left alone. A fixed threshold, which errs on the
+    side of doing nothing: of 430 calibrated samples none was changed, and of 30 with T = 1.5 and 50
+    rows all but one were left alone as well.
 
     *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean.
     With ``monotone=True`` the latent mean has slope at least 1e-3 / max(1, sd(u)) on the range of

@@ -72,13 +72,15 @@ class CriticalDifferenceDisplay:
         names: Sequence[str],
         *,
         alpha: float = 0.05,
-        method: str = "bonferroni-dunn",
+        method: str = "nemenyi",
         tails: int = 1,
         title: str = "",
     ) -> Self:
         """Rank methods (columns) within datasets (rows), smaller scores first.
 
-        Parameters as in `calibrant.inference.friedman_test` and `critical_difference`.
+        Parameters as in `calibrant.inference.friedman_test` and `critical_difference`. Bars join
+        all pairs that do not differ, for which "nemenyi" is the test; "bonferroni-dunn" is for
+        comparisons of one control with the others, and its bars are to be read so.
         """
         require_matplotlib()
         result = friedman_test(scores)
@@ -95,7 +97,7 @@ class CriticalDifferenceDisplay:
         *,
         metric: Callable[[Any, Any], float] = log_loss,
         alpha: float = 0.05,
-        method: str = "bonferroni-dunn",
+        method: str = "nemenyi",
         tails: int = 1,
     ) -> Self:
         """Judge every method on every dataset first: ``y_true[dataset]``,

@@ -11,8 +11,14 @@ import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import shortened
-from calibrant.binary.histogram import HistogramBinning
-from calibrant.guarantees import BinnedClaim, BinnedQuantity, Guarantee, binning_guarantee
+from calibrant.binary.histogram import HistogramBinning, empty_bins
+from calibrant.guarantees import (
+    BinnedClaim,
+    BinnedQuantity,
+    Guarantee,
+    binning_guarantee,
+    tied_edges,
+)
 from calibrant.notions import Notion, class_text
 
 
@@ -36,17 +42,7 @@ def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
             f"frequencies in bins; "
             "use HistogramBinning()"
         )
-    if base.boundary != "exclude":
-        raise ValueError(
-            "boundary='include' has no guarantee: rows that became bin edges are not independent "
-            "draws from their bin; "
-            "use boundary='exclude'"
-        )
-    if is_weighted:
-        raise ValueError(
-            "there is no guarantee for weighted rows: fit without sample_weight, or with weights "
-            "of one"
-        )
+    base._check_guaranteed(is_weighted=is_weighted)
     return base
 
 
@@ -55,17 +51,24 @@ def reduction_guarantee(
 ) -> Guarantee:
     """The guarantee of fitted claims; raises where nothing can be guaranteed."""
     own = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
-    reasons = [*_uncovered_claims(bins, own.values()), *_uncovered_scores(bins, own)]
+    reasons = [*_uncovered_claims(bins, own.values())]
+    if n_empty := sum(claim.n_empty for claim in own.values() if claim.is_covered):
+        reasons.append(empty_bins(n_empty))
     if is_normalized:
         reasons.append("the normalised rows of predict_proba")
-    return binning_guarantee(_quantities(bins, own), alpha, delta, tuple(reasons))
+    return binning_guarantee(
+        _quantities(bins, own),
+        alpha,
+        delta,
+        tuple(reasons),
+        tied_edges(sum(bins.fitted[c].n_tied_edges_ for c in own)),
+        ("predict_claims", "predict_top") if bins.notion.reports_labels else ("predict_claims",),
+    )
 
 
 def _binned_claim(bins: FittedBins, claim: int) -> BinnedClaim:
-    fit = bins.fitted[claim]
-    points = fit.points_per_bin if fit.n_bins is None else bins.rows[claim] // fit.n_bins
     said = bins.notion.claim_text(claim, bins.classes)
-    return BinnedClaim(said, int(points), fit.values_, fit.counts_, fit.hits_)
+    return bins.fitted[claim]._binned_claim(said, bins.rows[claim])
 
 
 def _quantities(bins: FittedBins, own: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
@@ -89,16 +92,3 @@ def _uncovered_claims(bins: FittedBins, own: Iterable[BinnedClaim]) -> Iterator[
     few = [claim.name for claim in own if not claim.is_covered]
     if few:
         yield f"{shortened(few, 5)}, with fewer than two rows a bin"
-
-
-def _uncovered_scores(bins: FittedBins, own: dict[int, BinnedClaim]) -> Iterator[str]:
-    """Scores of covered claims that the guarantee does not speak of."""
-    n_empty = sum(claim.n_empty for claim in own.values() if claim.is_covered)
-    if n_empty:
-        yield f"{n_empty} bin(s) without rows, which report 0.5"
-    n_tied = sum(bins.fitted[c].n_tied_edges_ for c in own)
-    if n_tied:
-        yield (
-            f"the scores of {n_tied} bin edge(s) that several rows share (the proofs assume "
-            f"distinct scores)"
-        )

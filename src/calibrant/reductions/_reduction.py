@@ -18,7 +18,7 @@ from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
-from calibrant.guarantees import Guarantee
+from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Notion, as_notion
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
@@ -77,8 +77,9 @@ class MulticlassToBinary(Calibrator):
 
     Notes
     -----
-    Only `predict_claims` and `predict_top` of the notion are calibrated, and guaranteed where
-    `guarantee` says so. The matrix of `predict_proba` carries these claims where it can:
+    Only `predict_claims` is calibrated, and guaranteed where `guarantee` says so; for notions of
+    ranks (confidence, top-label, rank-r, top-k) `predict_top` is the same with labels. The
+    matrix of `predict_proba` carries these claims where it can:
 
     - class-wise: the claims as they are, whose rows need not sum to one; with ``normalize`` divided
       by their sum, a row of zeros becomes uniform;
@@ -303,9 +304,19 @@ class MulticlassToBinary(Calibrator):
         ------
         ValueError
             Where there is none: for calibrators other than histogram binning, for
-            ``boundary="include"``, for weighted rows, and where no claim has two points a bin.
+            ``boundary="include"``, for weighted rows, where no claim has two points a bin, and for
+            a calibrator that was fitted inside `CalibratedClassifier` on scores of other models
+            than the one that predicts.
+
+        Notes
+        -----
+        Two assumptions nobody can check for you: the calibration rows are independent of each
+        other, and the model was neither trained nor selected on them. `predict_top` is covered for
+        notions of ranks only: to be the top class is a selection that claims about given classes
+        know nothing of.
         """
         check_fitted(self)
+        check_deployed(self.out_of_fold_)
         base = check_guaranteed(self.calibrator, is_weighted=self.is_weighted_)
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         bins = FittedBins(

@@ -94,7 +94,9 @@ class Decomposition:
 @dataclass(frozen=True)
 class CheckRow:
     """A test of calibration, before and after; ``expected`` is the mean of its statistic for a
-    calibrated model.
+    calibrated model, ``p_holm`` the p-value adjusted for all tests of the report (Holm). After
+    cross-fitting ``guarantee_after`` is "heuristic": the labels of a row have fitted the maps of
+    others.
     """
 
     name: str
@@ -107,6 +109,9 @@ class CheckRow:
     expected_after: float | None
     p_before: float
     p_after: float
+    guarantee_after: str = ""
+    p_holm_before: float = 1.0
+    p_holm_after: float = 1.0
 
 
 @dataclass(frozen=True)

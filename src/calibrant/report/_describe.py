@@ -34,6 +34,10 @@ _FEW_NUMBERS = 4
 """Fitted arrays of more are not shown in a sentence."""
 
 
+_RATIO = 3.84
+"""Of likelihoods, twice its logarithm, that one parameter exceeds by chance in 5 % of the cases."""
+
+
 @runtime_checkable
 class SelfDescribing(Protocol):
     """A calibrator that says in words what it has learned."""
@@ -100,19 +104,32 @@ def _(model: Identity, classes: Sequence[str]) -> MapNote:
 
 @_note.register
 def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
-    return MapNote("TemperatureScaling", _temperature(model.temperature_))
+    return MapNote("TemperatureScaling", _temperature(model))
 
 
-def _temperature(value: float) -> str:
-    effect = (
-        "softened: the model was overconfident"
-        if value > 1
-        else "sharpened: the model was underconfident"
+def _temperature(model: TemperatureScaling) -> str:
+    value = model.temperature_
+    effect, was = ("softened", "over") if value > 1 else ("sharpened", "under")
+    effect += (
+        f": the model was {was}confident"
+        if _is_beyond_chance(model)
+        else ", by no more than chance explains"
     )
     return (
         f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The "
         f"ranking of classes is kept."
     )
+
+
+def _is_beyond_chance(model: TemperatureScaling) -> bool:
+    """Whether the likelihood ratio of the temperature to none says so, so that the interval of its
+    logarithm excludes 0; False where a fit did not keep its losses.
+    """
+    training = vars(model).get("training_")
+    if training is None:
+        return False
+    gain = training.log_loss_before - training.log_loss_after
+    return bool(2 * training.n_rows * gain > _RATIO)
 
 
 @_note.register

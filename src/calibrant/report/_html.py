@@ -12,7 +12,13 @@ from typing import Any
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
 from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
-from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.report._sentences import (
+    NO_GUARANTEE,
+    decomposition_sentence,
+    facts,
+    ks_sentence,
+    null_sentence,
+)
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -175,8 +181,8 @@ def _test_table(report: Report) -> str:
                 test.expected_after,
             )
         )
-        + "".join(_number(p, 4) for p in (test.p_before, test.p_after))
-        + f'<td class="note">{escape(test.null)} ({escape(test.guarantee)})</td>'
+        + "".join(_number(p, 4) for p in (test.p_holm_before, test.p_holm_after))
+        + f'<td class="note">{escape(null_sentence(test))}</td>'
         for test in report.tests
     ]
     return _table("Tests of calibration", header, rows)
@@ -186,7 +192,7 @@ def _guarantee(note: GuaranteeNote | None) -> str:
     if note is None:
         return f"<p>{escape(NO_GUARANTEE)}</p>"
     header = [
-        ("when the model says", False),
+        ("when the binning says", False),
         ("with", True),
         ("the truth is between", True),
         ("and", True),

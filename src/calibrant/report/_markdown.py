@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant.report._content import Estimate, MetricRow, Report
-from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.report._sentences import (
+    NO_GUARANTEE,
+    decomposition_sentence,
+    facts,
+    ks_sentence,
+    null_sentence,
+)
 from calibrant.selection._table import markdown_table, plain
 
 
@@ -53,7 +59,14 @@ def to_markdown(report: Report) -> str:
         markdown_table(
             ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"],
             [
-                [t.title, t.statistic_before, t.statistic_after, t.p_before, t.p_after, t.null]
+                [
+                    t.title,
+                    t.statistic_before,
+                    t.statistic_after,
+                    t.p_holm_before,
+                    t.p_holm_after,
+                    null_sentence(t),
+                ]
                 for t in report.tests
             ],
         ),

@@ -13,8 +13,9 @@ from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.evaluation import Evaluation
+from calibrant.inference import Interval
 from calibrant.inference._gain import Gain
-from calibrant.report._content import Report
+from calibrant.report._content import CheckRow, Report
 
 NO_GUARANTEE = (
     "There are too few calibration rows for a distribution-free guarantee: 50 rows a bin are "
@@ -34,22 +35,26 @@ _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""
 
 
-def verdict(before: Evaluation, confidence: float, gain: Gain, method: str) -> tuple[str, str]:
-    """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence."""
-    return gain.judgement, f"{_state(before, confidence)} {gain.sentence(method)}"
+def verdict(before: Evaluation, gap: Interval, gain: Gain, method: str) -> tuple[str, str]:
+    """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence; ``gap``
+    is confidence minus accuracy.
+    """
+    return gain.judgement, f"{_state(before, gap)} {gain.sentence(method)}"
 
 
-def _state(before: Evaluation, confidence: float) -> str:
+def _state(before: Evaluation, gap: Interval) -> str:
+    """Whether the model is too sure, where that is more than a percentage point and than chance."""
     said = (
-        f"the model is {confidence:.1%} sure on average and right in {before.accuracy:.1%} of the "
-        f"cases"
+        f"the model is {before.accuracy + gap.estimate:.1%} sure on average and right in "
+        f"{before.accuracy:.1%} of the cases"
     )
-    gap = confidence - before.accuracy
-    if gap > _OVERCONFIDENT:
+    if abs(gap.estimate) <= _OVERCONFIDENT:
+        return f"Sure about as often as right: {said}."
+    if gap.low > 0:
         return f"Overconfident: {said}."
-    if gap < -_OVERCONFIDENT:
+    if gap.high < 0:
         return f"Underconfident: {said}."
-    return f"Sure about as often as right: {said}."
+    return f"Sure about as often as right, as far as {gap.n_samples:,} rows can tell: {said}."
 
 
 def cautions(
@@ -152,3 +157,10 @@ def decomposition_sentence(report: Report) -> str:
         f"{when} {c + r:.4f} = calibration {c:.4f} + refinement {r:.4f}" for when, (c, r) in pairs
     ]
     return f"Log-loss {said[0]}; {said[1]}."
+
+
+def null_sentence(test: CheckRow) -> str:
+    """The null hypothesis of a test, and what holds of its p-values."""
+    after = test.guarantee_after or test.guarantee
+    said = test.guarantee if after == test.guarantee else f"{test.guarantee}; after: {after}"
+    return f"{test.null} ({said})"

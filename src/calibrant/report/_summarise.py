@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
+from calibrant.inference._confidence_gap import confidence_gap
 from calibrant.inference._gain import Gain, paired_gain
+from calibrant.inference._results import holm
 from calibrant.metrics._registry import METRICS
 from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
@@ -45,6 +47,9 @@ _MOST_BINS_SHOWN = 60
 
 _KERNEL_ROWS = 100
 """The level of the kernel test is asymptotic: below so many rows it is not shown."""
+
+_ALL_PAIRS_ROWS = 2000
+"""Up to so many rows the kernel test looks at all pairs of rows, which has the most power."""
 
 _MEANS = ("accuracy", "log_loss", "brier_score")
 _NOTIONS = ("confidence", "class-wise", "top-label")
@@ -146,9 +151,7 @@ def summarise(
     evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
     gain = _gain(case)
     tests = _tests(case, n_resamples, random_state)
-    judgement, sentence = verdict(
-        evaluations[0], float(case.before.max(axis=1).mean()), gain, method
-    )
+    judgement, sentence = verdict(evaluations[0], confidence_gap(y, case.before), gain, method)
     return Report(
         name=name,
         verdict=sentence,
@@ -247,23 +250,35 @@ def _metrics(
 
 
 def _mean_row(name: str, case: _Case, resamples: int, seed: int) -> MetricRow:
-    before, after = (
-        _as_estimate(inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed))
+    pair = [
+        inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)
         for p in (case.before, case.after)
-    )
-    note = f"95 % bootstrap interval, {resamples} resamples"
+    ]
+    kind = "exact interval" if name == "accuracy" else f"bootstrap interval, {resamples} resamples"
+    before, after = map(_as_estimate, pair)
+    note = _with_caution(f"95 % {kind}", pair)
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
 
 
 def _debiased_row(notion: str, case: _Case, n_bins: int) -> MetricRow:
-    before, after = (
-        _as_estimate(inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins))
+    pair = [
+        inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins)
         for p in (case.before, case.after)
-    )
-    note = "Debiased L2 calibration error with its 95 % interval"
+    ]
+    note = _with_caution("Debiased L2 calibration error with its 95 % interval", pair)
+    before, after = map(_as_estimate, pair)
     return MetricRow(
         f"{notion}-l2", f"{notion.capitalize()} error (L2)", before, after, "lower", note
     )
+
+
+def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
+    """A note with what the intervals cannot know."""
+    if all(interval.guarantee != "heuristic" for interval in pair):
+        return note
+    reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
+    said = "; ".join(reasons) or "few rows for so many claims"
+    return f"{note}; its level is not guaranteed: {said}"
 
 
 def _plug_in_row(
@@ -297,9 +312,13 @@ def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
         ]
         rows.append(_check_row(metric, f"Consistency: {_title(metric)}", *pair))
     if len(case.y) >= _KERNEL_ROWS:
-        pair = [inference.kernel_test(case.y, p, method="block") for p in (case.before, case.after)]
+        method = "wild" if len(case.y) <= _ALL_PAIRS_ROWS else "block"
+        pair = [
+            inference.kernel_test(case.y, p, method=method, n_resamples=n_resamples, rng=seed)
+            for p in (case.before, case.after)
+        ]
         rows.append(_check_row("kernel", "Kernel, whole vector", *pair))
-    return tuple(rows)
+    return _adjusted(rows, is_held_out=case.is_held_out)
 
 
 def _check_row(name: str, title: str, before: Any, after: Any) -> CheckRow:
@@ -314,6 +333,21 @@ def _check_row(name: str, title: str, before: Any, after: Any) -> CheckRow:
         after.expected,
         before.p_value,
         after.p_value,
+        after.guarantee,
+    )
+
+
+def _adjusted(rows: Sequence[CheckRow], *, is_held_out: bool) -> tuple[CheckRow, ...]:
+    """Tests with p-values adjusted for their number, and what holds of those after calibration."""
+    before, after = (holm([getattr(row, name) for row in rows]) for name in ("p_before", "p_after"))
+    return tuple(
+        replace(
+            row,
+            guarantee_after=row.guarantee_after if is_held_out else "heuristic",
+            p_holm_before=one,
+            p_holm_after=other,
+        )
+        for row, one, other in zip(rows, before, after, strict=True)
     )
 
 
@@ -339,7 +373,12 @@ def _guarantee(
         return None
     widest = sorted(promise.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
     bins = tuple((i.claim, i.value, i.count, i.low, i.high) for i in widest)
-    return GuaranteeNote("top-label histogram binning, 50 rows a bin", str(promise), bins)
+    method = "top-label histogram binning, 50 rows a bin"
+    head = (
+        f"Of another calibrator than the map of this report: if the top probabilities were "
+        f"replaced by those of {method}, this would hold."
+    )
+    return GuaranteeNote(method, f"{head} {promise}", bins)
 
 
 def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
@@ -354,13 +393,24 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         fitted,
         f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
         f"go to the lowest column.",
-        f"Tests use {n_resamples:,} resamples. Seed {seed}. The gain is paired over rows, its "
-        f"interval asymptotic.",
+        f"Tests use {n_resamples:,} resamples. Seed {seed}. P-values are adjusted for the number "
+        f"of tests (Holm). The gain is paired over rows, its interval asymptotic.",
+        *_how_tested(case),
         "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
         "what is left.",
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
         f"calibrant {__version__}, NumPy {np.__version__}.",
+    )
+
+
+def _how_tested(case: _Case) -> tuple[str, ...]:
+    if case.is_held_out:
+        return ()
+    return (
+        "P-values after cross-fitting are heuristic: a row's label has fitted the maps that judge "
+        "other rows, and errors of the maps cancel. Pass rows of their own to fit on for exact "
+        "ones.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Calibration without choosing a method: methods stacked so that the result does no harm."""
+"""Calibration without choosing a method: methods stacked so that the result rarely harms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AutoCalibration"]
 
 
 class AutoCalibration(Calibrator):
-    r"""Stack calibrators so that the result does no harm: :math:`\sum_j w_j\, g_j(p)`.
+    r"""Stack calibrators so that the result rarely harms: :math:`\sum_j w_j\, g_j(p)`.
 
     Every candidate is cross-fitted; the weights, on the simplex, maximise the likelihood of the
     probabilities that the candidates gave to rows that they had not seen. The identity and the
@@ -59,9 +59,12 @@ class AutoCalibration(Calibrator):
     = 2^30 (time), isotonic where there are at least 10 rows a class on average. A single row gives
     the identity. Costs J + 1 fits of every candidate.
 
-    In 535 experiments on real predictions with 50 to 5,000 calibration rows (docs/do-no-harm.md) it
-    never raised the test log-loss by 0.005 or more, and on average it was better than any of its
-    members at every number of rows.
+    On 22 files of real predictions, on which it was also designed, with five draws of 50 to 5,000
+    calibration rows each (docs/do-no-harm.md), it never raised the test log-loss by 0.005 or more.
+    That is no law. In 940 cases of 20 other data sets and 5 classifiers it did so in 3.2 % (5 % of
+    those with 30 rows, 6 % with 60, 4 % with 120, none from 250 rows on), by 0.064 at worst;
+    scores that are calibrated already suffer most often. Its weights minimise log-loss: where the
+    top probability alone matters, compare with a calibrator of that notion.
 
     References
     ----------

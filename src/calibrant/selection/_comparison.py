@@ -28,6 +28,11 @@ UNCALIBRATED = "uncalibrated"
 _DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")
 
 
+_BEST_OF_SEVERAL = (
+    "The best of several methods looks better than it is: judge it on rows that did not choose it."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as
@@ -88,6 +93,8 @@ class Comparison:
         parts = [self._dataset_table(d, digits) for d in range(len(self.datasets))]
         if self.friedman:
             parts.append(self._rank_table())
+        if len(self.methods) > 2:
+            parts.append(_BEST_OF_SEVERAL)
         return "\n\n".join(parts)
 
     def __str__(self) -> str:
@@ -195,6 +202,11 @@ def compare(
     gains, asymptotic. `calibration_gain` gives another, of what the best map would gain. Ranks,
     Friedman's test and critical differences are over datasets. Do not choose a method by ECE: it
     rewards coarse forecasts.
+
+    The best of several looks better than it is, the more so the fewer the rows: of eleven methods
+    for 50 rows of a calibrated model the winner seemed to gain 0.008 in log-loss and lost 0.030 on
+    new rows, for 200 rows 0.002 and 0.016. Judge a winner on rows that did not choose it, or take
+    `AutoCalibration`, whose gain is one of rows that its weights have not seen.
 
     References
     ----------

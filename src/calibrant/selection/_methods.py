@@ -36,7 +36,7 @@ def _isotonic() -> Any:
 
 _STRUCTURED = multiclass.StructuredScaling
 _TABLE = (
-    Method("auto", AutoCalibration, "stacks several methods and the identity: does no harm"),
+    Method("auto", AutoCalibration, "stacks several methods and the identity: rarely harms"),
     Method("identity", multiclass.Identity, "leaves probabilities as they are"),
     Method("temperature", multiclass.TemperatureScaling, "divides logits by one number"),
     Method(

@@ -1,4 +1,4 @@
-"""Linear pools of calibrators: their probabilities out of fold, and weights that do no harm."""
+"""Linear pools of calibrators: their probabilities out of fold, and cautious weights."""
 
 from __future__ import annotations
 

@@ -1,0 +1,36 @@
+"""Is a model surer than it is right? Mean confidence minus accuracy, with its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import stdtrit
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.inference._results import Interval, check_level
+
+
+def confidence_gap(y: IntArray, proba: FloatArray, *, level: float = 0.95) -> Interval:
+    r"""Mean confidence minus accuracy of checked rows: positive for a model that is too sure.
+
+    With :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]` of mean :math:`\bar d` and
+    standard deviation s, and f the confidences, the interval is
+    :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`: the variance is at least
+    that of a calibrated model, because a few rows that are all right say little of it.
+    """
+    check_level(level)
+    top = proba.max(axis=1)
+    difference = top - (proba.argmax(axis=1) == y)
+    rows, gap = len(y), float(difference.mean())
+    spread = float(difference.var(ddof=1)) if rows > 1 else 1.0
+    error = float(np.sqrt(max(spread, float(np.mean(top * (1 - top)))) / rows))
+    reach = float(stdtrit(max(rows - 1, 1), (1 + level) / 2)) * error
+    return Interval(
+        quantity="mean confidence minus accuracy",
+        estimate=gap,
+        low=gap - reach,
+        high=gap + reach,
+        level=level,
+        standard_error=error,
+        guarantee="asymptotic",
+        n_samples=rows,
+    )

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant.inference._confidence_gap import confidence_gap
+
+
+def test_the_gap_is_mean_confidence_minus_accuracy():
+    proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    made = confidence_gap(np.array([0, 0, 0, 1]), proba)
+    assert made.estimate == pytest.approx(0.75 - 0.75)
+    assert made.low == pytest.approx(-made.high)
+
+
+def test_a_few_rows_that_are_all_right_are_not_called_underconfident():
+    made = confidence_gap(np.zeros(8, dtype=int), np.tile([0.9, 0.1], (8, 1)))
+    assert made.low < 0 < made.high
+
+
+def test_one_row_knows_nothing():
+    made = confidence_gap(np.array([1]), np.array([[0.9, 0.1]]))
+    assert made.low < 0 < made.high
