@@ -167,8 +167,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         scores = self._check_new(X)
-        dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        out = np.empty(scores.shape, dtype=dtype)
+        out = np.empty(scores.shape, dtype=_output_dtype(scores))
         for rows in row_blocks(*scores.shape, elements=self._block_elements):
             out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
@@ -178,7 +177,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         return log_of(self._proba_of(scores))
 
     def predict(self, X: ScoresLike) -> AnyArray:
-        """Label of the highest calibrated probability; ties go to the lowest column."""
+        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
         scores = self._check_new(X)
         codes = map_blocks(
             lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements
@@ -186,8 +185,10 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         return self.classes_[np.concatenate(list(codes))]
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
-        """Predicted columns of a block of checked scores, (m,)."""
-        return self._proba_of(scores).argmax(axis=1)
+        """Columns of the highest probabilities of a block of checked scores, (m,), as they are
+        rounded in `predict_proba`.
+        """
+        return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
@@ -217,3 +218,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
     @property
     def _output(self) -> str:
         return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
+
+
+def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:
+    return np.float32 if scores.dtype == np.float32 else np.float64
