@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from calibrant._simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
@@ -68,6 +73,21 @@ def stratified_rows(cv: int, codes: IntArray) -> Iterator[tuple[IntArray, IntArr
         # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
         warnings.filterwarnings("ignore", message="The least populated class")
         yield from StratifiedKFold(min(n_folds, most)).split(np.zeros(len(codes)), codes)
+
+
+def held_out_rows(share: float, codes: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows to train a classifier on and a share of the rows, at random, to score; stratified where
+    every class has two rows at least.
+    """
+    if not 0 < share < 1:
+        raise ValueError(
+            f"cv must be a number of folds, or the share of rows to hold out, between 0 and 1; got "
+            f"{share!r}"
+        )
+    counts = np.bincount(codes)
+    is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
+    kind = StratifiedShuffleSplit if is_common else ShuffleSplit
+    yield from kind(1, test_size=share, random_state=0).split(np.zeros(len(codes)), codes)
 
 
 def _fold(fit: FloatArray, judge: FloatArray) -> Fold:

@@ -36,13 +36,30 @@ _CALL_ELEMENTS = 2**20
 """Scores of a block for classifiers that are not ours: calling them has fixed costs."""
 
 
+def check_calibrator(calibrator: Any) -> Any:
+    """What can calibrate, as it is; else an error that says what can."""
+    if isinstance(calibrator, type):
+        name = calibrator.__name__
+        raise TypeError(f"got the class {name} where a calibrator is needed: pass {name}()")
+    if isinstance(calibrator, str):
+        raise TypeError(
+            f"got the name {calibrator!r} where a calibrator is needed: pass "
+            f"calibrant.method({calibrator!r})"
+        )
+    if not (hasattr(calibrator, "fit") and hasattr(calibrator, "predict_proba")):
+        raise TypeError(
+            f"a calibrator has the methods fit and predict_proba, which {calibrator!r} has not"
+        )
+    return calibrator
+
+
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
     """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more
     than two classes.
 
     The lifting is class-wise and normalised: each class on its own, rows divided by their sum.
     """
-    made = clone(calibrator)
+    made = clone(check_calibrator(calibrator))
     if isinstance(made, BaseBinaryCalibrator) and n_classes > 2:
         made = MulticlassToBinary(
             made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True

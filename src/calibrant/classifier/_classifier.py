@@ -22,14 +22,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant._blocks import row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._folds import stratified_rows
+from calibrant._folds import held_out_rows, stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
 from calibrant.base._outcome import warn_unless_converged
-from calibrant.classifier._responses import Response
+from calibrant.classifier._responses import Response, check_classifier
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
-from calibrant.selection import AutoCalibration, CrossFitted
+from calibrant.selection import CrossFitted
+from calibrant.selection._methods import as_calibrator
 
 _LEAST_ELEMENTS = 2**16
 """Probabilities of a block at least: calling a classifier has fixed costs."""
@@ -55,13 +56,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator : scikit-learn classifier
         With ``decision_function`` (one value per class, or log-odds), which is taken as logits, or
         else ``predict_proba``.
-    calibrator : calibrator, optional
-        By default `AutoCalibration`. Its ``inputs`` and ``classes`` are set here. A binary
+    calibrator : calibrator or the name of one, optional
+        By default `AutoCalibration`. A name ("isotonic", "temperature", ...) is the map of
+        `calibrant.method`. Its ``inputs`` and ``classes`` are set here. A binary
         calibrator of a problem with more than two classes becomes ``MulticlassToBinary(calibrator,
         notion="class-wise", normalize=True)``. Any scikit-learn classifier of probabilities will do
         as well.
-    cv : int, splitter or iterable
+    cv : int, float, splitter or iterable
         Folds; an integer means stratified folds, no more than there are rows in the largest class.
+        A number between 0 and 1 is the share of rows that one split holds out for the calibrator:
+        then one classifier and one map are fitted, each on its own rows.
     ensemble : bool
     n_jobs : int, optional
         Folds fitted at the same time.
@@ -137,6 +141,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        self._check_parameters()
         X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         routed = self._route(weight, fit_params)
@@ -150,6 +155,22 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
 
+    @property
+    def _chosen(self) -> Any:
+        """The calibrator that is meant."""
+        return as_calibrator("auto" if self.calibrator is None else self.calibrator)
+
+    def _check_parameters(self) -> None:
+        """Raise on what cannot work, before anything is fitted."""
+        check_classifier(self.estimator)
+        _ = self._chosen
+        if isinstance(self.cv, str):
+            raise ValueError(
+                f"cv must be a number of folds, a share of rows, a splitter or an iterable of "
+                f"(train, test) rows, got {self.cv!r}; an estimator that is fitted already is "
+                "passed as sklearn.frozen.FrozenEstimator(estimator), and cv plays no part then"
+            )
+
     def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
         """Column codes and the labels of the columns: those that occur, or those of a frozen
         estimator.
@@ -161,7 +182,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one "
-                f"class ({classes[0]!r})"
+                f"class ({classes.tolist()[0]!r})"
             )
         return codes, classes
 
@@ -197,13 +218,26 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _score_out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
         work = (
             delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit)
-            for train, test in self._split(data, routed.splitter.split)
+            for train, test in self._check_parts(self._split(data, routed.splitter.split))
         )
         return list(Parallel(n_jobs=self.n_jobs)(work))
 
-    def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[tuple[IntArray, IntArray]]:
+    def _check_parts(self, parts: Iterator[_Part]) -> list[_Part]:
+        """All parts, each with rows enough for a map of its own where it needs one."""
+        listed = list(parts)
+        if self.ensemble and len(listed) > 1 and min(len(test) for _, test in listed) < 2:
+            raise ValueError(
+                "a fold holds one row, and with ensemble=True a calibrator is fitted on each fold "
+                "alone: use fewer folds (cv=5), or ensemble=False, which fits one calibrator on "
+                "the scores of all folds"
+            )
+        return listed
+
+    def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[_Part]:
         if isinstance(self.cv, int | np.integer):
             return stratified_rows(int(self.cv), data.codes)
+        if isinstance(self.cv, float):
+            return held_out_rows(self.cv, data.codes)
         splitter = check_cv(self.cv, data.y, classifier=True)
         return iter(splitter.split(data.X, data.y, **params))
 
@@ -211,8 +245,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._responses = [part.response for part in parts]
         self.estimators_ = [response.estimator for response in self._responses]
         self.score_method_, self.inputs_ = self._responses[0].method, self._responses[0].inputs
-        chosen = AutoCalibration() if self.calibrator is None else self.calibrator
-        made = set_up(chosen, self.inputs_, len(self.classes_), self.classes_)
+        made = set_up(self._chosen, self.inputs_, len(self.classes_), self.classes_)
         checked = [_check_part(part, data) for part in parts]
         if len(checked) == 1:
             self.calibrator_ = fit_on(made, *checked[0], self.inputs_)
@@ -298,6 +331,10 @@ def _check_targets(y: LabelsLike) -> AnyArray:
             "labels are empty: at least one row of each class is needed, got n_samples=0"
         )
     return labels
+
+
+_Part = tuple[IntArray, IntArray]
+"""Rows to fit a classifier on, and rows that it scores."""
 
 
 class _Data(NamedTuple):

@@ -14,6 +14,7 @@ from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
+from calibrant.selection._methods import by_name
 from calibrant.selection._pool import cautious_weights, pool_gain, pool_members
 
 __all__ = ["AutoCalibration"]
@@ -30,7 +31,7 @@ class AutoCalibration(Calibrator):
 
     Parameters
     ----------
-    candidates : dict of name -> calibrator, or list of calibrators, optional
+    candidates : dict of name -> calibrator, or list of calibrators or of their names, optional
         By default temperature scaling with a prior, structured vector scaling, structured matrix
         scaling on raw and on row-centred log-probabilities, and smoothed isotonic regression per
         class; see Notes for when.
@@ -181,10 +182,7 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """Candidates by name; those of a list are named after their class."""
-    if isinstance(candidates, Mapping):
-        chosen = dict(candidates)
-    else:
-        chosen = dict(zip(_class_names(candidates), candidates, strict=True))
+    chosen = by_name(candidates)
     taken = {"identity", "uniform"} & set(chosen)
     if taken:
         raise ValueError(
@@ -192,13 +190,3 @@ def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str,
             f"leave it out"
         )
     return chosen
-
-
-def _class_names(candidates: Sequence[Any]) -> list[str]:
-    """The class of each candidate, numbered from 1 where it comes several times."""
-    kinds = [type(candidate).__name__ for candidate in candidates]
-    names = []
-    for i, kind in enumerate(kinds):
-        number = kinds[: i + 1].count(kind)
-        names.append(f"{kind}-{number}" if kinds.count(kind) > 1 else kind)
-    return names

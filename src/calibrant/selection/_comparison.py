@@ -146,7 +146,7 @@ def compare(
     scores: ScoresLike | Mapping[str, ScoresLike],
     *,
     inputs: str = "proba",
-    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    methods: Sequence[Any] | Mapping[str, Any] | None = None,
     cv: Any = 5,
     metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     sample_weight: WeightsLike | Mapping[str, WeightsLike] | None = None,
@@ -167,10 +167,10 @@ def compare(
     y_true : labels of shape (n,), or dict of name -> labels
     scores : scores of shape (n, K), or dict of name -> scores
     inputs : {"proba", "logits"}
-    methods : names, or dict of name -> calibrator, optional
-        Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By
-        default temperature, structured vector and matrix scaling, isotonic and auto. "uncalibrated"
-        is always there.
+    methods : list of names or calibrators, or dict of name -> either, optional
+        A name ("temperature", "structured-matrix", "auto", ...) is the map of `calibrant.method`.
+        By default temperature, structured vector and matrix scaling, isotonic and auto.
+        "uncalibrated" is always there.
     cv : int, splitter or iterable of (train, test) rows
     metrics : names or functions, or dict of name -> either, optional
         Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
@@ -294,12 +294,7 @@ def _as_sets(
 
 
 def _as_methods(methods: Any) -> dict[str, Any]:
-    if methods is None:
-        chosen = _methods.default_methods()
-    elif isinstance(methods, Mapping):
-        chosen = dict(methods)
-    else:
-        chosen = {name: _methods.method(name) for name in methods}
+    chosen = _methods.default_methods() if methods is None else _methods.by_name(methods)
     chosen.pop(UNCALIBRATED, None)
     return {UNCALIBRATED: Identity(), **chosen}
 
