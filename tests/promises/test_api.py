@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedGroupKFold
 from sklearn.naive_bayes import GaussianNB
 
 import calibrant
@@ -155,7 +156,7 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
     assert len(model.estimators_) == 1
     assert model.estimators_[0].class_count_.sum() == 180
     assert model.calibrator_.class_weights_.sum() == 60
-    with pytest.raises(ValueError, match="share of rows to hold out, between 0 and 1; got 1.5"):
+    with pytest.raises(ValueError, match=r"rows to hold out, between 0 and 1; got 1\.5"):
         CalibratedClassifier(GaussianNB(), cv=1.5).fit(X, y)
 
 
@@ -187,3 +188,129 @@ def test_b5_inside_a_classifier_too_predict_is_the_highest_entry(features):
     np.testing.assert_array_equal(
         model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)]
     )
+
+
+# S8, S9: groups
+
+
+@pytest.fixture(scope="module")
+def patients(features):
+    """Twelve patients, whose rows are nearly copies of each other."""
+    X, y = features
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(12), 20)
+    order = rng.permutation(240)
+    return X[order], y[order], who[order]
+
+
+class Folds:
+    """A splitter that remembers what it was given, copies of it too, and cuts by group."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def split(self, X, y=None, groups=None):
+        self.seen.append(groups)
+        return GroupKFold(3).split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 3
+
+
+def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
+    X, y, who = patients
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+    model.fit(X, y, groups=who)
+    assert len(model.estimators_) == 3
+
+
+def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):
+    X, y, who = patients
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+        routed = model.fit(X, y, groups=who).predict_proba(X)
+    plain = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+    np.testing.assert_array_equal(routed, plain.fit(X, y, groups=who).predict_proba(X))
+
+
+def test_s8_a_number_of_folds_keeps_groups_together(patients):
+    X, y, who = patients
+    counted = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y, groups=who)
+    given = CalibratedClassifier(GaussianNB(), "temperature", cv=StratifiedGroupKFold(3))
+    np.testing.assert_array_equal(
+        counted.predict_proba(X), given.fit(X, y, groups=who).predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_s9_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
+    X, y, who = patients
+    inner = Folds()
+    stack = calibrant.AutoCalibration(["temperature"], cv=inner)
+    CalibratedClassifier(GaussianNB(), stack, cv=3, ensemble=ensemble).fit(X, y, groups=who)
+    assert len(inner.seen) == (3 if ensemble else 1)
+    outer = list(StratifiedGroupKFold(3).split(X, y, who))
+    sizes = [len(np.unique(who[test])) for _, test in outer] if ensemble else [12]
+    assert [len(np.unique(groups)) for groups in inner.seen] == sizes
+
+
+def test_s9_groups_reach_the_folds_of_stacks_and_averages(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    folds = GroupKFold(3)
+    for model in (
+        calibrant.CrossFitted("temperature", cv=folds),
+        calibrant.AutoCalibration(["temperature"], cv=folds),
+    ):
+        model.fit(proba, labels, groups=who)
+        assert np.isfinite(model.predict_proba(proba)).all()
+
+
+def test_s9_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    inner = Folds()
+    stack = calibrant.AutoCalibration(["temperature"], cv=inner)
+    calibrant.compare(labels, proba, methods={"stack": stack}, cv=4, groups=who)
+    seen = [{*groups.tolist()} for groups in inner.seen]
+    assert len(seen) == 4
+    held = [set(range(20)) - groups for groups in seen]
+    assert sorted(group for part in held for group in part) == list(range(20))
+
+
+def test_s9_groups_decide_the_folds_of_a_gain(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    one, other = (
+        calibrant.inference.calibration_gain(labels, proba, cv=cv, groups=who)
+        for cv in (GroupKFold(5), list(GroupKFold(5).split(proba, labels, who)))
+    )
+    assert one == other
+
+
+def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
+    proba, labels = digits
+    with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
+        calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
+    with pytest.raises(ValueError, match="groups holds one group only"):
+        calibrant.CrossFitted("temperature").fit(proba, labels, groups=np.zeros(400))
+
+
+# S11: frames out
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_s11_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
+    pytest.importorskip(kind)
+    X, y = features
+    names = np.array(["ant", "bee", "cat"])[y]
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=2).fit(X, names)
+    plain = model.predict_proba(X)
+    frame = model.set_output(transform=kind).predict_proba(X)
+    assert list(frame.columns) == ["ant", "bee", "cat"]
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+    np.testing.assert_array_equal(model.predict_log_proba(X).to_numpy(), np.log(plain))
+    np.testing.assert_array_equal(model.predict(X), model.classes_[plain.argmax(axis=1)])

@@ -68,15 +68,23 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 
 def fit_on(
-    calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray | None, inputs: str
+    calibrator: Any,
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray | None,
+    inputs: str,
+    groups: IntArray | None = None,
 ) -> Any:
-    """Fit a calibrator that is set up on checked scores and column codes."""
+    """Fit a calibrator that is set up on checked scores and column codes; ``groups`` of rows stay
+    together in the folds that it cuts.
+    """
     if weight is not None and _counts_rows(calibrator, weight):
         copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
         scores, y, weight = scores[copies], y[copies], None
+        groups = None if groups is None else groups[copies]
     if isinstance(calibrator, Calibrator):
         return calibrator._fit_checked(
-            scores, y, check_weight(None, len(y)) if weight is None else weight
+            scores, y, check_weight(None, len(y)) if weight is None else weight, groups=groups
         )
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
@@ -94,7 +102,10 @@ def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
 
 def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:
     """A clone of a calibrator that is set up, fitted on the rows of a fold."""
-    return fit_on(clone(calibrator), scores[fold.fit], y[fold.fit], fold.fit_weight, inputs)
+    rows = fold.fit
+    return fit_on(
+        clone(calibrator), scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups
+    )
 
 
 def fit_folds(

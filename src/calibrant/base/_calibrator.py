@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import map_blocks, row_blocks
+from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of
 from calibrant._typing import (
@@ -29,16 +30,16 @@ from calibrant._validation import (
     LOGITS_HINT,
     check_classes,
     check_fitted,
-    check_option,
     check_predictions,
     check_scores,
 )
 from calibrant.base import _frames
 from calibrant.base._outcome import warn_unless_converged
+from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
 
 
-class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
+class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
     """What all calibrators share: checked fit, output in the dtype of the input, frames on
     request.
     """
@@ -73,7 +74,13 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         """
         return {}
 
-    def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ScoresLike,
+        y: LabelsLike,
+        sample_weight: WeightsLike | None = None,
+        groups: LabelsLike | None = None,
+    ) -> Self:
         """Learn the map from scores and labels.
 
         Parameters
@@ -82,6 +89,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             Probabilities, or logits with ``inputs="logits"``.
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
+        groups : array of shape (n,), optional
+            Rows that belong together, such as those of one patient: `CrossFitted` and
+            `AutoCalibration` keep them in one fold. Methods that cut no folds need none.
 
         Returns
         -------
@@ -90,7 +100,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
-        self._fit_checked(scores, codes, weight, classes)
+        self._fit_checked(scores, codes, weight, classes, check_groups(groups, len(codes)))
         self._keep_columns(X)
         self.training_ = training_summary(
             scores, codes, weight, self.class_weights_, self.inputs, self._proba_of
@@ -119,7 +129,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             del self.feature_names_in_
 
     def _fit_checked(
-        self, scores: FloatArray, y: IntArray, weight: FloatArray, classes: AnyArray | None = None
+        self,
+        scores: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        classes: AnyArray | None = None,
+        groups: IntArray | None = None,
     ) -> Self:
         """Fit on checked scores and column codes: what a composite calls for its folds, members and
         claims. Nothing is checked again, no summary is made, and nothing is warned of.
@@ -128,7 +143,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
         self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
-        self._fit_scores(scores, y, weight)
+        self._fit_rows(scores, y, weight, groups)
         return self
 
     def _parts(self) -> Iterable[Any]:
@@ -139,6 +154,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
+        """Fit on checked scores; ``groups``, codes or None, matter to a method that cuts folds."""
+        self._fit_scores(scores, y, weight)
 
     @abstractmethod
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
@@ -201,23 +222,6 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
                 f"{self.n_classes_} classes"
             )
         return scores
-
-    def set_output(
-        self, *, transform: Literal["default", "pandas", "polars"] | None = None
-    ) -> Self:
-        """Choose what `predict_proba` returns: "default" (NumPy), "pandas" or "polars" frames with
-        the index of the input.
-        """
-        if transform is not None:
-            check_option(transform, "transform", ("default", "pandas", "polars"))
-            self._sklearn_output_config = {
-                "transform": transform
-            }  # the name that sklearn.base.clone copies
-        return self
-
-    @property
-    def _output(self) -> str:
-        return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:

@@ -22,11 +22,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant._blocks import row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._folds import held_out_rows, stratified_rows
+from calibrant._folds import check_groups, held_out_rows, stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
+from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
+from calibrant.base._output import FrameOutput
 from calibrant.classifier._responses import Response, check_classifier
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import CrossFitted
@@ -42,7 +44,7 @@ calibrator compute on the way, a dozen times their block, stays small beside the
 __all__ = ["CalibratedClassifier"]
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a classifier and calibrate it on rows that it has not seen.
 
     With ``ensemble=True`` a clone of the estimator is fitted on each training part of ``cv`` and a
@@ -135,7 +137,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
         **fit_params
-            For the ``fit`` of the estimator.
+            For the ``fit`` of the estimator; but ``groups``, of shape (n,), are rows that belong
+            together, such as those of one patient: they stay together in the folds of ``cv`` and in
+            those that the calibrator cuts.
 
         Returns
         -------
@@ -144,12 +148,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
+        groups = check_groups(fit_params.get("groups"), len(y))
         routed = self._route(weight, fit_params)
         codes, self.classes_ = self._encode(y)
         self.class_prior_ = np.bincount(codes, weight, minlength=len(self.classes_)) / (
             len(y) if weight is None else weight.sum()
         )
-        data = _Data(X, y, codes, weight, self.classes_)
+        data = _Data(X, y, codes, weight, self.classes_, groups)
         self._fit_calibrators(self._score_parts(data, routed), data)
         self._take_features()
         warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
@@ -200,6 +205,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _route(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
         """Parameters of the estimator's fit and of the splitter."""
         given = dict(fit_params) if weight is None else {**fit_params, "sample_weight": weight}
+        if self._cuts_folds or not get_config()["enable_metadata_routing"]:
+            given.pop("groups", None)
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", **given)
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
@@ -213,7 +220,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     UserWarning,
                     stacklevel=3,
                 )
-        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={}))
+        groups = {name: fit_params[name] for name in ("groups",) if name in fit_params}
+        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split=groups))
+
+    @property
+    def _cuts_folds(self) -> bool:
+        """Whether folds are cut here, and not by a splitter or beforehand."""
+        return isinstance(self.cv, int | float | np.integer)
 
     def _score_out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
         work = (
@@ -235,9 +248,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[_Part]:
         if isinstance(self.cv, int | np.integer):
-            return stratified_rows(int(self.cv), data.codes)
+            return stratified_rows(int(self.cv), data.codes, data.groups)
         if isinstance(self.cv, float):
-            return held_out_rows(self.cv, data.codes)
+            return held_out_rows(self.cv, data.codes, data.groups)
         splitter = check_cv(self.cv, data.y, classifier=True)
         return iter(splitter.split(data.X, data.y, **params))
 
@@ -248,7 +261,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         made = set_up(self._chosen, self.inputs_, len(self.classes_), self.classes_)
         checked = [_check_part(part, data) for part in parts]
         if len(checked) == 1:
-            self.calibrator_ = fit_on(made, *checked[0], self.inputs_)
+            part = checked[0]
+            self.calibrator_ = fit_on(made, *part[:3], self.inputs_, part.groups)
             self.calibrators_ = [self.calibrator_]
         else:
             self.calibrator_ = self._fit_average(made, checked)
@@ -258,11 +272,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """One map per part, averaged: a `CrossFitted` of all scores, whose folds are fitted on the
         parts.
         """
-        scores, codes, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        scores, codes, weight = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in _Checked._fields[:3]
+        )
+        named = [one.groups for one in parts if one.groups is not None]
+        groups = np.concatenate(named) if named else None
         part = np.repeat(np.arange(len(parts)), [len(checked.codes) for checked in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(made, cv=folds, inputs=self.inputs_, classes=self.classes_)
-        average._fit_checked(scores, codes, weight, self.classes_)
+        average._fit_checked(scores, codes, weight, self.classes_, groups)
         # A saved map needs the number of its folds, not the rows of each.
         return average.set_params(cv=len(parts))
 
@@ -272,8 +290,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if value is not None:
                 setattr(self, name, value)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Calibrated probabilities of shape (n, K), columns as ``classes_``."""
+    def predict_proba(self, X: Any) -> Any:
+        """Calibrated probabilities of shape (n, K), columns as ``classes_``: NumPy, or a frame
+        where `set_output` asks for one.
+        """
+        return wrapped(self._proba_of(X), X, self.classes_, self._output)
+
+    def _proba_of(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         (data,) = indexable(X)
         shape = n_rows(data), len(self.classes_)
@@ -293,14 +316,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             total = total + proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of `predict_proba`; -inf where that is zero."""
-        return log_of(self.predict_proba(X))
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`, of the same kind; -inf where that is zero."""
+        return wrapped(log_of(self._proba_of(X)), X, self.classes_, self._output)
 
     def predict(self, X: Any) -> AnyArray:
-        """Label of the highest calibrated probability."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
+        codes = self._proba_of(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's
@@ -338,13 +361,16 @@ _Part = tuple[IntArray, IntArray]
 
 
 class _Data(NamedTuple):
-    """Features, labels, their column codes, weights or None, and the labels of the columns."""
+    """Features, labels, their column codes, weights or None, the labels of the columns, and the
+    codes of groups or None.
+    """
 
     X: Any
     y: AnyArray
     codes: IntArray
     weight: FloatArray | None
     classes: AnyArray
+    groups: IntArray | None = None
 
 
 class _Scored(NamedTuple):
@@ -356,11 +382,12 @@ class _Scored(NamedTuple):
 
 
 class _Checked(NamedTuple):
-    """Scores, column codes and weights that a calibrator is fitted on."""
+    """Scores, column codes, weights and groups, if any, that a calibrator is fitted on."""
 
     scores: FloatArray
     codes: IntArray
     weight: FloatArray
+    groups: IntArray | None
 
 
 def _fit_and_score(
@@ -400,4 +427,5 @@ def _check_part(part: _Scored, data: _Data) -> _Checked:
             "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero"
         )
     scores = check_scores(part.scores, inputs=part.response.inputs)
-    return _Checked(scores, data.codes[part.rows], weight)
+    groups = None if data.groups is None else data.groups[part.rows]
+    return _Checked(scores, data.codes[part.rows], weight, groups)

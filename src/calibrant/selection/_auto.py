@@ -36,6 +36,7 @@ class AutoCalibration(Calibrator):
         scaling on raw and on row-centred log-probabilities, and smoothed isotonic regression per
         class; see Notes for when.
     cv : int, splitter or iterable of (train, test) rows
+        With ``fit(X, y, groups=...)`` an integer deals whole groups, a splitter is given them.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     inputs : {"proba", "logits"}
@@ -94,6 +95,11 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._fit_rows(scores, y, weight, None)
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
         n_classes = scores.shape[1]
         if self.candidates is None:
             chosen = default_candidates(float(weight.sum()), n_classes)
@@ -104,13 +110,15 @@ class AutoCalibration(Calibrator):
             for name, made in {"identity": Identity(), **chosen}.items()
         }
         self.names_ = (*members, "uniform")
-        folds = as_folds(self.cv, scores, y, weight, self.random_state)
+        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
         # Members that do not converge are judged by their loss on other rows, and not warned of.
         self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
+        rows = scores[present], y[present], weight[present]
+        own = None if groups is None else groups[present]
         # The last weight is that of the uniform forecast, which needs no fit.
         self.members_ = {
-            name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
+            name: fit_on(made, *rows, self.inputs, own)
             for (name, made), share in zip(members.items(), self.weights_[:-1], strict=True)
             if share > 0
         }

@@ -28,7 +28,7 @@ class CrossFitted(Calibrator):
         normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
         An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it
-        were there twice.
+        were there twice. With ``fit(X, y, groups=...)`` it deals whole groups.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     inputs : {"proba", "logits"}
@@ -72,12 +72,17 @@ class CrossFitted(Calibrator):
         self.classes = classes
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._fit_rows(scores, y, weight, None)
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
         made = set_up(as_calibrator(self.calibrator), self.inputs, scores.shape[1], self.classes)
-        folds = as_folds(self.cv, scores, y, weight, self.random_state)
+        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
         self.calibrators_ = (
             fit_folds(made, scores, y, folds, self.inputs)
             if folds
-            else [fit_on(made, scores, y, weight, self.inputs)]
+            else [fit_on(made, scores, y, weight, self.inputs, groups)]
         )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
