@@ -100,6 +100,10 @@ def stratified_rows(
         raise ValueError(
             f"cross-validation needs a class with at least two rows, got n_samples={len(codes)}"
         )
+    if n_folds > len(codes):
+        raise ValueError(
+            f"{n_folds} folds cannot be cut from n_samples={len(codes)} rows: set cv to fewer folds"
+        )
     with warnings.catch_warnings():
         # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
         warnings.filterwarnings("ignore", message="The least populated class")
