@@ -110,8 +110,13 @@ def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_larg
     folds = list(stratified_rows(3, codes))
     assert all({0, 1} <= set(codes[judged]) for _, judged in folds)
     assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(10))
-    assert len(list(stratified_rows(20, codes))) == 6
+    assert len(list(stratified_rows(10, codes))) == 6
     assert not recwarn.list
+
+
+def test_more_folds_than_rows_are_refused():
+    with pytest.raises(ValueError, match="11 folds cannot be cut from n_samples=10 rows"):
+        list(stratified_rows(11, np.arange(10) % 2))
 
 
 def test_stratified_folds_need_two_rows_of_a_class():

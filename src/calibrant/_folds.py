@@ -13,11 +13,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from calibrant._simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
-from calibrant._validation import as_seed, check_count
+from calibrant._validation import as_array, as_seed, check_count
 
 _MAX_COPIES = 2**24
 """Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
@@ -25,36 +32,65 @@ every row is dealt once, and keeps its weight."""
 
 
 class Fold(NamedTuple):
-    """Rows to fit on and rows to judge on, each with their weights there."""
+    """Rows to fit on and rows to judge on, each with their weights there; the groups of the rows to
+    fit on, where there are any, for the folds that a fit cuts itself.
+    """
 
     fit: IntArray
     fit_weight: FloatArray
     judge: IntArray
     judge_weight: FloatArray
+    fit_groups: IntArray | None = None
+
+
+def check_groups(groups: Any, n_samples: int) -> IntArray | None:
+    """Codes of the groups that rows belong to; None where there are none."""
+    if groups is None:
+        return None
+    names = as_array(groups)
+    if names.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have shape ({n_samples},), one group a row; got shape {names.shape}"
+        )
+    codes: IntArray = np.unique(names, return_inverse=True)[1]
+    if codes.max() < 1:
+        raise ValueError("groups holds one group only: folds need at least two")
+    return codes
 
 
 def as_folds(
-    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, random_state: Rng
+    cv: Any,
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    random_state: Rng,
+    groups: IntArray | None = None,
 ) -> list[Fold]:
     """Folds of an integer (at random, by ``random_state``; None is 0), a scikit-learn splitter or
     an iterable of (train, test) rows.
 
-    Folds with nothing to fit on or nothing to judge are left out: one row has no folds.
+    An integer deals whole ``groups``, a splitter is given them. Folds with nothing to fit on or
+    nothing to judge are left out: one row has no folds.
     """
     seed = as_seed(random_state) or 0
     if isinstance(cv, int | np.integer) or cv is None:
-        parts = _random_parts(
-            scores, y, weight, check_count(5 if cv is None else cv, "cv", minimum=2), seed
+        n_folds = check_count(5 if cv is None else cv, "cv", minimum=2)
+        parts = (
+            _random_parts(scores, y, weight, n_folds, seed)
+            if groups is None
+            else _group_parts(groups, weight, n_folds, seed)
         )
     else:
-        parts = _given_parts(cv, scores, y, weight)
-    folds = (_fold(fit, judge) for fit, judge in parts)
+        parts = _given_parts(cv, scores, y, weight, groups)
+    folds = (_fold(fit, judge, groups) for fit, judge in parts)
     return [fold for fold in folds if fold.fit.size and fold.judge.size]
 
 
-def stratified_rows(cv: int, codes: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+def stratified_rows(
+    cv: int, codes: IntArray, groups: IntArray | None = None
+) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows to train a classifier on and rows to score, every class in every fold where that can
-    be; no more folds than there are rows in the largest class.
+    be; no more folds than there are rows in the largest class. ``groups`` stay together.
 
     For classifiers, which should see all classes. Maps are judged on `as_folds`.
     """
@@ -64,21 +100,45 @@ def stratified_rows(cv: int, codes: IntArray) -> Iterator[tuple[IntArray, IntArr
         raise ValueError(
             f"cross-validation needs a class with at least two rows, got n_samples={len(codes)}"
         )
+    if n_folds > len(codes):
+        raise ValueError(
+            f"{n_folds} folds cannot be cut from n_samples={len(codes)} rows: set cv to fewer folds"
+        )
     with warnings.catch_warnings():
         # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
         warnings.filterwarnings("ignore", message="The least populated class")
-        yield from StratifiedKFold(min(n_folds, most)).split(np.zeros(len(codes)), codes)
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        yield from kind(min(n_folds, most)).split(np.zeros(len(codes)), codes, groups)
 
 
-def _fold(fit: FloatArray, judge: FloatArray) -> Fold:
+def held_out_rows(
+    share: float, codes: IntArray, groups: IntArray | None = None
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows to train a classifier on and a share of the rows, at random, to score; stratified where
+    every class has two rows at least, and a share of the ``groups`` where there are any.
+    """
+    if not 0 < share < 1:
+        raise ValueError(
+            f"cv must be a number of folds, or the share of rows to hold out, between 0 and 1; got "
+            f"{share!r}"
+        )
+    counts = np.bincount(codes)
+    is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
+    even = StratifiedShuffleSplit if is_common else ShuffleSplit
+    kind = even if groups is None else GroupShuffleSplit
+    yield from kind(1, test_size=share, random_state=0).split(np.zeros(len(codes)), codes, groups)
+
+
+def _fold(fit: FloatArray, judge: FloatArray, groups: IntArray | None) -> Fold:
     fit_rows, judge_rows = np.flatnonzero(fit), np.flatnonzero(judge)
-    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows])
+    own = None if groups is None else groups[fit_rows]
+    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows], own)
 
 
 def _given_parts(
-    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray
+    cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    for train, test in check_cv(cv, y, classifier=True).split(scores, y):
+    for train, test in check_cv(cv, y, classifier=True).split(scores, y, groups):
         parts = np.zeros((2, len(y)))
         parts[0, train], parts[1, test] = weight[train], weight[test]
         yield parts[0], parts[1]
@@ -100,6 +160,16 @@ def _random_parts(
         judge = np.bincount(rows[dealt == held], minlength=len(y)) * each
         fit = np.bincount(rows[dealt != held], minlength=len(y)) * each
         yield fit, judge
+
+
+def _group_parts(
+    groups: IntArray, weight: FloatArray, n_folds: int, seed: int
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Groups are dealt whole, whatever the order of their rows."""
+    dealt = np.random.default_rng(seed).permutation(groups.max() + 1) % n_folds
+    for held in range(n_folds):
+        is_held = dealt[groups] == held
+        yield weight * ~is_held, weight * is_held
 
 
 def _copies(weight: FloatArray) -> IntArray:

@@ -215,11 +215,21 @@ def test_rows_are_on_the_simplex_and_shapes_are_as_promised(rng, notion, base):
     assert [a.shape for a in fitted.predict_top(P)] == [(600, width) if is_ranked else (600,)] * 2
 
 
-@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion != "class-wise"])
-def test_the_predicted_class_is_that_of_the_scores(rng, notion):
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_predicted_class_is_the_highest_entry_of_the_row(rng, notion, dtype):
+    P, y = _sample(rng)
+    P = P.astype(dtype)
+    fitted = MulticlassToBinary(HistogramBinning(n_bins=4), notion).fit(P, y)
+    np.testing.assert_array_equal(fitted.predict(P), fitted.predict_proba(P).argmax(axis=1))
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label"])
+def test_the_top_class_stays_on_top_where_its_claim_lets_it(rng, notion):
     P, y = _sample(rng)
     fitted = MulticlassToBinary(HistogramBinning(n_bins=4), notion).fit(P, y)
-    np.testing.assert_array_equal(fitted.predict(P), P.argmax(axis=1))
+    is_kept = fitted.predict(P) == P.argmax(axis=1)
+    np.testing.assert_array_equal(is_kept, fitted.predict_claims(P)[:, 0] > 1 / P.shape[1])
 
 
 @pytest.mark.parametrize(
@@ -582,7 +592,7 @@ def test_labels_are_reported_by_their_names(rng):
     names = np.array(["cat", "dog", "eel"])
     fitted = MulticlassToBinary(HistogramBinning(), classes=names).fit(P, names[y])
     np.testing.assert_array_equal(fitted.predict_top(P)[0], names[P.argmax(axis=1)])
-    np.testing.assert_array_equal(fitted.predict(P), names[P.argmax(axis=1)])
+    np.testing.assert_array_equal(fitted.predict(P), names[fitted.predict_proba(P).argmax(axis=1)])
 
 
 @pytest.mark.parametrize("notion", NOTIONS)

@@ -33,13 +33,30 @@ _BLOCK_SHARE = 64
 map computes on the way is a few times its block, and must stay small beside the output."""
 
 
+def check_calibrator(calibrator: Any) -> Any:
+    """What can calibrate, as it is; else an error that says what can."""
+    if isinstance(calibrator, type):
+        name = calibrator.__name__
+        raise TypeError(f"got the class {name} where a calibrator is needed: pass {name}()")
+    if isinstance(calibrator, str):
+        raise TypeError(
+            f"got the name {calibrator!r} where a calibrator is needed: pass "
+            f"calibrant.method({calibrator!r})"
+        )
+    if not (hasattr(calibrator, "fit") and hasattr(calibrator, "predict_proba")):
+        raise TypeError(
+            f"a calibrator has the methods fit and predict_proba, which {calibrator!r} has not"
+        )
+    return calibrator
+
+
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
     """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more
     than two classes.
 
     The lifting is class-wise and normalised: each class on its own, rows divided by their sum.
     """
-    made = clone(calibrator)
+    made = clone(check_calibrator(calibrator))
     if isinstance(made, BaseBinaryCalibrator) and n_classes > 2:
         made = MulticlassToBinary(
             made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True
@@ -48,15 +65,23 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 
 def fit_on(
-    calibrator: Any, scores: FloatArray, y: IntArray, weight: FloatArray | None, inputs: str
+    calibrator: Any,
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray | None,
+    inputs: str,
+    groups: IntArray | None = None,
 ) -> Any:
-    """Fit a calibrator that is set up on checked scores and column codes."""
+    """Fit a calibrator that is set up on checked scores and column codes; ``groups`` of rows stay
+    together in the folds that it cuts.
+    """
     if weight is not None and _counts_rows(calibrator, weight):
         copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
         scores, y, weight = scores[copies], y[copies], None
+        groups = None if groups is None else groups[copies]
     if isinstance(calibrator, Calibrator):
         return calibrator._fit_checked(
-            scores, y, check_weight(None, len(y)) if weight is None else weight
+            scores, y, check_weight(None, len(y)) if weight is None else weight, groups=groups
         )
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
@@ -74,7 +99,10 @@ def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
 
 def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:
     """A clone of a calibrator that is set up, fitted on the rows of a fold."""
-    return fit_on(clone(calibrator), scores[fold.fit], y[fold.fit], fold.fit_weight, inputs)
+    rows = fold.fit
+    return fit_on(
+        clone(calibrator), scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups
+    )
 
 
 def fit_folds(

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant._blocks import ALL_MAPS_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
-from calibrant._folds import as_folds
+from calibrant._folds import as_folds, check_groups
 from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option
@@ -99,13 +99,14 @@ def paired_scores(
     inputs: str,
     cv: Any,
     rng: Rng,
+    groups: Any = None,
 ) -> PairedScores:
     """Scores of checked predictions as they are, and as recalibrated by maps that were fitted on
     other rows; by default by `StructuredScaling`, the strongest default known for several classes.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
     scores, y, weight, _ = data
-    folds = as_folds(cv, scores, y, weight, _seed_of(rng))
+    folds = as_folds(cv, scores, y, weight, _seed_of(rng), check_groups(groups, len(y)))
     if len(folds) < 2:
         raise ValueError(
             f"cross-fitting needs at least 2 rows of positive weight, got "

@@ -42,10 +42,10 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         if n_classes > 2:
-            name = type(self).__name__
             raise ValueError(
-                f"{name} calibrates one claim at a time and the scores have {n_classes} classes; "
-                f'use MulticlassToBinary({name}(), notion="class-wise", normalize=True)'
+                f"{type(self).__name__} calibrates one claim at a time and the scores have "
+                f"{n_classes} classes; "
+                f'use MulticlassToBinary({self!r}, notion="class-wise", normalize=True)'
             )
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:

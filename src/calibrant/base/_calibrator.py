@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import map_blocks, row_blocks
+from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of
 from calibrant._typing import (
@@ -30,7 +31,6 @@ from calibrant._validation import (
     arrange_as_fitted,
     check_classes,
     check_fitted,
-    check_option,
     check_predictions,
     check_scores,
     remark_few_weights,
@@ -38,10 +38,11 @@ from calibrant._validation import (
 from calibrant.base import _frames
 from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
+from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
 
 
-class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
+class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
     """What all calibrators share: checked fit, output in the dtype of the input, frames on
     request.
     """
@@ -84,7 +85,13 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         """
         return {}
 
-    def fit(self, X: ScoresLike, y: LabelsLike, sample_weight: WeightsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ScoresLike,
+        y: LabelsLike,
+        sample_weight: WeightsLike | None = None,
+        groups: LabelsLike | None = None,
+    ) -> Self:
         """Learn the map from scores and labels.
 
         Parameters
@@ -96,6 +103,9 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         sample_weight : weights of shape (n,), optional
             Numbers of copies of a row. Importance weights that are normalised to one are given as
             ``w * n / w.sum()``, so that priors, smoothing and bins know how many rows there are.
+        groups : array of shape (n,), optional
+            Rows that belong together, such as those of one patient: `CrossFitted` and
+            `AutoCalibration` keep them in one fold. Methods that cut no folds need none.
 
         Returns
         -------
@@ -105,7 +115,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
         remark_few_weights(weight)
-        self._fit_checked(scores, codes, weight, classes)
+        self._fit_checked(scores, codes, weight, classes, check_groups(groups, len(codes)))
         self._keep_columns(X)
         if self._takes_logarithms:
             remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
@@ -136,7 +146,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             del self.feature_names_in_
 
     def _fit_checked(
-        self, scores: FloatArray, y: IntArray, weight: FloatArray, classes: AnyArray | None = None
+        self,
+        scores: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        classes: AnyArray | None = None,
+        groups: IntArray | None = None,
     ) -> Self:
         """Fit on checked scores and column codes: what a composite calls for its folds, members and
         claims. Nothing is checked again, no summary is made, and nothing is warned of.
@@ -145,7 +160,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
         self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
-        self._fit_scores(scores, y, weight)
+        self._fit_rows(scores, y, weight, groups)
         return self
 
     def _parts(self) -> Iterable[Any]:
@@ -156,6 +171,12 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
+        """Fit on checked scores; ``groups``, codes or None, matter to a method that cuts folds."""
+        self._fit_scores(scores, y, weight)
 
     @abstractmethod
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
@@ -184,8 +205,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
 
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         scores = self._check_new(X)
-        dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        out = np.empty(scores.shape, dtype=dtype)
+        out = np.empty(scores.shape, dtype=_output_dtype(scores))
         for rows in row_blocks(*scores.shape, elements=self._block_elements):
             out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
@@ -195,7 +215,7 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         return log_of(self._proba_of(scores))
 
     def predict(self, X: ScoresLike) -> AnyArray:
-        """Label of the highest calibrated probability; ties go to the lowest column."""
+        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
         scores = self._check_new(X)
         codes = map_blocks(
             lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements
@@ -203,8 +223,10 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
         return self.classes_[np.concatenate(list(codes))]
 
     def _codes_of(self, scores: FloatArray) -> IntArray:
-        """Predicted columns of a block of checked scores, (m,)."""
-        return self._proba_of(scores).argmax(axis=1)
+        """Columns of the highest probabilities of a block of checked scores, (m,), as they are
+        rounded in `predict_proba`.
+        """
+        return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
@@ -218,19 +240,6 @@ class Calibrator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ig
             )
         return scores
 
-    def set_output(
-        self, *, transform: Literal["default", "pandas", "polars"] | None = None
-    ) -> Self:
-        """Choose what `predict_proba` returns: "default" (NumPy), "pandas" or "polars" frames with
-        the index of the input.
-        """
-        if transform is not None:
-            check_option(transform, "transform", ("default", "pandas", "polars"))
-            self._sklearn_output_config = {
-                "transform": transform
-            }  # the name that sklearn.base.clone copies
-        return self
 
-    @property
-    def _output(self) -> str:
-        return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
+def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:
+    return np.float32 if scores.dtype == np.float32 else np.float64

@@ -22,15 +22,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant._blocks import CALL_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._folds import stratified_rows
+from calibrant._folds import check_groups, held_out_rows, stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
 from calibrant.base import Calibrator
+from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
-from calibrant.classifier._responses import SLACK, Response
+from calibrant.base._output import FrameOutput
+from calibrant.classifier._responses import SLACK, Response, check_classifier
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
-from calibrant.selection import AutoCalibration, CrossFitted
+from calibrant.selection import CrossFitted
+from calibrant.selection._methods import as_calibrator
 
 _BLOCK_SHARE = 64
 """A block of predictions is at most this part of all of them, so that what classifier and
@@ -39,7 +42,7 @@ calibrator compute on the way, a dozen times their block, stays small beside the
 __all__ = ["CalibratedClassifier"]
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a classifier and calibrate it on rows that it has not seen.
 
     With ``ensemble=True`` a clone of the estimator is fitted on each training part of ``cv`` and a
@@ -53,13 +56,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator : scikit-learn classifier
         With ``decision_function`` (one value per class, or log-odds), which is taken as logits, or
         else ``predict_proba``.
-    calibrator : calibrator, optional
-        By default `AutoCalibration`. Its ``inputs`` and ``classes`` are set here. A binary
+    calibrator : calibrator or the name of one, optional
+        By default `AutoCalibration`. A name ("isotonic", "temperature", ...) is the map of
+        `calibrant.method`. Its ``inputs`` and ``classes`` are set here. A binary
         calibrator of a problem with more than two classes becomes ``MulticlassToBinary(calibrator,
         notion="class-wise", normalize=True)``. Any scikit-learn classifier of probabilities will do
         as well.
-    cv : int, splitter or iterable
+    cv : int, float, splitter or iterable
         Folds; an integer means stratified folds, no more than there are rows in the largest class.
+        A number between 0 and 1 is the share of rows that one split holds out for the calibrator:
+        then one classifier and one map are fitted, each on its own rows.
     ensemble : bool
     n_jobs : int, optional
         Folds fitted at the same time.
@@ -132,24 +138,44 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
         **fit_params
-            For the ``fit`` of the estimator.
+            For the ``fit`` of the estimator; but ``groups``, of shape (n,), are rows that belong
+            together, such as those of one patient: they stay together in the folds of ``cv`` and in
+            those that the calibrator cuts.
 
         Returns
         -------
         self
         """
+        self._check_parameters()
         X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
+        groups = check_groups(fit_params.get("groups"), len(y))
         routed = self._route(weight, fit_params)
         codes, self.classes_ = self._encode(y)
         self.class_prior_ = np.bincount(codes, weight, minlength=len(self.classes_)) / (
             len(y) if weight is None else weight.sum()
         )
-        data = _Data(X, y, codes, weight, self.classes_)
+        data = _Data(X, y, codes, weight, self.classes_, groups)
         self._fit_calibrators(self._score_parts(data, routed), data)
         self._take_features()
         warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
+
+    @property
+    def _chosen(self) -> Any:
+        """The calibrator that is meant."""
+        return as_calibrator("auto" if self.calibrator is None else self.calibrator)
+
+    def _check_parameters(self) -> None:
+        """Raise on what cannot work, before anything is fitted."""
+        check_classifier(self.estimator)
+        _ = self._chosen
+        if isinstance(self.cv, str):
+            raise ValueError(
+                f"cv must be a number of folds, a share of rows, a splitter or an iterable of "
+                f"(train, test) rows, got {self.cv!r}; an estimator that is fitted already is "
+                "passed as sklearn.frozen.FrozenEstimator(estimator), and cv plays no part then"
+            )
 
     def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
         """Column codes and the labels of the columns: those that occur, or those of a frozen
@@ -162,7 +188,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one "
-                f"class ({classes[0]!r})"
+                f"class ({classes.tolist()[0]!r})"
             )
         return codes, classes
 
@@ -180,6 +206,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _route(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
         """Parameters of the estimator's fit and of the splitter."""
         given = dict(fit_params) if weight is None else {**fit_params, "sample_weight": weight}
+        if self._cuts_folds or not get_config()["enable_metadata_routing"]:
+            given.pop("groups", None)
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", **given)
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
@@ -193,18 +221,37 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     UserWarning,
                     stacklevel=3,
                 )
-        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={}))
+        groups = {name: fit_params[name] for name in ("groups",) if name in fit_params}
+        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split=groups))
+
+    @property
+    def _cuts_folds(self) -> bool:
+        """Whether folds are cut here, and not by a splitter or beforehand."""
+        return isinstance(self.cv, int | float | np.integer)
 
     def _score_out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
         work = (
             delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit)
-            for train, test in self._split(data, routed.splitter.split)
+            for train, test in self._check_parts(self._split(data, routed.splitter.split))
         )
         return list(Parallel(n_jobs=self.n_jobs)(work))
 
-    def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[tuple[IntArray, IntArray]]:
+    def _check_parts(self, parts: Iterator[_Part]) -> list[_Part]:
+        """All parts, each with rows enough for a map of its own where it needs one."""
+        listed = list(parts)
+        if self.ensemble and len(listed) > 1 and min(len(test) for _, test in listed) < 2:
+            raise ValueError(
+                "a fold holds one row, and with ensemble=True a calibrator is fitted on each fold "
+                "alone: use fewer folds (cv=5), or ensemble=False, which fits one calibrator on "
+                "the scores of all folds"
+            )
+        return listed
+
+    def _split(self, data: _Data, params: dict[str, Any]) -> Iterator[_Part]:
         if isinstance(self.cv, int | np.integer):
-            return stratified_rows(int(self.cv), data.codes)
+            return stratified_rows(int(self.cv), data.codes, data.groups)
+        if isinstance(self.cv, float):
+            return held_out_rows(self.cv, data.codes, data.groups)
         splitter = check_cv(self.cv, data.y, classifier=True)
         return iter(splitter.split(data.X, data.y, **params))
 
@@ -212,11 +259,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._responses = [part.response for part in parts]
         self.estimators_ = [response.estimator for response in self._responses]
         self.score_method_, self.inputs_ = self._responses[0].method, self._responses[0].inputs
-        chosen = AutoCalibration() if self.calibrator is None else self.calibrator
-        made = set_up(chosen, self.inputs_, len(self.classes_), self.classes_)
+        made = set_up(self._chosen, self.inputs_, len(self.classes_), self.classes_)
         checked = [_check_part(part, data) for part in parts]
         if len(checked) == 1:
-            self.calibrator_ = fit_on(made, *checked[0], self.inputs_)
+            part = checked[0]
+            self.calibrator_ = fit_on(made, *part[:3], self.inputs_, part.groups)
             self.calibrators_ = [self.calibrator_]
         else:
             self.calibrator_ = self._fit_average(made, checked)
@@ -230,11 +277,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """One map per part, averaged: a `CrossFitted` of all scores, whose folds are fitted on the
         parts.
         """
-        scores, codes, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        scores, codes, weight = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in _Checked._fields[:3]
+        )
+        named = [one.groups for one in parts if one.groups is not None]
+        groups = np.concatenate(named) if named else None
         part = np.repeat(np.arange(len(parts)), [len(checked.codes) for checked in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(made, cv=folds, inputs=self.inputs_, classes=self.classes_)
-        average._fit_checked(scores, codes, weight, self.classes_)
+        average._fit_checked(scores, codes, weight, self.classes_, groups)
         # A saved map needs the number of its folds, not the rows of each.
         return average.set_params(cv=len(parts))
 
@@ -244,8 +295,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if value is not None:
                 setattr(self, name, value)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Calibrated probabilities of shape (n, K), columns as ``classes_``."""
+    def predict_proba(self, X: Any) -> Any:
+        """Calibrated probabilities of shape (n, K), columns as ``classes_``: NumPy, or a frame
+        where `set_output` asks for one.
+        """
+        return wrapped(self._proba_of(X), X, self.classes_, self._output)
+
+    def _proba_of(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         (data,) = indexable(X)
         shape = n_rows(data), len(self.classes_)
@@ -265,14 +321,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             total = total + proba_of(calibrator, scores, self.inputs_)
         return total / len(self._responses)
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of `predict_proba`; -inf where that is zero."""
-        return log_of(self.predict_proba(X))
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`, of the same kind; -inf where that is zero."""
+        return wrapped(log_of(self._proba_of(X)), X, self.classes_, self._output)
 
     def predict(self, X: Any) -> AnyArray:
-        """Label of the highest calibrated probability."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
+        codes = self._proba_of(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's
@@ -305,14 +361,21 @@ def _check_targets(y: LabelsLike) -> AnyArray:
     return labels
 
 
+_Part = tuple[IntArray, IntArray]
+"""Rows to fit a classifier on, and rows that it scores."""
+
+
 class _Data(NamedTuple):
-    """Features, labels, their column codes, weights or None, and the labels of the columns."""
+    """Features, labels, their column codes, weights or None, the labels of the columns, and the
+    codes of groups or None.
+    """
 
     X: Any
     y: AnyArray
     codes: IntArray
     weight: FloatArray | None
     classes: AnyArray
+    groups: IntArray | None = None
 
 
 class _Scored(NamedTuple):
@@ -324,11 +387,12 @@ class _Scored(NamedTuple):
 
 
 class _Checked(NamedTuple):
-    """Scores, column codes and weights that a calibrator is fitted on."""
+    """Scores, column codes, weights and groups, if any, that a calibrator is fitted on."""
 
     scores: FloatArray
     codes: IntArray
     weight: FloatArray
+    groups: IntArray | None
 
 
 def _fit_and_score(
@@ -368,4 +432,5 @@ def _check_part(part: _Scored, data: _Data) -> _Checked:
             "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight zero"
         )
     scores = check_scores(part.scores, inputs=part.response.inputs, slack=SLACK)
-    return _Checked(scores, data.codes[part.rows], weight)
+    groups = None if data.groups is None else data.groups[part.rows]
+    return _Checked(scores, data.codes[part.rows], weight, groups)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.base import is_regressor
 
 from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import as_array, encode_labels
@@ -71,6 +72,19 @@ def _rounded(scores: FloatArray) -> FloatArray:
     return np.asarray(
         np.ldexp(np.round(mantissa * 2.0**36) * 2.0**-36, exponent), dtype=scores.dtype
     )
+
+
+def check_classifier(estimator: Any) -> None:
+    """Raise on an estimator that cannot give scores of classes, before it is fitted."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"got the class {name} where a classifier is needed: pass {name}()")
+    # What is no estimator of scikit-learn has no tags, and is taken at its word.
+    if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
+        raise TypeError(
+            f"{type(estimator).__name__} is a regressor: a classifier with decision_function or "
+            "predict_proba is needed"
+        )
 
 
 def response_method(estimator: Any) -> str:

@@ -207,6 +207,7 @@ def calibration_gain(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
+    groups: LabelsLike | None = None,
 ) -> Gain:
     r"""How much a calibrator lowers a proper score, with a paired confidence interval.
 
@@ -239,6 +240,9 @@ def calibration_gain(
     classes : labels of the columns, optional
     rng : int, Generator or None
         Decides the folds.
+    groups : array of shape (n,), optional
+        Rows that belong together, such as those of one patient, are in one fold. The interval still
+        counts rows, as if they were independent.
 
     Returns
     -------
@@ -280,7 +284,9 @@ def calibration_gain(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
     check_row_counts(data.weight, "a calibration gain")
-    pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
+    pairs = paired_scores(
+        data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng, groups=groups
+    )
     return _error_gain(pairs, score, level)
 
 

@@ -11,7 +11,7 @@ from calibrant._kernels import entries, top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant.notions._claims import ClaimBlock
 from calibrant.notions._notion import Labels, Notion, class_text
-from calibrant.notions._rows import scale_sets
+from calibrant.notions._rows import keep_top, scale_sets
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,10 @@ class RankNotion(Notion):
         if rank > 1:
             return f"The probability{where}: is the class of that rank right?"
         return "The top probability: is the top class right?"
+
+    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
+        rows, label = super().fill(proba, claims), claims.labels()
+        return keep_top(rows, label[:, 0], label) if self.ranks[0] == 1 else rows
 
     def _rank_of(self, claim: int, n_classes: int) -> int:
         return self.ranks[claim // self.n_labels(n_classes)]
@@ -196,7 +200,8 @@ class WithinTopNotion(Notion):
         return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
 
     def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        return scale_sets(proba, [top_labels(proba, self.rank)], claims.score)
+        label = top_labels(proba, self.rank)
+        return keep_top(scale_sets(proba, [label], claims.score), label[:, 0], label)
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,13 @@ class MulticlassToBinary(Calibrator):
       by their sum, a row of zeros becomes uniform;
     - other notions: rows on the simplex, the claimed entries as calibrated (scaled down together if
       they exceed one), the rest of the row rescaled to what is left; "within-top-r" scales the top
-      r to the claim.
+      r to the claim. Where the top class is claimed, other classes are held just below it, so that
+      it stays on top.
 
-    `predict` gives the top class of the scores for every notion but class-wise: accuracy does not
-    change.
+    `predict` is the highest entry of `predict_proba`. For the notions of the top class it is the
+    top class of the scores wherever a row allows that: not where the calibrated probability of the
+    top class is 1/K or less, nor where that of another rank is higher. `predict_top` gives the
+    labels of the scores in any case.
 
     The cost is that of one binary fit per claim; memory that of a few columns of scores.
 
@@ -233,11 +236,6 @@ class MulticlassToBinary(Calibrator):
             return block.labels(), self._calibrate(block)
         codes = top_labels(proba, 1)
         return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
-
-    def _codes_of(self, scores: FloatArray) -> IntArray:
-        """The top class of the scores; where every entry is a claim, of the calibrated ones."""
-        is_calibrated = as_notion(self.notion).claims_are_rows
-        return (self._proba_of(scores) if is_calibrated else self._lift(scores)).argmax(axis=1)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notion fills them."""

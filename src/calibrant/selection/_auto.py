@@ -14,6 +14,7 @@ from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
+from calibrant.selection._methods import by_name
 from calibrant.selection._pool import cautious_weights, pool_gain, pool_members
 
 __all__ = ["AutoCalibration"]
@@ -30,11 +31,12 @@ class AutoCalibration(Calibrator):
 
     Parameters
     ----------
-    candidates : dict of name -> calibrator, or list of calibrators, optional
+    candidates : dict of name -> calibrator, or list of calibrators or of their names, optional
         By default temperature scaling with a prior, structured vector scaling, structured matrix
         scaling on raw and on row-centred log-probabilities, and smoothed isotonic regression per
         class; see Notes for when.
     cv : int, splitter or iterable of (train, test) rows
+        With ``fit(X, y, groups=...)`` an integer deals whole groups, a splitter is given them.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     inputs : {"proba", "logits", "log_proba"}
@@ -96,6 +98,11 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._fit_rows(scores, y, weight, None)
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
         n_classes = scores.shape[1]
         if self.candidates is None:
             chosen = default_candidates(float(weight.sum()), n_classes)
@@ -106,13 +113,15 @@ class AutoCalibration(Calibrator):
             for name, made in {"identity": Identity(), **chosen}.items()
         }
         self.names_ = (*members, "uniform")
-        folds = as_folds(self.cv, scores, y, weight, self.random_state)
+        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
         # Members that do not converge are judged by their loss on other rows, and not warned of.
         self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
+        rows = scores[present], y[present], weight[present]
+        own = None if groups is None else groups[present]
         # The last weight is that of the uniform forecast, which needs no fit.
         self.members_ = {
-            name: fit_on(made, scores[present], y[present], weight[present], self.inputs)
+            name: fit_on(made, *rows, self.inputs, own)
             for (name, made), share in zip(members.items(), self.weights_[:-1], strict=True)
             if share > 0
         }
@@ -184,10 +193,7 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """Candidates by name; those of a list are named after their class."""
-    if isinstance(candidates, Mapping):
-        chosen = dict(candidates)
-    else:
-        chosen = dict(zip(_class_names(candidates), candidates, strict=True))
+    chosen = by_name(candidates)
     taken = {"identity", "uniform"} & set(chosen)
     if taken:
         raise ValueError(
@@ -195,13 +201,3 @@ def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str,
             f"leave it out"
         )
     return chosen
-
-
-def _class_names(candidates: Sequence[Any]) -> list[str]:
-    """The class of each candidate, numbered from 1 where it comes several times."""
-    kinds = [type(candidate).__name__ for candidate in candidates]
-    names = []
-    for i, kind in enumerate(kinds):
-        number = kinds[: i + 1].count(kind)
-        names.append(f"{kind}-{number}" if kinds.count(kind) > 1 else kind)
-    return names

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
-from calibrant._folds import Fold, as_folds
+from calibrant._folds import Fold, as_folds, check_groups
 from calibrant._progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
@@ -153,7 +153,7 @@ def compare(
     scores: ScoresLike | Mapping[str, ScoresLike],
     *,
     inputs: str = "proba",
-    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    methods: Sequence[Any] | Mapping[str, Any] | None = None,
     cv: Any = 5,
     metrics: Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     sample_weight: WeightsLike | Mapping[str, WeightsLike] | None = None,
@@ -161,6 +161,7 @@ def compare(
     random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    groups: LabelsLike | Mapping[str, LabelsLike] | None = None,
 ) -> Comparison:
     """Compare calibrators on one or many sets of predictions.
 
@@ -174,10 +175,10 @@ def compare(
     y_true : labels of shape (n,), or dict of name -> labels
     scores : scores of shape (n, K), or dict of name -> scores
     inputs : {"proba", "logits", "log_proba"}
-    methods : names, or dict of name -> calibrator, optional
-        Names are those of the command line ("temperature", "structured-matrix", "auto", ...). By
-        default temperature, structured vector and matrix scaling, isotonic and auto. "uncalibrated"
-        is always there.
+    methods : list of names or calibrators, or dict of name -> either, optional
+        A name ("temperature", "structured-matrix", "auto", ...) is the map of `calibrant.method`.
+        By default temperature, structured vector and matrix scaling, isotonic and auto.
+        "uncalibrated" is always there.
     cv : int, splitter or iterable of (train, test) rows
     metrics : names or functions, or dict of name -> either, optional
         Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
@@ -191,6 +192,9 @@ def compare(
         Fits at the same time.
     progress : bool
         Show a bar where the output is a terminal; needs the package rich.
+    groups : array of shape (n,), or dict of name -> array, optional
+        Rows that belong together, such as those of one patient, are in one fold, also in the folds
+        that a method cuts itself. Intervals still count rows, as if they were independent.
 
     Returns
     -------
@@ -224,8 +228,14 @@ def compare(
     sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
+    together = _per_set(groups, scores, "groups")
     folds = {
-        name: _check_folds(as_folds(cv, *data[:3], random_state), name)
+        name: _check_folds(
+            as_folds(
+                cv, *data[:3], random_state, check_groups(together.get(name), len(data.scores))
+            ),
+            name,
+        )
         for name, data in sets.items()
     }
     tasks = [
@@ -288,15 +298,11 @@ def _measure(judge: Metric, y: IntArray, proba: FloatArray, weight: FloatArray) 
 def _as_sets(
     y_true: Any, scores: Any, sample_weight: Any, inputs: str, classes: Any
 ) -> dict[str, Predictions]:
+    weights = _per_set(sample_weight, scores, "sample_weight")
     if not isinstance(scores, Mapping):
-        y_true, scores, sample_weight = {"data": y_true}, {"data": scores}, {"data": sample_weight}
+        y_true, scores = {"data": y_true}, {"data": scores}
     elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
         raise ValueError("with scores given as a dict, y_true must be a dict with the same names")
-    weights = sample_weight if isinstance(sample_weight, Mapping) else {}
-    if sample_weight is not None and not isinstance(sample_weight, Mapping):
-        raise ValueError(
-            "with scores given as a dict, sample_weight must be a dict with the same names"
-        )
     return {
         name: check_predictions(
             y_true[name], one, weights.get(name), classes, inputs=inputs, hint=LOGITS_HINT
@@ -305,13 +311,17 @@ def _as_sets(
     }
 
 
+def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:
+    """What was given for each set of predictions, or for the only one."""
+    if not isinstance(scores, Mapping):
+        return {"data": values}
+    if values is not None and not isinstance(values, Mapping):
+        raise ValueError(f"with scores given as a dict, {name} must be a dict with the same names")
+    return values or {}
+
+
 def _as_methods(methods: Any) -> dict[str, Any]:
-    if methods is None:
-        chosen = _methods.default_methods()
-    elif isinstance(methods, Mapping):
-        chosen = dict(methods)
-    else:
-        chosen = {name: _methods.method(name) for name in methods}
+    chosen = _methods.default_methods() if methods is None else _methods.by_name(methods)
     chosen.pop(UNCALIBRATED, None)
     return {UNCALIBRATED: Identity(), **chosen}
 

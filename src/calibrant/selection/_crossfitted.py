@@ -9,6 +9,7 @@ from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant.base import Calibrator
+from calibrant.selection._methods import as_calibrator
 
 __all__ = ["CrossFitted"]
 
@@ -21,13 +22,13 @@ class CrossFitted(Calibrator):
 
     Parameters
     ----------
-    calibrator : calibrator
+    calibrator : calibrator, or its name
         Cloned for each fold, with ``inputs`` and ``classes`` set. A binary calibrator of a problem
         with more than two classes becomes ``MulticlassToBinary(calibrator, notion="class-wise",
         normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
         An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it
-        were there twice.
+        were there twice. With ``fit(X, y, groups=...)`` it deals whole groups.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     inputs : {"proba", "logits", "log_proba"}
@@ -71,12 +72,17 @@ class CrossFitted(Calibrator):
         self.classes = classes
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        made = set_up(self.calibrator, self.inputs, scores.shape[1], self.classes)
-        folds = as_folds(self.cv, scores, y, weight, self.random_state)
+        self._fit_rows(scores, y, weight, None)
+
+    def _fit_rows(
+        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
+    ) -> None:
+        made = set_up(as_calibrator(self.calibrator), self.inputs, scores.shape[1], self.classes)
+        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
         self.calibrators_ = (
             fit_folds(made, scores, y, folds, self.inputs)
             if folds
-            else [fit_on(made, scores, y, weight, self.inputs)]
+            else [fit_on(made, scores, y, weight, self.inputs, groups)]
         )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
@@ -93,4 +99,4 @@ class CrossFitted(Calibrator):
     @property
     def check_exceptions(self) -> Mapping[str, str]:
         """Those of the calibrator; one that counts rows is given whole weights as copies."""
-        return getattr(self.calibrator, "check_exceptions", {})
+        return getattr(as_calibrator(self.calibrator), "check_exceptions", {})

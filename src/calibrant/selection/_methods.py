@@ -4,15 +4,15 @@ and the README use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from calibrant import binary, multiclass
+from calibrant._crossfit.members import check_calibrator
 from calibrant._validation import unknown_name
 from calibrant.reductions import MulticlassToBinary
-from calibrant.selection._auto import AutoCalibration
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,12 @@ class Method:
     is_binary: bool = False
 
 
+def _auto() -> Any:
+    from calibrant.selection._auto import AutoCalibration  # its candidates are named by this table
+
+    return AutoCalibration()
+
+
 def _isotonic() -> Any:
     # Linear between blocks and smoothed: as it is, isotonic regression calls things impossible.
     return binary.IsotonicCalibration("linear", smoothing=1.0)
@@ -36,7 +42,7 @@ def _isotonic() -> Any:
 
 _STRUCTURED = multiclass.StructuredScaling
 _TABLE = (
-    Method("auto", AutoCalibration, "stacks several methods and the identity: rarely harms"),
+    Method("auto", _auto, "stacks several methods and the identity: rarely harms"),
     Method("identity", multiclass.Identity, "leaves probabilities as they are"),
     Method("temperature", multiclass.TemperatureScaling, "divides logits by one number"),
     Method(
@@ -75,15 +81,17 @@ _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic",
 
 
 def method(name: str, *, notion: str | None = None) -> Any:
-    """The unfitted calibrator that a name means in `compare` and on the command line.
+    """The unfitted calibrator that a name means: in `compare`, on the command line and wherever a
+    calibrator may be given by its name (`CalibratedClassifier(estimator, "isotonic")`).
 
     Parameters
     ----------
     name : str
         "auto", "identity", "temperature", "structured-matrix", "dirichlet", "platt", ...
     notion : str, optional
-        Lifts a method of one claim to this notion by `MulticlassToBinary`. Without it `compare` and
-        the command line lift it class by class where there are more than two classes.
+        Lifts a method of one claim to this notion by `MulticlassToBinary`. Without it what takes a
+        name lifts it class by class where there are more than two classes: the map of
+        ``method(name, notion="class-wise")``.
 
     Returns
     -------
@@ -111,6 +119,26 @@ def _find(name: str) -> Method:
     if name not in METHODS:
         raise ValueError(unknown_name("method", name, METHODS))
     return METHODS[name]
+
+
+def as_calibrator(calibrator: Any) -> Any:
+    """A calibrator as it is, or the one that a name means."""
+    return method(calibrator) if isinstance(calibrator, str) else check_calibrator(calibrator)
+
+
+def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Calibrators with what they are called: as a dict says, by the names that they were asked for,
+    or after their class, numbered from 1 where it comes several times.
+    """
+    if isinstance(calibrators, Mapping):
+        return {name: as_calibrator(given) for name, given in calibrators.items()}
+    listed = [calibrators] if isinstance(calibrators, str) else list(calibrators)
+    kinds = [given if isinstance(given, str) else type(given).__name__ for given in listed]
+    names = [
+        f"{kind}-{kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else kind
+        for i, kind in enumerate(kinds)
+    ]
+    return dict(zip(names, map(as_calibrator, listed), strict=True))
 
 
 def default_methods() -> dict[str, Any]:

@@ -1,0 +1,316 @@
+"""One method, one name: what a user of scikit-learn may expect, each test after its finding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedGroupKFold
+from sklearn.naive_bayes import GaussianNB
+
+import calibrant
+from calibrant import CalibratedClassifier, MulticlassToBinary
+from calibrant.datasets import digits_predictions, noisy_simplex
+
+
+@pytest.fixture(scope="module")
+def features():
+    return make_classification(
+        240, n_features=6, n_informative=5, n_redundant=0, n_classes=3, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = digits_predictions()
+    return data.val_proba[:400], data.val_labels[:400]
+
+
+class NeverFitted(GaussianNB):
+    """A classifier whose fit is a mistake."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted before parameters were checked")
+
+
+# W11: a name means the same map everywhere
+
+
+def test_w11_a_name_is_the_same_map_in_compare_and_by_itself(digits):
+    proba, labels = digits
+    rows = np.arange(len(labels))
+    split = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
+    named = calibrant.compare(labels, proba, methods=["isotonic"], cv=split, metrics=["log_loss"])
+    lifted = calibrant.method("isotonic", notion="class-wise")
+    losses = [
+        calibrant.metrics.log_loss(
+            labels[judge], lifted.fit(proba[fit], labels[fit]).predict_proba(proba[judge])
+        )
+        for fit, judge in split
+    ]
+    np.testing.assert_allclose(named.mean[0, 1, 0], np.mean(losses), rtol=1e-12)
+
+
+def test_w11_a_name_is_the_same_map_inside_a_classifier(features):
+    X, y = features
+    named = CalibratedClassifier(GaussianNB(), "isotonic", cv=3).fit(X, y)
+    given = CalibratedClassifier(GaussianNB(), calibrant.method("isotonic"), cv=3).fit(X, y)
+    np.testing.assert_array_equal(named.predict_proba(X), given.predict_proba(X))
+
+
+def test_w11_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digits):
+    proba, labels = digits
+    with pytest.raises(ValueError, match="use MulticlassToBinary") as error:
+        calibrant.method("isotonic").fit(proba, labels)
+    advice = repr(calibrant.method("isotonic"))
+    assert f"MulticlassToBinary({advice}, " in str(error.value)
+
+
+def test_w11_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
+    proba, labels = digits
+    listed = [calibrant.TemperatureScaling(), "isotonic", calibrant.VectorScaling()]
+    result = calibrant.compare(labels, proba, methods=listed, cv=2, metrics=["log_loss"])
+    assert result.methods == ("uncalibrated", "TemperatureScaling", "isotonic", "VectorScaling")
+    stack = calibrant.AutoCalibration(["temperature", calibrant.VectorScaling()], cv=2)
+    assert stack.fit(proba, labels).names_ == (
+        *("identity", "temperature", "VectorScaling", "uniform"),
+    )
+
+
+# W12: predict is the argmax of predict_proba
+
+
+@pytest.mark.parametrize("notion", ["confidence", "top-label", "top-2-confidence", "within-top-2"])
+@pytest.mark.parametrize("name", ["spline", "histogram"])
+def test_w12_predict_is_the_highest_entry_of_predict_proba(digits, name, notion):
+    proba, labels = digits
+    model = calibrant.method(name, notion=notion).fit(proba, labels)
+    out = model.predict_proba(proba)
+    np.testing.assert_array_equal(model.predict(proba), out.argmax(axis=1))
+    np.testing.assert_allclose(out.sum(axis=1), 1.0)
+
+
+def test_w12_accuracy_does_not_change_where_claims_stay_above_chance():
+    data = noisy_simplex(2000, 5, noise=0.5, rng=0)
+    model = MulticlassToBinary(calibrant.PlattScaling(), notion="confidence")
+    model.fit(data.proba, data.labels)
+    assert (model.predict_claims(data.proba) > 1 / 5).all()
+    np.testing.assert_array_equal(model.predict(data.proba), data.proba.argmax(axis=1))
+
+
+# S1 to S15: the habits of a scikit-learn user
+
+
+def test_s1_a_calibrator_may_be_given_by_its_name(features):
+    X, y = features
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
+    assert type(model.calibrators_[0]) is calibrant.TemperatureScaling
+    search = GridSearchCV(
+        CalibratedClassifier(GaussianNB(), cv=2), {"calibrator": ["platt", "temperature"]}, cv=2
+    )
+    assert search.fit(X, y).best_params_["calibrator"] in ("platt", "temperature")
+
+
+def test_s1_an_unknown_name_is_an_error_before_anything_is_fitted(features):
+    with pytest.raises(ValueError, match=r"did you mean 'isotonic'\?"):
+        CalibratedClassifier(NeverFitted(), "isotonc").fit(*features)
+
+
+def test_s3_prefit_names_the_frozen_estimator(features):
+    with pytest.raises(ValueError, match=r"FrozenEstimator\(estimator\)"):
+        CalibratedClassifier(NeverFitted(), cv="prefit").fit(*features)
+
+
+def test_s3_obeying_the_hint_calibrates_the_fitted_estimator(features):
+    X, y = features
+    fitted = GaussianNB().fit(X[::2], y[::2])
+    model = CalibratedClassifier(FrozenEstimator(fitted), "temperature").fit(X[1::2], y[1::2])
+    alone = calibrant.TemperatureScaling().fit(fitted.predict_proba(X[1::2]), y[1::2])
+    assert model.calibrator_.temperature_ == pytest.approx(alone.temperature_)
+
+
+def test_s4_a_class_instead_of_an_instance_is_explained_before_fitting(features):
+    with pytest.raises(TypeError, match=r"pass TemperatureScaling\(\)"):
+        CalibratedClassifier(NeverFitted(), calibrant.TemperatureScaling).fit(*features)
+    with pytest.raises(TypeError, match=r"pass GaussianNB\(\)"):
+        CalibratedClassifier(GaussianNB).fit(*features)
+
+
+def test_s10_a_regressor_is_called_one(features):
+    with pytest.raises(TypeError, match=r"LinearRegression is a regressor: a classifier with"):
+        CalibratedClassifier(LinearRegression()).fit(*features)
+
+
+def test_s14_one_class_is_shown_as_it_was_written(features):
+    with pytest.raises(ValueError, match=r"of one class \('a'\)"):
+        CalibratedClassifier(GaussianNB()).fit(features[0], np.full(len(features[0]), "a"))
+
+
+def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
+    X, y = features
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=0.25).fit(X, y)
+    assert len(model.estimators_) == 1
+    assert model.estimators_[0].class_count_.sum() == 180
+    assert model.calibrator_.class_weights_.sum() == 60
+    with pytest.raises(ValueError, match=r"rows to hold out, between 0 and 1; got 1\.5"):
+        CalibratedClassifier(GaussianNB(), cv=1.5).fit(X, y)
+
+
+# B D4: folds of one row
+
+
+def test_d4_folds_of_one_row_are_refused_for_ensembles(features):
+    X, y = features
+    with pytest.raises(ValueError, match=r"a fold holds one row.*ensemble=False"):
+        CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut()).fit(X, y)
+
+
+def test_d4_obeying_the_hint_gives_one_map_of_all_rows(features):
+    X, y = features[0][:60], features[1][:60]
+    model = CalibratedClassifier(
+        LogisticRegression(), "temperature", cv=LeaveOneOut(), ensemble=False
+    ).fit(X, y)
+    assert model.calibrator_.class_weights_.sum() == 60
+
+
+# B section 5, 7: the label of an average
+
+
+def test_b5_inside_a_classifier_too_predict_is_the_highest_entry(features):
+    X, y = features
+    lifted = MulticlassToBinary(calibrant.HistogramBinning(n_bins=3), notion="top-label")
+    model = CalibratedClassifier(RandomForestClassifier(20, random_state=0), lifted, cv=3)
+    model.fit(X, y)
+    np.testing.assert_array_equal(
+        model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)]
+    )
+
+
+# S8, S9: groups
+
+
+@pytest.fixture(scope="module")
+def patients(features):
+    """Twelve patients, whose rows are nearly copies of each other."""
+    X, y = features
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(12), 20)
+    order = rng.permutation(240)
+    return X[order], y[order], who[order]
+
+
+class Folds:
+    """A splitter that remembers what it was given, copies of it too, and cuts by group."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def split(self, X, y=None, groups=None):
+        self.seen.append(groups)
+        return GroupKFold(3).split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 3
+
+
+def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
+    X, y, who = patients
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+    model.fit(X, y, groups=who)
+    assert len(model.estimators_) == 3
+
+
+def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):
+    X, y, who = patients
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+        routed = model.fit(X, y, groups=who).predict_proba(X)
+    plain = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
+    np.testing.assert_array_equal(routed, plain.fit(X, y, groups=who).predict_proba(X))
+
+
+def test_s8_a_number_of_folds_keeps_groups_together(patients):
+    X, y, who = patients
+    counted = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y, groups=who)
+    given = CalibratedClassifier(GaussianNB(), "temperature", cv=StratifiedGroupKFold(3))
+    np.testing.assert_array_equal(
+        counted.predict_proba(X), given.fit(X, y, groups=who).predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_s9_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
+    X, y, who = patients
+    inner = Folds()
+    stack = calibrant.AutoCalibration(["temperature"], cv=inner)
+    CalibratedClassifier(GaussianNB(), stack, cv=3, ensemble=ensemble).fit(X, y, groups=who)
+    assert len(inner.seen) == (3 if ensemble else 1)
+    outer = list(StratifiedGroupKFold(3).split(X, y, who))
+    sizes = [len(np.unique(who[test])) for _, test in outer] if ensemble else [12]
+    assert [len(np.unique(groups)) for groups in inner.seen] == sizes
+
+
+def test_s9_groups_reach_the_folds_of_stacks_and_averages(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    folds = GroupKFold(3)
+    for model in (
+        calibrant.CrossFitted("temperature", cv=folds),
+        calibrant.AutoCalibration(["temperature"], cv=folds),
+    ):
+        model.fit(proba, labels, groups=who)
+        assert np.isfinite(model.predict_proba(proba)).all()
+
+
+def test_s9_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    inner = Folds()
+    stack = calibrant.AutoCalibration(["temperature"], cv=inner)
+    calibrant.compare(labels, proba, methods={"stack": stack}, cv=4, groups=who)
+    seen = [{*groups.tolist()} for groups in inner.seen]
+    assert len(seen) == 4
+    held = [set(range(20)) - groups for groups in seen]
+    assert sorted(group for part in held for group in part) == list(range(20))
+
+
+def test_s9_groups_decide_the_folds_of_a_gain(digits):
+    proba, labels = digits
+    who = np.arange(len(labels)) // 20
+    one, other = (
+        calibrant.inference.calibration_gain(labels, proba, cv=cv, groups=who)
+        for cv in (GroupKFold(5), list(GroupKFold(5).split(proba, labels, who)))
+    )
+    assert one == other
+
+
+def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
+    proba, labels = digits
+    with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
+        calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
+    with pytest.raises(ValueError, match="groups holds one group only"):
+        calibrant.CrossFitted("temperature").fit(proba, labels, groups=np.zeros(400))
+
+
+# S11: frames out
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_s11_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
+    pytest.importorskip(kind)
+    X, y = features
+    names = np.array(["ant", "bee", "cat"])[y]
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=2).fit(X, names)
+    plain = model.predict_proba(X)
+    frame = model.set_output(transform=kind).predict_proba(X)
+    assert list(frame.columns) == ["ant", "bee", "cat"]
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+    np.testing.assert_array_equal(model.predict_log_proba(X).to_numpy(), np.log(plain))
+    np.testing.assert_array_equal(model.predict(X), model.classes_[plain.argmax(axis=1)])
