@@ -185,6 +185,14 @@ class MetricAccumulator:
             sharpness=top.sharpness(n_classes),
         )
 
+    @property
+    def mean_confidence(self) -> float:
+        """Mean of the highest probabilities of the rows seen."""
+        if self._sums is None:
+            raise ValueError("nothing was seen: call update(y_true, y_prob) first")
+        table = self._sums.confidence
+        return float(table.score.sum() / table.weight.sum())
+
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)
         if self._sums is not None and self._sums.class_wise.n_claims != n_classes:

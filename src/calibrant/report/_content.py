@@ -160,6 +160,7 @@ class Report:
     how: tuple[str, ...]
     code: str
     version: str
+    groups: MapTable | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON."""
