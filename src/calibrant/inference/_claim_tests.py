@@ -211,7 +211,7 @@ def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
 def _in_spreads(excess: float, spread: float) -> float:
     """An excess in standard deviations; infinite where what was said to be certain failed."""
     if spread > 0:
-        return abs(excess) / spread
+        return float(abs(excess) / spread)
     return np.inf if abs(excess) > 0 else 0.0
 
 

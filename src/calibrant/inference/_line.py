@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, expit, ndtri
 
+from calibrant._progress import AsText, ShortRepr
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.inference._results import CalibrationTestResult, Interval, check_level
 from calibrant.metrics._line import Line, fit_line, log_odds, shift_at
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
-@dataclass(frozen=True)
-class CalibrationLine:
+@dataclass(frozen=True, repr=False)
+class CalibrationLine(ShortRepr, AsText):
     """Slope and intercept of a claim with their intervals, and the test that they are 1 and 0.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
+from calibrant._progress import AsText
 from calibrant._typing import FloatArray
 
 GUARANTEES = {
@@ -19,7 +20,7 @@ GUARANTEES = {
 
 
 @dataclass(frozen=True)
-class CalibrationTestResult:
+class CalibrationTestResult(AsText):
     """Outcome of a hypothesis test of calibration.
 
     Attributes
@@ -69,7 +70,7 @@ class CalibrationTestResult:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(AsText):
     """An estimate with its confidence interval.
 
     Attributes

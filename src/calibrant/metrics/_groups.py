@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._progress import html_table
 from calibrant._typing import AnyArray, IntArray
 from calibrant._validation import Predictions, as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
@@ -161,6 +162,9 @@ class GroupedEvaluation:
         wrong, small = len(self.miscalibrated), len(self.too_small)
         counts = f"{len(self)} groups, {wrong} miscalibrated, {small} too small"
         return f"<GroupedEvaluation by {', '.join(self.by)}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), header=self.header, note=self.note())
 
     def __str__(self) -> str:
         lines = [self.header, *self.rows()]

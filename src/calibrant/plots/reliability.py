@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
@@ -21,8 +22,8 @@ from calibrant.plots._top_label import draw_top_label
 BANDS = ("binomial", "resampling", None)
 
 
-@dataclass(eq=False)
-class ReliabilityDisplay:
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(ShortRepr):
     """Reliability diagram: how often what was claimed came true, against what was claimed.
 
     One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
