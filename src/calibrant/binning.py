@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant._blocks import ROUND_OFF
 from calibrant._kernels import cell_sums
+from calibrant._progress import ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import Claim, ClaimBlock, Claims
@@ -119,8 +120,8 @@ class HasBins(Protocol):
 BinRule = UniformBins | Bins
 
 
-@dataclass(frozen=True, eq=False)
-class BinTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinTable(ShortRepr):
     """Sums per (claim, bin): of weights, of scores and of outcomes, each of shape (n_claims,
     n_bins).
 

@@ -2,5 +2,12 @@
 
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._evaluation import evaluate
+from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation
 
-__all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
+__all__ = [
+    "Evaluation",
+    "GroupEvaluation",
+    "GroupedEvaluation",
+    "MetricAccumulator",
+    "evaluate",
+]

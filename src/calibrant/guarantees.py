@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from calibrant._progress import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant.exceptions import TooFewRowsError
 
@@ -158,8 +159,8 @@ class QuantityBounds:
     conditional_single: float
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(ShortRepr, AsText):
     """What is guaranteed about the claims of a histogram binning; ``str()`` says it in a sentence.
 
     Attributes
@@ -237,8 +238,8 @@ class Guarantee:
         return {**asdict(self), "n_bins": self.n_bins, "text": str(self)}
 
 
-@dataclass(frozen=True, eq=False)
-class CanonicalGuarantee:
+@dataclass(frozen=True, eq=False, repr=False)
+class CanonicalGuarantee(ShortRepr, AsText):
     """What is guaranteed about the vectors of a `CanonicalBinning`; ``str()`` says it in a
     sentence.
 

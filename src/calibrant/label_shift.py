@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
+from calibrant._progress import ShortRepr, html_table
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import as_array, check_count, check_scores
@@ -30,8 +31,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 """What zero becomes where it would be divided by."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelShift:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelShift(ShortRepr):
     """Class frequencies of the target, estimated without labels.
 
     Attributes
@@ -66,6 +67,14 @@ class LabelShift:
     def is_shifted(self) -> AnyArray:
         """Classes whose interval does not hold 1."""
         return (self.low > 1) | (self.high < 1)
+
+    def _repr_html_(self) -> str:
+        columns = (self.source_prior, self.target_prior, self.weights, self.low, self.high)
+        values = np.stack(columns, axis=1)
+        rows = [[k, *(f"{value:.4f}" for value in row)] for k, row in enumerate(values)]
+        header = ["class", "source frequency", "target frequency", "weight", "low", "high"]
+        note = f"The intervals of the weights hold together with probability {self.level:g}."
+        return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """The estimates as plain values."""

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import datasets
 from calibrant.inference import bootstrap_interval
+from calibrant.inference._bootstrap import RowDraws
 from calibrant.metrics import expected_calibration_error, log_loss
 
 
@@ -109,3 +110,60 @@ def test_intervals_cover_the_mean_score():
         result = bootstrap_interval("brier_score", y, np.full(100, 0.8), n_resamples=150, rng=seed)
         covered += result.low <= truth <= result.high
     assert covered >= 0.92 * 400
+
+
+def clustered(rng, n_groups, size):
+    """Rows of patients who are right or wrong in all of their rows."""
+    is_right = np.repeat(rng.random(n_groups) < 0.7, size)
+    proba = np.tile([0.3, 0.7], (n_groups * size, 1))
+    return is_right.astype(int), proba, np.repeat(np.arange(n_groups), size)
+
+
+def test_rows_of_a_group_are_drawn_together(rng):
+    groups = np.array(["b", "a", "b", "c", "a"])
+    for _ in range(20):
+        drawn = RowDraws(5, groups).rows(rng)
+        counts = np.bincount(drawn, minlength=5)
+        assert counts[0] == counts[2]
+        assert counts[1] == counts[4]
+        assert counts[0] + counts[1] + counts[3] == 3
+
+
+def test_groups_of_one_row_are_the_bootstrap_of_rows(rng):
+    y, proba, _ = clustered(rng, 100, 1)
+    options = {"n_resamples": 200, "rng": 0}
+    alone = bootstrap_interval("brier_score", y, proba, groups=np.arange(100), **options)
+    assert alone == bootstrap_interval("brier_score", y, proba, **options)
+
+
+def test_dependent_rows_widen_the_interval_by_the_root_of_their_number(rng):
+    y, proba, groups = clustered(rng, 60, 9)
+    options = {"n_resamples": 400, "rng": 0}
+    rows = bootstrap_interval("brier_score", y, proba, **options)
+    patients = bootstrap_interval("brier_score", y, proba, groups=groups, **options)
+    assert patients.standard_error / rows.standard_error == pytest.approx(3.0, rel=0.15)
+    assert patients.guarantee == "asymptotic"
+
+
+def test_few_groups_make_the_interval_heuristic_and_one_is_refused(rng):
+    y, proba, groups = clustered(rng, 10, 5)
+    few = bootstrap_interval("brier_score", y, proba, groups=groups, n_resamples=50, rng=0)
+    assert few.guarantee == "heuristic"
+    with pytest.raises(ValueError, match="all rows are of one group"):
+        bootstrap_interval("brier_score", y, proba, groups=np.zeros(50))
+    with pytest.raises(ValueError, match="groups has 3 rows"):
+        bootstrap_interval("brier_score", y, proba, groups=[1, 2, 3])
+
+
+@pytest.mark.slow
+def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
+    inside = {"rows": [], "patients": []}
+    for seed in range(60):
+        y, proba, groups = clustered(np.random.default_rng(seed), 60, 5)
+        for name, own in (("rows", None), ("patients", groups)):
+            found = bootstrap_interval(
+                "brier_score", y, proba, groups=own, n_resamples=100, rng=seed
+            )
+            inside[name].append(found.low <= 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2) <= found.high)
+    assert np.mean(inside["patients"]) >= 0.85
+    assert np.mean(inside["rows"]) < 0.8

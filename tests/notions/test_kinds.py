@@ -27,6 +27,8 @@ ALL = [
     "within-top-2",
     "top-2-confidence",
     "top-3-label",
+    "cumulative",
+    "at-most-1",
 ]
 
 

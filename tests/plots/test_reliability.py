@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from scipy.special import softmax
 
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
@@ -9,6 +10,7 @@ from calibrant.binary import HistogramBinning
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
 from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.plots import ReliabilityDisplay
+from calibrant.plots.reliability import OVERLAY
 
 NOTIONS = (
     "confidence",
@@ -284,3 +286,58 @@ def test_a_table_alone_makes_a_display(data):
     table = calibration_curve(data.labels, data.proba, notion="class-wise")
     display = ReliabilityDisplay(table, "class-wise").plot()
     assert display.error == expected_calibration_error(data.labels, data.proba, notion="class-wise")
+
+
+@pytest.fixture
+def two_models():
+    data = digits_predictions()
+    scaled = TemperatureScaling().fit(data.val_proba, data.val_labels)
+    return data.test_labels, data.test_proba, scaled
+
+
+def test_named_models_lie_over_each_other_in_one_axes(two_models):
+    y, proba, scaled = two_models
+    ax = Figure().add_subplot()
+    first = ReliabilityDisplay.from_predictions(y, proba, name="raw", ax=ax)
+    second = ReliabilityDisplay.from_estimator(scaled, proba, y, name="scaled", ax=ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == [f"raw (ECE {first.error:.4f})", f"scaled (ECE {second.error:.4f})"]
+    assert len(ax.figure.axes) == 1
+    drawn = [line for line in ax.lines if line.get_gid() == OVERLAY]
+    assert drawn[0].get_color() != drawn[1].get_color()
+    assert sum(line.get_label().startswith("_") for line in ax.lines) == 1  # one diagonal
+
+
+def test_a_line_takes_the_keywords_of_matplotlib(two_models):
+    y, proba, _ = two_models
+    display = ReliabilityDisplay.from_predictions(y, proba, name="raw")
+    display.plot(Figure().add_subplot(), line_kw={"color": "#ff0000", "linewidth": 3})
+    (line,) = [line for line in display.axes_[0].lines if line.get_gid() == OVERLAY]
+    assert (line.get_color(), line.get_linewidth()) == ("#ff0000", 3)
+    with pytest.raises(ValueError, match="line_kw is of the line of a display with a name"):
+        ReliabilityDisplay.from_predictions(y, proba).plot(line_kw={})
+
+
+def test_a_named_display_of_several_claims_is_refused(two_models):
+    y, proba, _ = two_models
+    display = ReliabilityDisplay.from_predictions(y, proba, notion="class-wise", name="raw")
+    with pytest.raises(ValueError, match="a display with a name is one line"):
+        display.plot(Figure().add_subplot())
+
+
+def test_an_estimator_is_drawn_by_what_it_predicts(two_models):
+    y, proba, scaled = two_models
+    drawn = ReliabilityDisplay.from_estimator(scaled, proba, y)
+    assert drawn.error == ReliabilityDisplay.from_predictions(y, scaled.predict_proba(proba)).error
+
+
+def test_neighbouring_displays_keep_their_legends_within_their_axes(two_models):
+    y, proba, _ = two_models
+    figure = Figure(figsize=(9, 5))
+    figure.canvas.draw()
+    for ax in figure.subplots(1, 2):
+        main = ReliabilityDisplay.from_predictions(y, proba).plot(ax).axes_[0]
+        figure.canvas.draw()
+        legend, frame = main.get_legend().get_window_extent(), main.get_window_extent()
+        assert frame.x0 <= legend.x0 <= legend.x1 <= frame.x1
+        assert frame.y0 <= legend.y0 <= legend.y1 <= frame.y1

@@ -5,6 +5,12 @@ Results are frozen; their ``guarantee`` says in which sense a level holds: "exac
 """
 
 from calibrant.inference._bootstrap import bootstrap_interval
+from calibrant.inference._claim_tests import (
+    hosmer_lemeshow_test,
+    ks_test,
+    kuiper_test,
+    spiegelhalter_test,
+)
 from calibrant.inference._consistency import consistency_test
 from calibrant.inference._debiased import debiased_interval
 from calibrant.inference._decomposition import (
@@ -14,12 +20,14 @@ from calibrant.inference._decomposition import (
 )
 from calibrant.inference._gain import CalibrationGain, calibration_gain
 from calibrant.inference._kernel_test import kernel_test
+from calibrant.inference._line import CalibrationLine, calibration_line
 from calibrant.inference._ranking import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._results import CalibrationTestResult, Interval
 from calibrant.inference._validity import ValidityCurve, validity_curve
 
 __all__ = [
     "CalibrationGain",
+    "CalibrationLine",
     "CalibrationTestResult",
     "ClaimDecomposition",
     "FriedmanResult",
@@ -28,11 +36,16 @@ __all__ = [
     "ValidityCurve",
     "bootstrap_interval",
     "calibration_gain",
+    "calibration_line",
     "consistency_test",
     "critical_difference",
     "debiased_interval",
     "friedman_test",
+    "hosmer_lemeshow_test",
     "kernel_test",
+    "ks_test",
+    "kuiper_test",
     "score_decomposition",
+    "spiegelhalter_test",
     "validity_curve",
 ]

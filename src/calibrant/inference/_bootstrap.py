@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 from calibrant._crossfit.scores import SCORES
 from calibrant._progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
-from calibrant._validation import check_count, check_predictions
+from calibrant._validation import as_array, check_count, check_predictions, check_same_length
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
 from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, metric_label
@@ -20,6 +20,8 @@ from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, 
 _LARGE_BIAS = 0.25
 # Share of the rows that make up half of the spread of a mean, below which they are few.
 _FEW = 0.02
+# With fewer groups the cluster bootstrap is too short (Cameron, Gelbach & Miller 2008).
+_FEW_GROUPS = 30
 
 
 def bootstrap_interval(
@@ -30,6 +32,7 @@ def bootstrap_interval(
     n_resamples: int = 1000,
     level: float = 0.95,
     classes: LabelsLike | None = None,
+    groups: LabelsLike | None = None,
     rng: Rng = None,
     progress: bool = False,
 ) -> Interval:
@@ -51,6 +54,9 @@ def bootstrap_interval(
     n_resamples : int
     level : float
     classes : labels of the columns, optional
+    groups : array of shape (n,), optional
+        Rows that belong together (of one patient, one site): groups are drawn with all their rows
+        (the cluster bootstrap), so that rows of a group need not be independent.
     rng : int, Generator or None
     progress : bool
         Show a bar where standard error is a terminal.
@@ -58,10 +64,11 @@ def bootstrap_interval(
     Returns
     -------
     Interval
-        ``guarantee`` is "asymptotic" ("finite-sample" for accuracy), or "heuristic" where the
-        resamples show a bias of more than a quarter of their standard deviation, so that the metric
-        is not one that the bootstrap is fit for; where a few rows make up most of the spread of a
-        log-loss or Brier score; and where nothing varies. ``note`` says which.
+        ``guarantee`` is "asymptotic" ("finite-sample" for accuracy without groups), or "heuristic"
+        where the resamples show a bias of more than a quarter of their standard deviation, so that
+        the metric is not one that the bootstrap is fit for; where a few rows make up most of the
+        spread of a log-loss or Brier score; where nothing varies; and where there are fewer than 30
+        groups, whose spread is then not known well. ``note`` says which.
 
     Notes
     -----
@@ -86,7 +93,8 @@ def bootstrap_interval(
     ----------
     Efron & Tibshirani (1993), An introduction to the bootstrap, chapters 10 and 13; Kumar et al.
     (2019), arXiv:1909.10155; Bahadur & Savage (1956), doi:10.1214/aoms/1177728077; Clopper &
-    Pearson (1934), doi:10.1093/biomet/26.4.404.
+    Pearson (1934), doi:10.1093/biomet/26.4.404; Field & Welsh (2007), Bootstrapping clustered data,
+    doi:10.1111/j.1467-9868.2007.00593.x.
 
     Examples
     --------
@@ -101,10 +109,11 @@ def bootstrap_interval(
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
     proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
-    if function is METRICS["accuracy"]:
+    if function is METRICS["accuracy"] and groups is None:
         return _frequency_interval(metric, y, proba, level)
     estimate = float(function(y, proba))
-    drawn = _resample(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
+    draw = RowDraws(len(y), groups)
+    drawn = _resample(function, y, proba, n_resamples, draw, np.random.default_rng(rng), progress)
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     low, high = estimate + _few_rows_factor(len(y), level) * ends
     error = float(drawn.std(ddof=1))
@@ -117,7 +126,7 @@ def bootstrap_interval(
         high=float(high),
         level=level,
         standard_error=error,
-        guarantee="heuristic" if is_biased or note else "asymptotic",
+        guarantee="heuristic" if is_biased or note or draw.is_few else "asymptotic",
         n_samples=len(y),
         note=note,
     )
@@ -178,17 +187,48 @@ def _refuse_plug_in(metric: Metric) -> None:
         )
 
 
+class RowDraws:
+    """Rows drawn with replacement: one by one, or with all others of their group."""
+
+    def __init__(self, n_rows: int, groups: LabelsLike | None) -> None:
+        self.n_rows = n_rows
+        self._parts: list[IntArray] | None = None
+        if groups is not None:
+            array = as_array(groups)
+            check_same_length(y_true=np.empty(n_rows), groups=array)
+            _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
+            order = np.argsort(place, kind="stable")
+            self._parts = np.split(order, np.cumsum(counts)[:-1])
+            if len(self._parts) < 2:
+                raise ValueError(
+                    "all rows are of one group: at least two groups must be drawn from"
+                )
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are too few groups to know how much they vary."""
+        return self._parts is not None and len(self._parts) < _FEW_GROUPS
+
+    def rows(self, generator: np.random.Generator) -> IntArray:
+        """One resample."""
+        if self._parts is None:
+            return generator.integers(0, self.n_rows, self.n_rows)
+        parts = self._parts
+        return np.concatenate([parts[g] for g in generator.integers(0, len(parts), len(parts))])
+
+
 def _resample(
     metric: Metric,
     y: Any,
     proba: FloatArray,
     n_resamples: int,
+    draw: RowDraws,
     generator: np.random.Generator,
     progress: bool,
 ) -> FloatArray:
     def values() -> Iterator[float]:
         for _ in range(n_resamples):
-            rows = generator.integers(0, len(y), len(y))
+            rows = draw.rows(generator)
             yield metric(y[rows], proba[rows])
 
     return np.fromiter(

@@ -16,6 +16,7 @@ from scipy.special import stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._folds import Fold
+from calibrant._progress import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts
 from calibrant.inference._results import check_level
@@ -37,7 +38,7 @@ _NAMES = {"log_loss": "log-loss", "brier_score": "Brier score"}
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(AsText):
     r"""How much a proper score falls by calibration, on rows that the map has not seen.
 
     With :math:`d_i` the score of row i as it is minus the score as calibrated by a map that has not

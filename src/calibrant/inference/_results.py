@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
+from calibrant._progress import AsText
 from calibrant._typing import FloatArray
 
 GUARANTEES = {
@@ -20,7 +21,7 @@ GUARANTEES = {
 
 
 @dataclass(frozen=True)
-class CalibrationTestResult:
+class CalibrationTestResult(AsText):
     """Outcome of a hypothesis test of calibration.
 
     Attributes
@@ -70,7 +71,7 @@ class CalibrationTestResult:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(AsText):
     """An estimate with its confidence interval.
 
     Attributes

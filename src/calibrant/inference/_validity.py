@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF, sum_blocks
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_predictions, check_same_length
 from calibrant.binning import bin_table
@@ -21,8 +22,8 @@ class HasVectorBins(Protocol):
     def bins(self, X: ScoresLike) -> IntArray: ...
 
 
-@dataclass(frozen=True, eq=False)
-class ValidityCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class ValidityCurve(ShortRepr):
     """Share V(eps) of the data whose estimated error is at most eps: a step function, called with
     eps.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
+from calibrant._progress import html_table
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,
@@ -57,6 +58,10 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain numbers."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        shown = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
+        return html_table([title(name), _shown(name, value)] for name, value in shown)
 
     def __str__(self) -> str:
         width = max(len(title(entry.name)) for entry in fields(self))
@@ -175,6 +180,24 @@ class MetricAccumulator:
             self._add(other._sums)
         return self
 
+    def __add__(self, other: MetricAccumulator) -> MetricAccumulator:
+        """A new accumulator of what both have seen."""
+        if not isinstance(other, MetricAccumulator):
+            return NotImplemented
+        both = MetricAccumulator(
+            self.n_bins, self.classes, inputs=self.inputs, keep_top=self.keep_top
+        )
+        return both.merge(self).merge(other)
+
+    def reset(self) -> MetricAccumulator:
+        """Forget all rows, for the next epoch; returns self."""
+        self._sums = None
+        return self
+
+    def __repr__(self) -> str:
+        rows = 0 if self._sums is None else _whole(self._sums.top.weight)
+        return f"<MetricAccumulator: {rows:,} rows of {self.inputs}, {self.n_bins} bins>"
+
     def compute(self) -> Evaluation:
         """The evaluation of all rows seen."""
         if self._sums is None:
@@ -197,6 +220,14 @@ class MetricAccumulator:
             underconfidence=top.underconfidence,
             sharpness=top.sharpness(n_classes),
         )
+
+    @property
+    def mean_confidence(self) -> float:
+        """Mean of the highest probabilities of the rows seen."""
+        if self._sums is None:
+            raise ValueError("nothing was seen: call update(y_true, y_prob) first")
+        table = self._sums.confidence
+        return float(table.score.sum() / table.weight.sum())
 
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any, overload
+
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+from calibrant.metrics._groups import GroupedEvaluation, evaluate_groups
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
+
+
+@overload
+def evaluate(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    inputs: str = "proba",
+    n_bins: int = 15,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    by: None = None,
+    level: float = 0.95,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    inputs: str = "proba",
+    n_bins: int = 15,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    by: Any,
+    level: float = 0.95,
+) -> GroupedEvaluation: ...
 
 
 def evaluate(
@@ -17,7 +49,9 @@ def evaluate(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     renormalize: bool = False,
-) -> Evaluation:
+    by: Any = None,
+    level: float = 0.95,
+) -> Evaluation | GroupedEvaluation:
     """Accuracy, proper scores and calibration errors of probabilities or logits.
 
     Parameters
@@ -36,10 +70,16 @@ def evaluate(
     renormalize : bool
         Divide rows of probabilities by their sum, however far from one it is. Rows that miss it
         by rounding are always taken, with a remark.
+    by : groups of shape (n,), or dict or data frame of such columns, optional
+        One evaluation a group, here of every combination of values that occurs, with intervals of
+        accuracy and of mean confidence minus accuracy that hold for all groups together; groups
+        with too few rows are said to be so. By month: ``by=dates.astype("datetime64[M]")``.
+    level : float
+        Of these intervals together.
 
     Returns
     -------
-    Evaluation
+    Evaluation, or GroupedEvaluation where ``by`` is given
 
     Notes
     -----
@@ -51,7 +91,21 @@ def evaluate(
     >>> result = evaluate([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     >>> round(result.accuracy, 3), round(result.conf_ece, 3)
     (0.667, 0.3)
+    >>> groups = evaluate([0, 1] * 60, [0.2, 0.8] * 60, by=["a", "b"] * 60)
+    >>> groups["a"].evaluation.n_samples, groups.too_small
+    (60, ())
     """
+    if by is not None:
+        data = check_predictions(
+            y_true,
+            y_prob,
+            sample_weight,
+            classes,
+            inputs=inputs,
+            hint=LOGITS_HINT,
+            renormalize=renormalize,
+        )
+        return evaluate_groups(data, by, level, inputs=inputs, n_bins=n_bins)
     accumulator = MetricAccumulator(
         n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
     )

@@ -20,18 +20,26 @@ from calibrant.metrics._confidence import overconfidence, sharpness, underconfid
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
 from calibrant.metrics._ks import ks_error
+from calibrant.metrics._line import calibration_intercept, calibration_slope
+from calibrant.metrics._local import integrated_calibration_index, local_gap_quantile
+from calibrant.metrics._ordered import ranked_probability_score
 from calibrant.metrics._scores import accuracy, brier_score, log_loss
 from calibrant.metrics._smooth import smooth_calibration_error
 
 __all__ = [  # a literal list: what type checkers can read
     "accuracy",
     "brier_score",
+    "calibration_intercept",
+    "calibration_slope",
     "expected_calibration_error",
+    "integrated_calibration_index",
     "kde_calibration_error",
     "kernel_calibration_error",
     "ks_error",
+    "local_gap_quantile",
     "log_loss",
     "overconfidence",
+    "ranked_probability_score",
     "sharpness",
     "smooth_calibration_error",
     "underconfidence",
@@ -116,6 +124,17 @@ _TABLE = (
     Metric("kde_calibration_error", kde_calibration_error, "kernel-density error"),
     Metric("kernel_calibration_error", kernel_calibration_error, "kernel error"),
     Metric("smooth_calibration_error", smooth_calibration_error, "smooth error"),
+    Metric("integrated_calibration_index", integrated_calibration_index, "ICI", aliases=("ici",)),
+    Metric("local_gap_quantile", local_gap_quantile, "E50", {"quantile": 0.5}, aliases=("e50",)),
+    Metric("e90", local_gap_quantile, "E90", {"quantile": 0.9}),
+    Metric("calibration_slope", calibration_slope, "slope", greater_is_better=None),
+    Metric("calibration_intercept", calibration_intercept, "intercept", greater_is_better=None),
+    Metric(
+        "ranked_probability_score",
+        ranked_probability_score,
+        "ranked probability score",
+        aliases=("rps",),
+    ),
 )
 
 METRICS: dict[str, Metric] = {

@@ -17,6 +17,8 @@ notion                 claims                                                  s
 ``"within-top-2"``     the sum of the 2 highest, is the truth among them?      Gupta, eq. 5
 ``"top-3-confidence"`` ranks 1 to 3, one claim each                            Gupta & Ramdas, eq. 6
 ``"top-3-label"``      ranks 1 to 3, each split by predicted class             Gupta & Ramdas, eq. 7
+``"cumulative"``       of ordered classes, one per k < K - 1: is it at most k? Murphy 1971
+``"at-most-3"``        the one claim of column 3 of these                      as above
 ``"canonical"``        the whole vector: no binary notion                      Kull, eq. 1
 ====================== ======================================================= =====================
 
@@ -26,7 +28,8 @@ References
 ----------
 Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, ICLR,
 arXiv:2107.08353. Gupta et al. (2021), Calibration of neural networks using splines, ICLR,
-arXiv:2006.12800. Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv:1910.12656.
+arXiv:2006.12800. Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv:1910.12656. Murphy
+(1971), A note on the ranked probability score, doi:10.1175/1520-0450(1971)010<0155:ANOTRP>2.0.CO;2.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from calibrant.notions._kinds import (
     no_claims,
 )
 from calibrant.notions._notion import Notion, class_text
+from calibrant.notions._ordered import CumulativeNotion
 from calibrant.notions._rows import complete_rows
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "ClaimBlock",
     "Claims",
     "ClassNotion",
+    "CumulativeNotion",
     "Notion",
     "RankNotion",
     "WithinTopNotion",
@@ -71,6 +76,7 @@ def _ranks(k: int) -> tuple[int, ...]:
 
 _PATTERNS: tuple[tuple[str, Callable[[int], Notion]], ...] = (
     (r"class-(\d+)", lambda k: ClassNotion(k)),
+    (r"at-most-(\d+)", lambda k: CumulativeNotion(k)),
     (r"rank-(\d+)", lambda r: RankNotion((r,))),
     (r"rank-(\d+)-label", lambda r: RankNotion((r,), by_label=True)),
     (r"within-top-(\d+)", lambda r: WithinTopNotion(r)),
@@ -81,6 +87,7 @@ _NAMES: dict[Any, Notion] = {
     "confidence": RankNotion(),
     "top-label": RankNotion(by_label=True),
     "class-wise": ClassNotion(),
+    "cumulative": CumulativeNotion(),
     "canonical": CanonicalNotion(),
 }
 
@@ -116,7 +123,7 @@ def _named(name: Any) -> Notion:
         match = re.fullmatch(pattern, name)
         if match:
             number = int(match[1])
-            if number < 1 and not pattern.startswith("class"):
+            if number < 1 and not pattern.startswith(("class", "at-most")):
                 raise ValueError(f"notion {name!r}: ranks are counted from 1")
             return make(number)
     raise ValueError(f"unknown notion {name!r}; valid are {VALID}")

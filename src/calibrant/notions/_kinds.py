@@ -233,7 +233,7 @@ def no_claims(notion: Notion) -> ValueError:
 
 VALID = (
     "'confidence', 'top-label', 'class-wise', 'class-<k>', 'rank-<r>', 'within-top-<r>', "
-    "'top-<k>-confidence', 'top-<k>-label'"
+    "'top-<k>-confidence', 'top-<k>-label', 'cumulative', 'at-most-<k>'"
 )
 
 

@@ -9,6 +9,7 @@ from calibrant.plots.bars import AcceptanceDisplay, ChoiceDisplay, ClassErrorDis
 from calibrant.plots.boxes import ScoreBoxDisplay
 from calibrant.plots.cumulative import CumulativeDisplay
 from calibrant.plots.ece_bins import EceVersusBinsDisplay
+from calibrant.plots.groups import GroupDisplay
 from calibrant.plots.latent import LatentDisplay
 from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
 from calibrant.plots.ranking import CriticalDifferenceDisplay
@@ -24,6 +25,7 @@ __all__ = [
     "CriticalDifferenceDisplay",
     "CumulativeDisplay",
     "EceVersusBinsDisplay",
+    "GroupDisplay",
     "LatentDisplay",
     "ParameterDisplay",
     "ReliabilityDisplay",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from calibrant.plots._style import LARGE
 
 INSTALL = 'pip install "calibrant[plot]"'
@@ -32,7 +34,23 @@ def new_figure(size: tuple[float, float]) -> Any:
 def one_axes(ax: Any, size: tuple[float, float]) -> Any:
     """``ax``, or the axes of a new figure."""
     require_matplotlib()
+    check_axes(ax)
     return new_figure(size).add_subplot() if ax is None else ax
+
+
+def check_axes(ax: Any) -> None:
+    """One matplotlib axes, or None for a new figure."""
+    from matplotlib.axes import Axes
+
+    if isinstance(ax, np.ndarray | list | tuple):
+        raise TypeError(
+            f"ax is one axes, not an array of {np.size(ax)}: pass one of them, such as ax=axes[0]; "
+            "displays of several axes take the place of one"
+        )
+    if ax is not None and not isinstance(ax, Axes):
+        raise TypeError(
+            f"ax must be matplotlib axes, such as those of plt.subplots(); got {type(ax).__name__}"
+        )
 
 
 def grid_spec(
@@ -42,6 +60,7 @@ def grid_spec(
     strip for its title.
     """
     require_matplotlib()
+    check_axes(ax)
     if ax is None:
         figure = new_figure(size)
         return figure, figure.add_gridspec(n_rows, n_columns, **ratios)

@@ -114,30 +114,27 @@ def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
     return handles
 
 
-def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str) -> Any:
-    """The curve as a line with a marker per bin; larger markers hold more rows."""
+def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **line: Any) -> Any:
+    """The curve as a line with a marker per bin; larger markers hold more rows. ``line`` are
+    matplotlib's keywords.
+    """
     size = 8 + 60 * np.sqrt(curve.share)
-    (line,) = ax.plot(
-        curve.score,
-        curve.outcome,
-        color=style.color,
-        linestyle=style.linestyle,
-        linewidth=1.4,
-        zorder=4,
-    )
+    look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4, "zorder": 4}
+    marker = line.pop("marker", style.marker)
+    (drawn,) = ax.plot(curve.score, curve.outcome, **(look | line))
     ax.scatter(
         curve.score,
         curve.outcome,
         s=size,
-        color=style.color,
-        marker=style.marker,
+        color=drawn.get_color(),
+        marker=marker,
         edgecolor="white",
         linewidth=0.5,
         zorder=5,
         clip_on=False,
     )
-    line.set_label(name)
-    return line
+    drawn.set_label(name)
+    return drawn
 
 
 def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:

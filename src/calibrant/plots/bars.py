@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.guarantees import clopper_pearson
@@ -17,8 +18,8 @@ from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplo
 from calibrant.plots._style import BLUE, GREY, INK, SMALL, label, series, tidy
 
 
-@dataclass(eq=False)
-class AcceptanceDisplay:
+@dataclass(eq=False, repr=False)
+class AcceptanceDisplay(ShortRepr):
     """Share of experiments in which a test of calibration accepts, per method or classifier.
 
     Parameters
@@ -85,8 +86,8 @@ class AcceptanceDisplay:
         return self
 
 
-@dataclass(eq=False)
-class ChoiceDisplay:
+@dataclass(eq=False, repr=False)
+class ChoiceDisplay(ShortRepr):
     """How often each value of a hyperparameter was chosen.
 
     Parameters
@@ -145,8 +146,8 @@ class ChoiceDisplay:
         return self
 
 
-@dataclass(eq=False)
-class ClassErrorDisplay:
+@dataclass(eq=False, repr=False)
+class ClassErrorDisplay(ShortRepr):
     """Calibration error of every claim (class) of one or several models, with the claims' share of
     the rows below.
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_predictions
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
@@ -17,8 +18,8 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 BOX, OWN_BOX = "#D9D9D9", "#9CC4E0"
 
 
-@dataclass(eq=False)
-class ScoreBoxDisplay:
+@dataclass(eq=False, repr=False)
+class ScoreBoxDisplay(ShortRepr):
     r"""Distribution of the predicted probabilities, by true class: boxes, with the mean and
     standard deviation beside them.
 

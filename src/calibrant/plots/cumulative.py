@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
@@ -22,8 +23,8 @@ MOST_POINTS = 2000
 SCORE, PROBABILITY = AFTER, BEFORE
 
 
-@dataclass(eq=False)
-class CumulativeDisplay:
+@dataclass(eq=False, repr=False)
+class CumulativeDisplay(ShortRepr):
     r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile
     and against the score.
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.metrics import expected_calibration_error
@@ -19,8 +20,8 @@ _LINES = ("-", (0, (2, 2)), (0, (6, 2)), (0, (1, 1)))
 _MARKERS = ("o", "^", "s", "D")
 
 
-@dataclass(eq=False)
-class EceVersusBinsDisplay:
+@dataclass(eq=False, repr=False)
+class EceVersusBinsDisplay(ShortRepr):
     """Calibration errors of one or several models against the number of bins they were estimated
     with.
 

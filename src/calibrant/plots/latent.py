@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._simplex import EPS, centred, true_class
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_predictions
@@ -25,8 +26,8 @@ class HasLatent(Protocol):
         """Mean and standard deviation at scores in the units of ``inputs``."""
 
 
-@dataclass(eq=False)
-class LatentDisplay:
+@dataclass(eq=False, repr=False)
+class LatentDisplay(ShortRepr):
     """The latent function of a Gaussian process calibrator, with the inputs and labels that it was
     fitted to below.
 

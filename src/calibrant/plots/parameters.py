@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import sum_blocks
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_fitted, check_predictions
 from calibrant.notions import as_notion
@@ -17,8 +18,8 @@ from calibrant.plots._style import DIVERGING, INK, MEDIUM, SEQUENTIAL, SMALL, la
 MOST_NUMBERS = 12
 
 
-@dataclass(eq=False)
-class ParameterDisplay:
+@dataclass(eq=False, repr=False)
+class ParameterDisplay(ShortRepr):
     r"""The parameters of a map as a picture of a matrix with a column beside it.
 
     For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a
@@ -102,8 +103,8 @@ class ParameterDisplay:
         return self
 
 
-@dataclass(eq=False)
-class ConfusionChangeDisplay:
+@dataclass(eq=False, repr=False)
+class ConfusionChangeDisplay(ShortRepr):
     """What calibration changes in the confusion matrix: rows gained and lost in every cell.
 
     Parameters

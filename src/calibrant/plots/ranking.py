@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
+from calibrant._progress import ShortRepr
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
 from calibrant.metrics import log_loss
@@ -16,8 +17,8 @@ from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 
 
-@dataclass(eq=False)
-class CriticalDifferenceDisplay:
+@dataclass(eq=False, repr=False)
+class CriticalDifferenceDisplay(ShortRepr):
     """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than
     the critical difference.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
@@ -14,15 +16,18 @@ from calibrant.inference._bands import binomial_band, resampled_band
 from calibrant.inference._results import check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
-from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
-from calibrant.plots._style import AFTER, BEFORE, SMALL, label, tidy, unit_square
+from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._style import AFTER, BEFORE, SMALL, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
+
+OVERLAY = "calibrant-reliability"
+"""Marks the lines of named displays, so that the next one is drawn in another style."""
 
 BANDS = ("binomial", "resampling", None)
 
 
-@dataclass(eq=False)
-class ReliabilityDisplay:
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(ShortRepr):
     """Reliability diagram: how often what was claimed came true, against what was claimed.
 
     One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
@@ -46,6 +51,9 @@ class ReliabilityDisplay:
         The same claims before calibration.
     class_names : array, optional
         Names of the classes.
+    name : str, optional
+        Of the model. A named display of one claim is a line, drawn in the axes given and not in
+        their place, so that several models lie over each other.
 
     Attributes
     ----------
@@ -85,6 +93,7 @@ class ReliabilityDisplay:
     level: float = 0.9
     before: BinTable | None = None
     class_names: AnyArray | None = None
+    name: str | None = None
     error: float = field(init=False)
     before_error: float | None = field(init=False)
     claim_errors: FloatArray = field(init=False)
@@ -125,6 +134,8 @@ class ReliabilityDisplay:
         y_pred: LabelsLike | None = None,
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
     ) -> Self:
         """Compute what is drawn.
 
@@ -141,6 +152,10 @@ class ReliabilityDisplay:
             Probability that a calibrated bin lies within its band.
         n_resamples, rng
             Of ``band="resampling"``.
+        name : str, optional
+            Of the model: the curve is a line that others can be drawn over, by the same ``ax``.
+        ax : matplotlib axes, optional
+            Draw there at once.
         """
         require_matplotlib()
         chosen = as_notion(notion)
@@ -160,10 +175,43 @@ class ReliabilityDisplay:
         elif band == "resampling":
             check_count(n_resamples, "n_resamples")
             ends = resampled_band(claims, table, level, n_resamples, rng)
-        return cls(table, chosen, chosen.claim_names(names), ends, level, earlier, names)
+        made = cls(table, chosen, chosen.claim_names(names), ends, level, earlier, names, name)
+        return made if ax is None else made.plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,  # as scikit-learn calls it
+        y: LabelsLike,
+        *,
+        notion: str | Notion = "confidence",
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        sample_weight: WeightsLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Compute what is drawn of a fitted classifier or calibrator, by its ``predict_proba``."""
+        return cls.from_predictions(
+            y,
+            estimator.predict_proba(X),
+            notion=notion,
+            n_bins=n_bins,
+            strategy=strategy,
+            sample_weight=sample_weight,
+            classes=estimator.classes_,
+            name=name,
+            ax=ax,
+        )
 
     def plot(
-        self, ax: Any = None, *, max_claims: int = 10, details: tuple[int, ...] | None = None
+        self,
+        ax: Any = None,
+        *,
+        max_claims: int = 10,
+        details: tuple[int, ...] | None = None,
+        line_kw: Mapping[str, Any] | None = None,
     ) -> Self:
         """Draw.
 
@@ -175,13 +223,39 @@ class ReliabilityDisplay:
             Of more claims, those with the largest part in the error are drawn.
         details : bins (from 0) to look into class by class, optional
             Of the top-label figure; by default the bin whose classes differ most and the fullest.
+        line_kw : mapping, optional
+            matplotlib's keywords of the line of a display with a ``name`` (color, linewidth, ...).
         """
         check_count(max_claims, "max_claims")
+        if self.name is not None:
+            return self._plot_line(ax, line_kw or {})
+        if line_kw is not None:
+            raise ValueError("line_kw is of the line of a display with a name: give it a name=")
         if self.table.n_claims == 1:
             return self._plot_one(ax)
         if self.table.n_quantities == 1 and self.before is None:
             return self._plot_top_label(ax, details)
         return self._plot_grid(ax, max_claims)
+
+    def _plot_line(self, ax: Any, line_kw: Mapping[str, Any]) -> Self:
+        """One line among others in the same axes."""
+        if self.table.n_claims > 1:
+            raise ValueError(
+                f"a display with a name is one line, and notion {self._notion.name!r} makes "
+                f"{self.table.n_claims} claims: choose one, such as 'confidence' or 'class-1'"
+            )
+        main = one_axes(ax, (4.6, 4.6))
+        place = sum(line.get_gid() == OVERLAY for line in main.lines)
+        if not place:
+            tidy(main)
+            unit_square(main)
+            label(main, *self.axis_labels)
+        text = f"{self.name} (ECE {self.error:.4f})"
+        curve = marks.occupied_bins(self.table, 0)
+        marks.draw_line(main, curve, series(place), text, **line_kw).set_gid(OVERLAY)
+        main.legend(fontsize=SMALL, frameon=False, loc="upper left")
+        self.figure_, self.axes_ = main.figure, np.array([main])
+        return self
 
     def _plot_one(self, ax: Any) -> Self:
         ratios = {"height_ratios": (4, 1, 0.12), "hspace": 0.04}
@@ -190,7 +264,7 @@ class ReliabilityDisplay:
         below = self.figure_.add_subplot(grid[1], sharex=main)
         x, y = self.axis_labels
         self._draw_claim(main, 0)
-        self._draw_legend(grid[2])
+        self._draw_legend(grid[2], None if ax is None else main)
         label(main, "", y, self._title())
         main.tick_params(labelbottom=False)
         self._draw_histogram(below)
@@ -260,8 +334,12 @@ class ReliabilityDisplay:
             )
         self._draw_legend(grid[n_rows, :]).set_title(x, fontsize=SMALL + 1, pad=0)
 
-    def _draw_legend(self, place: Any) -> Any:
-        """One legend for all axes, below them, where no data can lie."""
+    def _draw_legend(self, place: Any, main: Any = None) -> Any:
+        """One legend for all axes, below them, where no data can lie; within ``main`` where others
+        stand beside them.
+        """
+        if main is not None:
+            return main.legend(handles=self._handles, loc="upper left", fontsize=SMALL - 1)
         ax = self.figure_.add_subplot(place)
         ax.set_axis_off()
         style = {"fontsize": SMALL, "frameon": False, "columnspacing": 1.2, "handlelength": 1.6}

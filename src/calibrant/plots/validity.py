@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._progress import ShortRepr
 from calibrant._typing import LabelsLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.inference import ValidityCurve, validity_curve
@@ -16,8 +17,8 @@ from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import SMALL, label, series, tidy
 
 
-@dataclass(eq=False)
-class ValidityDisplay:
+@dataclass(eq=False, repr=False)
+class ValidityDisplay(ShortRepr):
     r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or
     several models.
 

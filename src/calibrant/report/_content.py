@@ -5,7 +5,10 @@ from.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
+
+from calibrant._progress import ShortRepr
 
 SCHEMA = "calibrant.report/1"
 
@@ -143,8 +146,8 @@ class MapNote:
     tables: tuple[MapTable, ...] = ()
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(ShortRepr):
     """Everything that a report says; see `calibrant.report.summarise`."""
 
     name: str
@@ -165,6 +168,14 @@ class Report:
     how: tuple[str, ...]
     code: str
     version: str
+    groups: MapTable | None = None
+
+    def _repr_html_(self) -> str:
+        from calibrant.report._html import to_html  # which draws what is defined here
+
+        page = escape(to_html(self), quote=True)
+        style = "width: 100%; height: 40em; border: 1px solid #ccc"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON."""

@@ -51,6 +51,7 @@ def to_html(report: Report) -> str:
         "metrics": _metrics_table(report.metrics),
         "notions": "".join(map(_radio, NOTIONS)),
         "classes": _class_table(report),
+        "groups": "" if report.groups is None else _map_table(report.groups),
         "ks_label": escape(ks_sentence(report)),
         "decomposition_label": escape(decomposition_sentence(report)),
         "tests": _test_table(report),

@@ -53,6 +53,7 @@ def to_markdown(report: Report) -> str:
                 for r in report.per_class
             ],
         ),
+        *_groups(report),
         "## Cumulative difference and decomposition",
         f"{ks_sentence(report)} {decomposition_sentence(report)}",
         "## Tests",
@@ -84,6 +85,13 @@ def to_markdown(report: Report) -> str:
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:
     return [f"## {title}", "\n".join(f"- {plain(line)}" for line in lines)] if lines else []
+
+
+def _groups(report: Report) -> list[str]:
+    if report.groups is None:
+        return []
+    table = markdown_table(report.groups.header, report.groups.rows)
+    return ["## Groups", plain(report.groups.caption), table]
 
 
 def _metric_cells(row: MetricRow) -> list[Any]:

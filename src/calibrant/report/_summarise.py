@@ -36,6 +36,7 @@ from calibrant.report._content import (
     Report,
 )
 from calibrant.report._describe import describe
+from calibrant.report._groups import group_table
 from calibrant.report._sentences import cautions, verdict
 from calibrant.selection import AutoCalibration
 
@@ -91,6 +92,7 @@ def summarise(
     n_bins: int = 15,
     n_resamples: int = 1000,
     random_state: int = 0,
+    by: Any = None,
 ) -> Report:
     """What calibration does to a set of predictions.
 
@@ -115,6 +117,8 @@ def summarise(
     n_resamples : int
         Of tests and intervals.
     random_state : int
+    by : groups of shape (n,), or dict or data frame of such columns, optional
+        The rows are also judged group by group, as by ``evaluate(..., by=...)``.
 
     Returns
     -------
@@ -171,6 +175,7 @@ def summarise(
         how=_how(case, method, n_bins, n_resamples, random_state),
         code=_code(made, inputs, is_held_out=calibration is not None, command=command),
         version=__version__,
+        groups=None if by is None else group_table(y, case.before, case.after, by, n_bins),
     )
 
 

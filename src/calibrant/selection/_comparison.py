@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds, check_groups
-from calibrant._progress import tracked
+from calibrant._progress import ShortRepr, html_table, tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, Predictions, check_predictions
+from calibrant._validation import LOGITS_HINT, Predictions, check_predictions, unknown_name
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
@@ -25,6 +26,8 @@ from calibrant.selection._table import markdown_table
 
 UNCALIBRATED = "uncalibrated"
 
+SPREAD_NOTE = "±: standard deviation over the folds. Gains are over the scores as they are."
+
 _DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")
 
 
@@ -33,8 +36,8 @@ _BEST_OF_SEVERAL = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(ShortRepr):
     """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as
     they are.
 
@@ -54,6 +57,8 @@ class Comparison:
         Of average ranks, all pairs (Nemenyi, 5 %), where there are several datasets.
     greater_is_better : frozenset of str
         The metrics that are ranked downwards.
+    differences : dict of (dataset, method, other, score) -> Gain
+        What each method gains over each other; see `difference`.
     """
 
     datasets: tuple[str, ...]
@@ -65,11 +70,38 @@ class Comparison:
     friedman: dict[str, FriedmanResult]
     critical_difference: float | None
     greater_is_better: frozenset[str] = frozenset()
+    differences: dict[tuple[str, str, str, str], Gain] = field(default_factory=dict)
 
     @property
     def ranks(self) -> FloatArray:
         sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
         return np.asarray(rankdata(sign * self.mean, axis=1))
+
+    @property
+    def best(self) -> str:
+        """The method of the best average rank in the first metric; of ties the first named.
+
+        It was chosen by these rows, so that its own figures look a little too good; `difference`
+        says whether it is better than another.
+        """
+        return self.methods[int(self.ranks[:, :, 0].mean(axis=0).argmin())]
+
+    def difference(
+        self, method: str, other: str, *, score: str = "log_loss", dataset: str | None = None
+    ) -> Gain:
+        """What ``method`` gains over ``other`` in a proper score, paired over rows, with the
+        interval of `Gain`; of the first dataset unless one is named.
+        """
+        name = self.datasets[0] if dataset is None else dataset
+        for value, valid, kind in (
+            (method, self.methods, "method"),
+            (other, self.methods, "method"),
+            (score, tuple(SCORES), "score"),
+            (name, self.datasets, "dataset"),
+        ):
+            if value not in valid:
+                raise ValueError(unknown_name(kind, value, valid))
+        return self.differences[name, method, other, score]
 
     def to_frame(self) -> Any:
         """A pandas frame with one row per dataset and method."""
@@ -100,6 +132,16 @@ class Comparison:
     def __str__(self) -> str:
         return self.to_markdown()
 
+    def _repr_html_(self) -> str:
+        tables = [
+            html_table(rows, header=head, title=name, note=SPREAD_NOTE)
+            for name, (head, rows) in zip(
+                self.datasets, map(self._cells, range(len(self.datasets))), strict=True
+            )
+        ]
+        ranks = f"<pre>{escape(self._rank_table())}</pre>" if self.friedman else ""
+        return "".join([*tables, ranks])
+
     def _records(self) -> Iterator[dict[str, Any]]:
         ranks = self.ranks
         for d, dataset in enumerate(self.datasets):
@@ -119,6 +161,10 @@ class Comparison:
                 yield record
 
     def _dataset_table(self, d: int, digits: int) -> str:
+        return f"**{self.datasets[d]}**\n\n{markdown_table(*self._cells(d, digits))}"
+
+    def _cells(self, d: int, digits: int = 4) -> tuple[list[str], list[list[str]]]:
+        """Head and rows of the table of a dataset."""
         head = ["method", *self.metrics, "log-loss gain", "95 % interval"]
         rows = []
         for m, method in enumerate(self.methods):
@@ -131,7 +177,7 @@ class Comparison:
             # The first method is the scores as they are, which gain nothing over themselves.
             gained = [f"{gain.gain:+.{digits}f}", interval] if m else ["", ""]
             rows.append([method, *cells, *gained])
-        return f"**{self.datasets[d]}**\n\n{markdown_table(head, rows)}"
+        return head, rows
 
     def _rank_table(self) -> str:
         average = self.ranks.mean(axis=0)
@@ -355,8 +401,15 @@ def _collect(
     spread = np.array(
         [[values(name, method).std(axis=0, ddof=1) for method in methods] for name in sets]
     )
+    differences = {
+        (name, method, other, score): _gain(name, method, score, folds[name], judged, other)
+        for name in sets
+        for method in methods
+        for other in methods
+        for score in SCORES
+    }
     gains = {
-        (name, method, score): _gain(name, method, score, folds[name], judged)
+        (name, method, score): differences[name, method, UNCALIBRATED, score]
         for name in sets
         for method in methods
         for score in SCORES
@@ -368,18 +421,32 @@ def _collect(
         else ({}, None)
     )
     return Comparison(
-        tuple(sets), methods, tuple(judges), mean, spread, gains, friedman, difference, upwards
+        tuple(sets),
+        methods,
+        tuple(judges),
+        mean,
+        spread,
+        gains,
+        friedman,
+        difference,
+        upwards,
+        differences,
     )
 
 
 def _gain(
-    name: str, method: str, score: str, folds: list[Fold], judged: Mapping[_Task, _Judged]
+    name: str,
+    method: str,
+    score: str,
+    folds: list[Fold],
+    judged: Mapping[_Task, _Judged],
+    other: str,
 ) -> Gain:
     def rows(of: str) -> FloatArray:
         return np.concatenate([judged[_Task(name, of, f)].rows[score] for f in range(len(folds))])
 
     weight = np.concatenate([fold.judge_weight for fold in folds])
-    return paired_gain(rows(UNCALIBRATED), rows(method), weight, folds, score=score)
+    return paired_gain(rows(other), rows(method), weight, folds, score=score)
 
 
 def _rank_tests(

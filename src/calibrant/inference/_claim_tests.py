@@ -1,0 +1,286 @@
+"""Tests of binary claims that reviewers ask for: Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
+
+All are asymptotic and given the scores, and assume independent rows that the model was not fitted
+on. Of several claims (classes, ranks) the smallest p-value is taken, times their number
+(Bonferroni), with the statistic of that claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_count
+from calibrant.binning import bin_table
+from calibrant.inference._results import CalibrationTestResult
+from calibrant.metrics._ks import ks_path
+from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
+
+_FEW_EXPECTED = 5.0
+"""Cochran's rule: with fewer expected outcomes of either kind in a group, chi-squared is rough."""
+
+
+class _Outcome(NamedTuple):
+    """Of one claim: what a test found. ``is_rough`` where its limit is not to be trusted."""
+
+    statistic: float
+    p_value: float
+    is_rough: bool = False
+
+
+def spiegelhalter_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "confidence",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Spiegelhalter's test: is the Brier score what the scores themselves say it should be?
+
+    .. math:: Z = \frac{\sum_i (o_i - f_i)(1 - 2 f_i)}{\sqrt{\sum_i (1 - 2 f_i)^2 f_i (1 - f_i)}} ,
+
+    standard normal if the claim is calibrated; the statistic is :math:`|Z|`, the p-value two-sided.
+
+    Notes
+    -----
+    Caveat: it sees scores that are too extreme or not extreme enough. It is blind where errors of
+    scores below and above 1/2 cancel, and to all that happens at 1/2. Asymptotic: scores near 0 and
+    1 need many rows. Weights are numbers of copies. O(n).
+
+    References
+    ----------
+    Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials,
+    doi:10.1002/sim.4780050506.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> spiegelhalter_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    return _run("Spiegelhalter's test", claims, as_notion(notion), _spiegelhalter)
+
+
+def hosmer_lemeshow_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "confidence",
+    n_bins: int = 10,
+    is_training: bool = False,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Hosmer-Lemeshow test: observed and expected outcomes in groups of equal size.
+
+    .. math:: H = \sum_b \frac{(O_b - E_b)^2}{E_b (1 - E_b / n_b)} ,
+
+    over groups of the ordered scores with :math:`O_b` outcomes where :math:`E_b` are expected;
+    chi-squared with as many degrees of freedom as there are groups, two fewer on training rows.
+
+    Parameters
+    ----------
+    y_true, y_prob, notion, sample_weight, classes
+        As in `calibrant.metrics.expected_calibration_error`.
+    n_bins : int
+        Groups, of equal mass; ties never split.
+    is_training : bool
+        Whether the model is a logistic regression fitted on these rows.
+
+    Notes
+    -----
+    Caveat: the p-value depends on the number of groups and on how ties fall, it has little power
+    with few rows, and with many rows it rejects any model; `calibration_line` and
+    `calibrant.inference.consistency_test` say more. ``guarantee`` is "heuristic" where a group
+    expects fewer than five outcomes of either kind. O(n log n).
+
+    References
+    ----------
+    Hosmer & Lemeshow (1980), Goodness of fit tests for the multiple logistic regression model,
+    doi:10.1080/03610928008827941; Hosmer et al. (1997),
+    doi:10.1002/(SICI)1097-0258(19970515)16:9<965::AID-SIM509>3.0.CO;2-O.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> hosmer_lemeshow_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    check_count(n_bins, "n_bins", minimum=3 if is_training else 1)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    statistic = partial(_hosmer_lemeshow, n_bins=n_bins, n_fitted=2 if is_training else 0)
+    return _run("Hosmer-Lemeshow test", claims, as_notion(notion), statistic)
+
+
+def ks_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "confidence",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Kolmogorov-Smirnov test of cumulative outcomes against cumulative scores.
+
+    .. math:: D = \max_s \frac{|S(s)|}{\sqrt{\sum_i f_i (1 - f_i)}}, \quad
+        S(s) = \sum_{i: f_i \le s} (o_i - f_i) .
+
+    Under calibration S is a martingale, and D the largest distance of a Brownian motion from 0.
+
+    Notes
+    -----
+    Caveat: strongest where errors have one sign over a range of scores; errors that alternate
+    cancel. The limit is conservative, because a sum of few steps does not reach as far; for an
+    exact p-value use ``consistency_test(metric="ks")``. O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022), Metrics of calibration for probabilistic predictions (ECCE-MAD),
+    arXiv:2205.09680; Gupta et al. (2021), arXiv:2006.12800.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> ks_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    return _run("KS test", claims, as_notion(notion), _ks)
+
+
+def kuiper_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "confidence",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Kuiper's test: the largest miscalibration over any range of scores.
+
+    .. math:: R = \frac{\max_s S(s) - \min_s S(s)}{\sqrt{\sum_i f_i (1 - f_i)}}
+
+    with S of `ks_test`, 0 included; in the limit the range of a Brownian motion. It finds a stretch
+    of scores that is wrong wherever it lies. Notes and reference as there (ECCE-R); law of the
+    range: Feller (1951), doi:10.1214/aoms/1177729589.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> kuiper_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    return _run("Kuiper's test", claims, as_notion(notion), _kuiper)
+
+
+def _run(
+    test: str, claims: Claims, notion: Notion, function: Callable[[Claim], _Outcome]
+) -> CalibrationTestResult:
+    """The test of each claim that has rows, by the smallest p-value times their number."""
+    found = [function(claim) for claim in claims if claim.weight.any()]
+    worst = min(found, key=lambda outcome: outcome.p_value)
+    several = f", {len(found)} claims (Bonferroni)" if len(found) > 1 else ""
+    return CalibrationTestResult(
+        test=f"{test}, {notion.name}{several}",
+        statistic=worst.statistic,
+        p_value=min(1.0, len(found) * worst.p_value),
+        null=f"calibrated, {notion.name}",
+        guarantee="heuristic" if worst.is_rough else "asymptotic",
+        n_samples=claims.n_rows,
+    )
+
+
+def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
+    """Standard deviation of the weighted sum of ``factor * outcome`` if the scores are right."""
+    variance = claim.weight @ (factor**2 * claim.score * (1.0 - claim.score))
+    return float(np.sqrt(variance))
+
+
+def _in_spreads(excess: float, spread: float) -> float:
+    """An excess in standard deviations; infinite where what was said to be certain failed."""
+    if spread > 0:
+        return float(abs(excess) / spread)
+    return np.inf if abs(excess) > 0 else 0.0
+
+
+def _spiegelhalter(claim: Claim) -> _Outcome:
+    factor = 1.0 - 2.0 * claim.score
+    excess = float(claim.weight @ ((claim.outcome - claim.score) * factor))
+    z = _in_spreads(excess, _spread(claim, factor))
+    return _Outcome(z, float(2 * ndtr(-z)))
+
+
+def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
+    table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
+    taken = table.weight[0] > 0
+    rows, expected, observed = (
+        part[0][taken] for part in (table.weight, table.score, table.outcome)
+    )
+    variance = expected * (1 - expected / rows)
+    pairs = zip(observed - expected, np.sqrt(variance), strict=True)
+    parts = [_in_spreads(excess, spread) for excess, spread in pairs]
+    statistic = float(np.sum(np.square(parts)))
+    n_free = max(1, len(rows) - n_fitted)
+    fewest = np.minimum(expected, rows - expected).min()
+    return _Outcome(statistic, float(chdtrc(n_free, statistic)), bool(fewest < _FEW_EXPECTED))
+
+
+def _claims_from(claim: Claim) -> Claims:
+    """One claim by itself, in the form that is binned."""
+
+    def select(rows: slice) -> ClaimBlock:
+        return ClaimBlock(claim.score[rows, None], None, np.flatnonzero(claim.outcome[rows]))
+
+    return Claims(len(claim.score), 1, 1, claim.weight, select, 1)
+
+
+def _ks(claim: Claim) -> _Outcome:
+    distance = _in_spreads(ks_path(claim).error * claim.weight.sum(), _spread(claim))
+    return _Outcome(distance, distance_tail(distance))
+
+
+def _kuiper(claim: Claim) -> _Outcome:
+    path = np.append(0.0, ks_path(claim).excess)
+    width = _in_spreads(float(np.ptp(path)) * claim.weight.sum(), _spread(claim))
+    return _Outcome(width, range_tail(width))
+
+
+def distance_tail(x: float) -> float:
+    """Probability that a Brownian motion leaves [-x, x] before time 1.
+
+    >>> round(distance_tail(2.2414), 4)
+    0.05
+    """
+    if x < 0.1:
+        return 1.0
+    if np.isinf(x):
+        return 0.0
+    k = np.arange(100)
+    # reflections: 2 (P(W > x) - P(W > 3x) + ...) twice, one for each side
+    return float(np.clip(4 * ((-1.0) ** k @ ndtr(-(2 * k + 1) * x)), 0.0, 1.0))
+
+
+def range_tail(x: float) -> float:
+    """Probability that the range of a Brownian motion up to time 1 exceeds x (Feller 1951).
+
+    >>> round(range_tail(2.4977), 3)
+    0.05
+    """
+    if x < 0.2:
+        return 1.0
+    if np.isinf(x):
+        return 0.0
+    k = np.arange(1, 101)
+    return float(np.clip(8 * ((-1.0) ** (k - 1) * k @ ndtr(-k * x)), 0.0, 1.0))

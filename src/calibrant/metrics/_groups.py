@@ -1,0 +1,300 @@
+"""An evaluation of every group of rows, with intervals that hold for all groups together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._progress import html_table
+from calibrant._typing import AnyArray, IntArray
+from calibrant._validation import Predictions, as_array, check_same_length, shortened
+from calibrant.guarantees import clopper_pearson
+from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+
+VISIBLE = 0.1
+"""A group whose interval is so wide that a gap of this size may hide in it is called too small."""
+
+MISSING = "missing"
+"""What rows without a group are called: a group of their own."""
+
+_MOST_GROUPS = 200
+
+
+@dataclass(frozen=True)
+class GroupEvaluation:
+    """The evaluation of one group of rows, and the intervals of its accuracy and of its gap.
+
+    Attributes
+    ----------
+    name : str
+        The value of the group, or "column=value, ..." of several columns.
+    evaluation : Evaluation
+    gap : float
+        Mean confidence minus accuracy: above 0 the model is overconfident in the group.
+    gap_low, gap_high, accuracy_low, accuracy_high : float
+        Intervals, which hold for all groups together.
+    """
+
+    name: str
+    evaluation: Evaluation
+    gap: float
+    gap_low: float
+    gap_high: float
+    accuracy_low: float
+    accuracy_high: float
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no gap was found, and one of 0.1 would not be seen in so few rows."""
+        holds_zero = self.gap_low <= 0 <= self.gap_high
+        return holds_zero and self.gap_high - self.gap_low > 2 * VISIBLE
+
+    @property
+    def finding(self) -> str:
+        """What the interval says, in a word or two."""
+        if self.gap_low > 0:
+            return "overconfident"
+        if self.gap_high < 0:
+            return "underconfident"
+        return "too few rows to say" if self.is_small else "no gap found"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "group": self.name,
+            **self.evaluation.to_dict(),
+            "gap": self.gap,
+            "gap_low": self.gap_low,
+            "gap_high": self.gap_high,
+            "accuracy_low": self.accuracy_low,
+            "accuracy_high": self.accuracy_high,
+            "finding": self.finding,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedEvaluation:
+    """Evaluations of groups of rows; ``str()`` is a table. Made by ``evaluate(..., by=...)``.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The columns.
+    groups : tuple of GroupEvaluation
+        In the order of their values; rows without a group last.
+    overall : Evaluation
+        Of all rows.
+    level : float
+        Probability that all intervals hold together.
+
+    Notes
+    -----
+    Accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
+    (Bonferroni), and the gap the same, moved: given the scores only the outcomes are random. Rows
+    of a group need not be equally hard: the interval is then of their mean and too wide, if
+    anything (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent: many rows of
+    one patient are not. Binned errors grow by chance in small groups: compare gaps, not ECEs.
+    """
+
+    by: tuple[str, ...]
+    groups: tuple[GroupEvaluation, ...]
+    overall: Evaluation
+    level: float
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[GroupEvaluation]:
+        return iter(self.groups)
+
+    def __getitem__(self, name: Any) -> GroupEvaluation:
+        """A group by its name."""
+        for group in self.groups:
+            if group.name == str(name):
+                return group
+        names = [group.name for group in self.groups]
+        raise KeyError(f"no group {name!r}; there are {shortened(names, show=repr)}")
+
+    @property
+    def too_small(self) -> tuple[str, ...]:
+        """Groups that have too few rows to see a gap of 0.1."""
+        return tuple(group.name for group in self.groups if group.is_small)
+
+    @property
+    def miscalibrated(self) -> tuple[str, ...]:
+        """Groups whose interval of the gap excludes 0."""
+        return tuple(group.name for group in self if group.gap_low > 0 or group.gap_high < 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "by": list(self.by),
+            "level": self.level,
+            "overall": self.overall.to_dict(),
+            "groups": [group.to_dict() for group in self.groups],
+        }
+
+    @property
+    def header(self) -> list[str]:
+        """The heads of the columns of `rows`."""
+        gap = f"gap ({self.level:.0%} interval)"
+        return [", ".join(self.by), "rows", "accuracy", gap, "ECE", "log-loss", "finding"]
+
+    def rows(self) -> list[list[str]]:
+        """The table, a row a group."""
+        return [
+            [
+                group.name,
+                f"{group.evaluation.n_samples:,.0f}",
+                f"{group.evaluation.accuracy:.3f}",
+                f"{group.gap:+.3f} ({group.gap_low:+.3f} to {group.gap_high:+.3f})",
+                f"{group.evaluation.conf_ece:.3f}",
+                f"{group.evaluation.log_loss:.4f}",
+                group.finding,
+            ]
+            for group in self.groups
+        ]
+
+    def __repr__(self) -> str:
+        wrong, small = len(self.miscalibrated), len(self.too_small)
+        counts = f"{len(self)} groups, {wrong} miscalibrated, {small} too small"
+        return f"<GroupedEvaluation by {', '.join(self.by)}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), header=self.header, note=self.note())
+
+    def __str__(self) -> str:
+        lines = [self.header, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = [
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*shown, self.note()])
+
+    def note(self) -> str:
+        """What the numbers mean, and which groups are too small."""
+        said = (
+            f"Gap: mean confidence minus accuracy. The intervals hold for all {len(self)} groups "
+            f"together with probability {self.level:g}."
+        )
+        if not self.too_small:
+            return said
+        names = shortened(self.too_small)
+        return f"{said} Too few rows to see a gap of {VISIBLE:g}: {names}."
+
+
+def evaluate_groups(
+    data: Predictions, by: Any, level: float, *, inputs: str, n_bins: int
+) -> GroupedEvaluation:
+    """One evaluation a group of checked predictions."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
+    columns = _as_columns(by)
+    check_same_length(y_true=data.y, **{f"by {name!r}": part for name, part in columns.items()})
+    groups = _cut_groups(columns)
+    overall = _accumulate(data, slice(None), inputs, n_bins)
+    own = [_accumulate(data, rows, inputs, n_bins) for rows in groups.values()]
+    alpha = (1 - level) / len(groups)
+    found = tuple(_judge(name, part, alpha) for name, part in zip(groups, own, strict=True))
+    return GroupedEvaluation(tuple(columns), found, overall.compute(), level)
+
+
+def _accumulate(
+    data: Predictions, rows: IntArray | slice, inputs: str, n_bins: int
+) -> MetricAccumulator:
+    accumulator = MetricAccumulator(n_bins, inputs=inputs, keep_top=None)
+    return accumulator._update_checked(data.scores[rows], data.y[rows], data.weight[rows])
+
+
+def _judge(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
+    found, confidence = part.compute(), part.mean_confidence
+    count = np.array([float(found.n_samples)])
+    low, high = (float(end[0]) for end in clopper_pearson(count * found.accuracy, count, alpha))
+    return GroupEvaluation(
+        name=name,
+        evaluation=found,
+        gap=confidence - found.accuracy,
+        gap_low=confidence - high,
+        gap_high=confidence - low,
+        accuracy_low=low,
+        accuracy_high=high,
+    )
+
+
+def _as_columns(by: Any) -> dict[str, AnyArray]:
+    """The columns that make groups, by name: of a mapping, a frame, a series or an array."""
+    if isinstance(by, Mapping):
+        columns = {str(name): as_array(part) for name, part in by.items()}
+    elif getattr(by, "columns", None) is not None:  # pandas and polars
+        columns = {str(name): as_array(by[name]) for name in by.columns}
+    else:
+        columns = {str(getattr(by, "name", None) or "group"): as_array(by)}
+    if not columns:
+        raise ValueError("by has no columns: pass an array of groups, or a dict of such arrays")
+    for name, part in columns.items():
+        if part.ndim != 1:
+            raise ValueError(
+                f"by {name!r} must hold one group a row; got shape {part.shape}: pass several "
+                f"columns as a dict of name -> column"
+            )
+    return columns
+
+
+def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
+    """Rows of every combination of values that occurs, in the order of the values."""
+    coded = [_code(name, part) for name, part in columns.items()]
+    codes = np.stack([own for own, _ in coded], axis=1)
+    combinations, place = np.unique(codes, axis=0, return_inverse=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
+    levels = [values for _, values in coded]
+    names = [_name(tuple(columns), levels, combination) for combination in combinations]
+    return dict(zip(names, rows, strict=True))
+
+
+def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray) -> str:
+    values = [values[code] for values, code in zip(levels, codes, strict=True)]
+    if len(columns) == 1:
+        return values[0]
+    return ", ".join(f"{name}={value}" for name, value in zip(columns, values, strict=True))
+
+
+def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
+    """Codes of a column and what they stand for; missing values are a group of their own, last."""
+    values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
+    is_missing = [value is None or value != value or value == "NaT" for value in values]
+    present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
+    if len(present) > _MOST_GROUPS:
+        raise ValueError(
+            f"by {name!r} has {len(present):,} different values: cut it into groups first, numbers "
+            f"by np.digitize(x, edges), dates by dates.astype('datetime64[M]')"
+        )
+    order = _sorted(present)
+    place = {value: code for code, value in enumerate(order)}
+    codes = [
+        len(order) if missing else place[value]
+        for value, missing in zip(values, is_missing, strict=True)
+    ]
+    names = [*map(str, order), MISSING]
+    if len(set(names)) < len(names):  # 1 and "1"
+        names = [*map(repr, order), MISSING]
+    return np.array(codes, dtype=np.intp), names
+
+
+def _dated(column: AnyArray) -> AnyArray:
+    """Dates as text, without the hours where there are none."""
+    days = column.astype("datetime64[D]")
+    is_finer = column.dtype > days.dtype
+    has_hours = is_finer and bool((column != days)[~np.isnat(column)].any())
+    return (days if is_finer and not has_hours else column).astype(str)
+
+
+def _sorted(values: set[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # of different types
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))

@@ -1,0 +1,74 @@
+"""Notions of ordered classes: is the truth at most class k?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.notions._claims import ClaimBlock
+from calibrant.notions._notion import Labels, Notion, class_text
+
+
+@dataclass(frozen=True)
+class CumulativeNotion(Notion):
+    """The sums of the first columns: all of them (cumulative), or that up to one (at-most-k).
+
+    The classes are ordered as their columns are. The sum of all columns is no claim.
+    """
+
+    column: int | None = None
+
+    @property
+    def name(self) -> str:
+        return "cumulative" if self.column is None else f"at-most-{self.column}"
+
+    @property
+    def title(self) -> str:
+        return "at most each class (cumulative)" if self.column is None else self.name
+
+    @property
+    def axis_labels(self) -> tuple[str, str]:
+        return "predicted probability of at most the class", "frequency of at most the class"
+
+    def n_quantities(self, n_classes: int) -> int:
+        if self.column is None:
+            return n_classes - 1
+        if self.column >= n_classes - 1:
+            raise ValueError(
+                f"notion {self.name!r}: with {n_classes} classes the claims are 'at-most-0' to "
+                f"'at-most-{n_classes - 2}'"
+            )
+        return 1
+
+    def members(self, quantity: int, n_classes: int) -> Sequence[int]:
+        return range(self._last(quantity) + 1)
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
+        last = np.array([self._last(j) for j in range(self.n_quantities(proba.shape[1]))])
+        score = np.cumsum(proba, axis=1, dtype=np.float64)[:, last]
+        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        hit = np.empty(0, np.intp) if y is None else np.flatnonzero(y[:, None] <= last)
+        return ClaimBlock(score, None, hit)
+
+    def claim_name(self, claim: int, classes: Labels) -> str:
+        return f"at most {classes[self._last(claim)]}"
+
+    def claim_text(self, claim: int, classes: Labels) -> str:
+        return f"at most {class_text(classes[self._last(claim)])}"
+
+    def question(self, claim: int, classes: Labels) -> str:
+        return f"The probability of at most {classes[self._last(claim)]}: is it so? All rows."
+
+    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
+        """Rows whose running sums are the claims, made to rise where they do not."""
+        if self.column is not None:
+            return super().fill(proba, claims)
+        rising = np.maximum.accumulate(claims.score, axis=1)
+        return np.diff(rising, axis=1, prepend=0.0, append=1.0)
+
+    def _last(self, quantity: int) -> int:
+        """The last column of a sum."""
+        return quantity if self.column is None else self.column

@@ -1,0 +1,108 @@
+"""Gaps of groups of rows: of sites, of people, of months."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant.evaluation import GroupedEvaluation, evaluate
+from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, label, tidy
+
+_COLORS = {
+    "overconfident": (VERMILION, "o"),
+    "underconfident": (ORANGE, "s"),
+    "no gap found": (BLUE, "D"),
+    "too few rows to say": (GREY, "v"),
+}
+"""Colour and marker of what was found in a group."""
+
+
+@dataclass(eq=False, repr=False)
+class GroupDisplay:
+    """Mean confidence minus accuracy of every group, with intervals that hold for all together.
+
+    Groups are in their order: of months, time runs from left to right.
+
+    Parameters
+    ----------
+    groups : GroupedEvaluation
+        From ``calibrant.evaluate(..., by=...)``.
+
+    Attributes
+    ----------
+    figure_, ax_ : after `plot`
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> month = np.arange(600) // 100
+    >>> display = GroupDisplay.from_predictions(data.test_labels, data.test_proba, by=month)
+    >>> display
+    <GroupDisplay: 6 groups by group, 5 miscalibrated>
+    """
+
+    groups: GroupedEvaluation
+    figure_: Any = field(init=False, default=None)
+    ax_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: ScoresLike,
+        *,
+        by: Any,
+        level: float = 0.95,
+        inputs: str = "proba",
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Evaluate the groups; parameters as in `calibrant.evaluate`."""
+        require_matplotlib()
+        found = evaluate(
+            y_true,
+            y_prob,
+            by=by,
+            level=level,
+            inputs=inputs,
+            sample_weight=sample_weight,
+            classes=classes,
+        )
+        return cls(found)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, into ``ax`` or a new figure."""
+        self.ax_ = one_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
+        self.figure_ = self.ax_.figure
+        tidy(self.ax_, grid="y")
+        self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        for finding, (color, marker) in _COLORS.items():
+            self._draw_finding(finding, color, marker)
+        names = [group.name for group in self.groups]
+        self.ax_.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=SMALL)
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
+        share = f"{self.groups.level:.0%} intervals for all groups together"
+        label(self.ax_, ", ".join(self.groups.by), "mean confidence - accuracy", share)
+        return self
+
+    def _draw_finding(self, finding: str, color: str, marker: str) -> None:
+        chosen = [(at, g) for at, g in enumerate(self.groups) if g.finding == finding]
+        if not chosen:
+            return
+        gap = np.array([group.gap for _, group in chosen])
+        reach = [
+            [group.gap - group.gap_low for _, group in chosen],
+            [group.gap_high - group.gap for _, group in chosen],
+        ]
+        style = {"color": color, "marker": marker, "markersize": 5, "capsize": 2.5}
+        places = [at for at, _ in chosen]
+        self.ax_.errorbar(places, gap, reach, linestyle="none", label=finding, **style)
+
+    def __repr__(self) -> str:
+        by, wrong = ", ".join(self.groups.by), len(self.groups.miscalibrated)
+        return f"<GroupDisplay: {len(self.groups)} groups by {by}, {wrong} miscalibrated>"

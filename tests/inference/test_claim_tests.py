@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+from calibrant.datasets import digits_predictions
+from calibrant.inference import (
+    hosmer_lemeshow_test,
+    ks_test,
+    kuiper_test,
+    spiegelhalter_test,
+)
+from calibrant.inference._claim_tests import distance_tail, range_tail
+from calibrant.metrics import ks_error
+
+TESTS = [spiegelhalter_test, hosmer_lemeshow_test, ks_test, kuiper_test]
+ONE = {"notion": "class-1"}
+
+
+def drawn(rng, n_rows):
+    score = rng.beta(1, 1, n_rows)
+    return (rng.random(n_rows) < score).astype(int), score
+
+
+def test_spiegelhalter_is_the_formula():
+    y, p = np.array([1, 0, 0, 1]), np.array([0.9, 0.2, 0.4, 0.7])
+    z = ((y - p) * (1 - 2 * p)).sum() / np.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
+    found = spiegelhalter_test(y, p, **ONE)
+    assert found.statistic == pytest.approx(abs(z))
+    assert found.p_value == pytest.approx(2 * norm.sf(abs(z)))
+
+
+def test_hosmer_lemeshow_is_the_formula(rng):
+    y, p = drawn(rng, 100)
+    order = np.argsort(p).reshape(10, 10)
+    expected, observed = p[order].sum(axis=1), y[order].sum(axis=1)
+    statistic = ((observed - expected) ** 2 / (expected * (1 - expected / 10))).sum()
+    found = hosmer_lemeshow_test(y, p, **ONE)
+    assert found.statistic == pytest.approx(statistic)
+    assert found.p_value == pytest.approx(chi2.sf(statistic, 10))
+    fitted = hosmer_lemeshow_test(y, p, is_training=True, **ONE)
+    assert fitted.p_value == pytest.approx(chi2.sf(statistic, 8))
+
+
+def test_groups_that_expect_few_outcomes_make_hosmer_lemeshow_heuristic(rng):
+    y, p = drawn(rng, 1000)
+    assert hosmer_lemeshow_test(y, p, n_bins=5, **ONE).guarantee == "asymptotic"
+    assert hosmer_lemeshow_test(y[:20], p[:20], **ONE).guarantee == "heuristic"
+
+
+def test_the_ks_statistic_is_the_ks_error_in_standard_deviations(rng):
+    y, p = drawn(rng, 200)
+    expected = 200 * ks_error(y, p, **ONE) / np.sqrt((p * (1 - p)).sum())
+    assert ks_test(y, p, **ONE).statistic == pytest.approx(expected)
+
+
+def test_kuiper_sees_what_the_two_halves_hide_from_each_other():
+    # the first half too low by as much as the second is too high: the range is the same step
+    p = np.repeat([0.4, 0.6], 200)
+    y = np.concatenate([np.arange(200) % 2, np.arange(200) % 2])
+    one_sided = ks_test(y, p, **ONE).statistic
+    assert kuiper_test(y, p, **ONE).statistic == pytest.approx(one_sided)
+    y[200:] = np.arange(200) % 10 < 9  # now both halves are too low
+    assert kuiper_test(y, p, **ONE).statistic >= ks_test(y, p, **ONE).statistic
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_claim_of_certainty_that_fails_is_impossible(test):
+    assert test([0, 0], [1.0, 1.0], **ONE).p_value == 0.0
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_claim_of_certainty_that_holds_says_nothing(test):
+    assert test([1, 1], [1.0, 1.0], **ONE).p_value == 1.0
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_weights_are_copies(rng, test):
+    y, p = drawn(rng, 60)
+    weight = rng.integers(0, 3, 60)
+    copied = test(y.repeat(weight), p.repeat(weight), **ONE)
+    assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(copied.p_value)
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label", "cumulative"])
+def test_every_notion_is_tested_the_worst_claim_by_bonferroni(test, notion):
+    data = digits_predictions()
+    found = test(data.test_labels, data.test_proba, notion=notion)
+    assert found.p_value < 0.01
+    assert ("Bonferroni" in found.test) == (notion != "confidence")
+
+
+def test_several_claims_multiply_the_smallest_p_value(rng):
+    proba = rng.dirichlet(np.ones(3), 200)
+    labels = np.minimum(2, (rng.random(200)[:, None] > proba.cumsum(axis=1)).sum(axis=1))
+    single = [ks_test(labels, proba, notion=f"class-{k}").p_value for k in range(3)]
+    assert ks_test(labels, proba, notion="class-wise").p_value == min(1, 3 * min(single))
+
+
+def test_the_tails_are_those_of_tables():
+    # Brownian motion: P(max |W| > 2.2414) = 0.05; range: Feller's law, by simulation below
+    assert distance_tail(2.2414027) == pytest.approx(0.05, abs=1e-7)
+    assert range_tail(2.4976722) == pytest.approx(0.05, abs=1e-7)
+    assert [distance_tail(0.0), range_tail(0.0)] == [1.0, 1.0]
+    assert [distance_tail(np.inf), range_tail(np.inf)] == [0.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [50, 500])
+@pytest.mark.parametrize("test", TESTS)
+def test_the_level_holds_under_calibration(test, n_rows):
+    small = [
+        test(*drawn(np.random.default_rng(seed), n_rows), **ONE).p_value <= 0.05
+        for seed in range(1000)
+    ]
+    assert np.mean(small) <= 0.08

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import evaluate
+from calibrant.datasets import draw_labels
+from calibrant.guarantees import clopper_pearson
+
+P = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
+Y = np.array([0, 1, 1, 1])
+
+
+@pytest.fixture
+def data(rng):
+    """Calibrated probabilities of four classes and their labels."""
+    proba = rng.dirichlet(np.ones(4), 900)
+    return draw_labels(proba, rng=1), proba
+
+
+def test_every_group_has_the_evaluation_of_its_rows(data):
+    y, p = data
+    group = np.repeat(["a", "b", "c"], 300)
+    found = evaluate(y, p, by=group)
+    assert [part.name for part in found] == ["a", "b", "c"]
+    expected = evaluate(y[300:600], p[300:600]).to_dict()
+    assert found["b"].evaluation.to_dict() == pytest.approx(expected, abs=1e-12)
+    assert found.overall == evaluate(y, p)
+
+
+def test_logits_and_weights_go_to_the_groups(data):
+    y, p = data
+    weight = np.arange(900) % 3
+    found = evaluate(y, np.log(p), inputs="logits", sample_weight=weight, by=y > 1)
+    rows = y > 1
+    assert found[True].evaluation.accuracy == pytest.approx(
+        evaluate(y[rows], p[rows], sample_weight=weight[rows]).accuracy
+    )
+
+
+def test_the_gap_is_mean_confidence_minus_accuracy_and_its_interval_that_of_the_accuracy():
+    found = evaluate(Y, P, by=["a", "a", "b", "b"], level=0.9)
+    low, high = clopper_pearson(np.array([1.0]), np.array([2.0]), 0.05)  # 0.1 over two groups
+    group = found["b"]
+    assert group.gap == pytest.approx(0.65 - 0.5)
+    assert (group.accuracy_low, group.accuracy_high) == pytest.approx((low[0], high[0]))
+    assert (group.gap_low, group.gap_high) == pytest.approx((0.65 - high[0], 0.65 - low[0]))
+
+
+def test_groups_with_too_few_rows_are_said_to_be_so():
+    found = evaluate(Y, P, by=["a", "a", "b", "b"])
+    assert found.too_small == ("a", "b")
+    assert found["a"].finding == "too few rows to say"
+    assert str(found).endswith("Too few rows to see a gap of 0.1: a, b.")
+
+
+def test_a_group_that_is_wrong_is_found(data):
+    y, p = data
+    group = np.repeat(["honest", "sure"], [600, 300])
+    sharp = p.copy()
+    sharp[600:] = p[600:] ** 4 / (p[600:] ** 4).sum(axis=1, keepdims=True)
+    found = evaluate(y, sharp, by=group)
+    assert found.miscalibrated == ("sure",)
+    assert [part.finding for part in found] == ["no gap found", "overconfident"]
+    assert repr(found) == "<GroupedEvaluation by group: 2 groups, 1 miscalibrated, 0 too small>"
+
+
+def test_several_columns_make_a_group_of_every_combination_that_occurs(data):
+    columns = {"site": np.repeat(["x", "y"], 450), "sex": np.tile(["f", "m", "m"], 300)}
+    found = evaluate(*data, by=columns)
+    assert found.by == ("site", "sex")
+    assert [part.name for part in found] == [
+        "site=x, sex=f",
+        "site=x, sex=m",
+        "site=y, sex=f",
+        "site=y, sex=m",
+    ]
+    assert sum(part.evaluation.n_samples for part in found) == 900
+
+
+def test_frames_and_series_bring_their_names(data):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"site": np.repeat(["x", "y"], 450)})
+    for by in (frame, frame["site"]):
+        assert evaluate(*data, by=by).by == ("site",)
+    polars = pytest.importorskip("polars")
+    assert evaluate(*data, by=polars.DataFrame({"site": ["x"] * 900})).by == ("site",)
+
+
+@pytest.mark.parametrize("none", [None, float("nan")])
+def test_rows_without_a_group_are_a_group(none):
+    found = evaluate(Y, P, by=np.array(["a", none, "a", none], dtype=object))
+    assert [part.name for part in found] == ["a", "missing"]
+
+
+def test_values_that_read_alike_stay_apart():
+    found = evaluate(Y, P, by=np.array([1, "1", "missing", None], dtype=object))
+    assert [part.name for part in found] == ["1", "'1'", "'missing'", "missing"]
+
+
+def test_months_come_in_their_order_and_days_without_hours():
+    months = np.array(["2026-10", "2026-09", "NaT", "2026-10"], dtype="datetime64[M]")
+    names = [part.name for part in evaluate(Y, P, by=months)]
+    assert names == ["2026-09", "2026-10", "missing"]
+    names = [part.name for part in evaluate(Y, P, by=months.astype("datetime64[ns]"))]
+    assert names == ["2026-09-01", "2026-10-01", "missing"]
+
+
+def test_a_column_of_too_many_values_is_refused_with_the_way_to_cut_it(data):
+    with pytest.raises(ValueError, match=r"900 different values: cut it.*datetime64\[M\]"):
+        evaluate(*data, by=np.arange(900))
+
+
+def test_a_table_of_groups_is_refused_with_the_way_to_name_them():
+    with pytest.raises(ValueError, match="pass several columns as a dict"):
+        evaluate(Y, P, by=np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="by has no columns"):
+        evaluate(Y, P, by={})
+
+
+def test_lengths_and_levels_are_checked():
+    with pytest.raises(ValueError, match="by 'group' has 3 rows"):
+        evaluate(Y, P, by=[1, 2, 3])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        evaluate(Y, P, by=[1, 1, 2, 2], level=95)
+
+
+def test_an_unknown_group_is_an_error_that_names_those_there_are():
+    with pytest.raises(KeyError, match="no group 'z'; there are 'a', 'b'"):
+        _ = evaluate(Y, P, by=["a", "a", "b", "b"])["z"]
+
+
+def test_everything_is_there_as_plain_values():
+    plain = evaluate(Y, P, by=["a", "a", "b", "b"]).to_dict()
+    assert plain["by"] == ["group"]
+    assert [group["group"] for group in plain["groups"]] == ["a", "b"]
+    assert plain["groups"][0]["finding"] == "too few rows to say"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [40, 400])
+def test_the_intervals_of_ten_groups_hold_together(n_rows):
+    held = []
+    for seed in range(300):
+        proba = np.random.default_rng(seed).dirichlet(np.ones(3), n_rows)
+        labels = draw_labels(proba, rng=seed)
+        found = evaluate(labels, proba, by=np.arange(n_rows) % 10)
+        held.append(all(group.gap_low <= 0 <= group.gap_high for group in found))
+    assert np.mean(held) >= 0.95

@@ -1,0 +1,142 @@
+"""What users, and those who audit them, found wanting in 0.1.0, as promises: each test is named
+after its finding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import (
+    HistogramBinning,
+    MetricAccumulator,
+    MulticlassToBinary,
+    TemperatureScaling,
+    compare,
+    evaluate,
+    inference,
+    label_shift,
+    metrics,
+    plots,
+    report,
+)
+from calibrant.datasets import digits_predictions
+
+DATA = digits_predictions()
+TRUTH, PROBA = DATA.val_labels, DATA.val_proba
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(TRUTH, PROBA, methods=["temperature", "structured-vector"])
+
+
+@pytest.fixture(scope="module")
+def results(comparison):
+    """One of every result that a cell of a notebook may end with."""
+    binning = MulticlassToBinary(HistogramBinning()).fit(PROBA, TRUTH)
+    scaling = TemperatureScaling().fit(PROBA, TRUTH)
+    return [
+        comparison,
+        evaluate(TRUTH, PROBA),
+        evaluate(TRUTH, PROBA, by=TRUTH % 2),
+        binning.guarantee(),
+        label_shift.adapt(scaling, DATA.test_proba, n_resamples=20, rng=0),
+        inference.ks_test(TRUTH, PROBA),
+        inference.calibration_line(TRUTH, PROBA),
+        inference.debiased_interval(TRUTH, PROBA),
+        comparison.difference("temperature", "uncalibrated"),
+        report.summarise(TRUTH, PROBA, calibrator=TemperatureScaling(), n_resamples=19),
+    ]
+
+
+def test_t2_accumulators_take_logits():
+    found = MetricAccumulator(inputs="logits").update(TRUTH, np.log(PROBA + 1e-30)).compute()
+    assert found.accuracy == evaluate(TRUTH, PROBA).accuracy
+
+
+def test_t4_accumulators_are_reset_added_and_shown_in_a_line():
+    one = MetricAccumulator().update(TRUTH[:300], PROBA[:300])
+    two = MetricAccumulator().update(TRUTH[300:], PROBA[300:])
+    assert (one + two).compute().conf_ece == pytest.approx(evaluate(TRUTH, PROBA).conf_ece)
+    assert repr(one) == "<MetricAccumulator: 300 rows of proba, 15 bins>"  # as before the sum
+    assert repr(one.reset()) == "<MetricAccumulator: 0 rows of proba, 15 bins>"
+    assert one.update(TRUTH[300:], PROBA[300:]).compute() == two.compute()
+
+
+def test_a1_groups_have_intervals_that_hold_together_and_say_when_they_are_small():
+    found = evaluate(TRUTH, PROBA, by={"digit": TRUTH, "half": np.arange(600) // 300})
+    assert len(found) == 20
+    assert found["digit=3, half=1"].gap_low <= found["digit=3, half=1"].gap
+    assert isinstance(found.too_small, tuple)
+
+
+def test_a2_months_are_evaluated_in_their_order_with_a_picture():
+    pytest.importorskip("matplotlib")
+    month = np.array("2026-01", dtype="datetime64[M]") + np.arange(600) // 200
+    display = plots.GroupDisplay.from_predictions(TRUTH, PROBA, by=month).plot()
+    texts = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert texts == ["2026-01", "2026-02", "2026-03"]
+
+
+def test_a4_ordered_classes_have_a_score_and_notions():
+    assert metrics.ranked_probability_score([0], [[0.0, 1.0, 0.0]]) == 0.5
+    error = metrics.expected_calibration_error(TRUTH, PROBA, notion="at-most-4")
+    assert 0 < error < metrics.expected_calibration_error(TRUTH, PROBA)
+
+
+def test_a6_slope_and_intercept_have_intervals_and_reviewers_their_tests():
+    line = inference.calibration_line(TRUTH, PROBA)
+    assert line.slope.low < line.slope.estimate < line.slope.high < 1
+    tests = (inference.spiegelhalter_test, inference.hosmer_lemeshow_test)
+    assert all(test(TRUTH, PROBA).p_value < 0.001 for test in tests)
+
+
+def test_a12_rows_of_one_patient_are_drawn_together():
+    patient = np.arange(600) // 20
+    options = {"groups": patient, "n_resamples": 20, "rng": 0}
+    assert inference.bootstrap_interval("brier_score", TRUTH, PROBA, **options).low > 0
+
+
+def test_c1_results_are_html_in_a_notebook(results):
+    for result in results:
+        assert result._repr_html_().startswith(("<table>", "<pre", "<iframe"))
+
+
+def test_c1_html_is_escaped():
+    found = evaluate(TRUTH, PROBA, by=np.where(TRUTH < 5, "<script>", "b"))
+    assert "<script>" not in found._repr_html_()
+    assert "&lt;script&gt;" in found._repr_html_()
+
+
+def test_c1_the_best_method_is_named_and_methods_are_told_apart(comparison):
+    assert comparison.best == "structured-vector"
+    gain = comparison.difference("structured-vector", "temperature")
+    back = comparison.difference("temperature", "structured-vector")
+    assert gain.gain == pytest.approx(-back.gain)
+    assert gain.low < gain.gain < gain.high
+    assert (
+        comparison.difference("temperature", "uncalibrated")
+        == (comparison.gains["data", "temperature", "log_loss"])
+    )
+    with pytest.raises(ValueError, match="unknown method 'temprature'; did you mean 'temperature'"):
+        comparison.difference("temprature", "uncalibrated")
+
+
+def test_c4_no_repr_fills_a_screen(results):
+    shown = [
+        *results,
+        metrics.calibration_curve(TRUTH, PROBA),
+        plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA, notion="class-wise"),
+        plots.CumulativeDisplay.from_predictions(TRUTH, PROBA),
+    ]
+    for result in shown:
+        assert len(repr(result)) <= 500
+        assert "\n" not in repr(result)
+
+
+def test_c5_an_array_of_axes_is_explained():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
+    with pytest.raises(TypeError, match=r"not an array of 2: pass one of them, such as ax=axes"):
+        display.plot(figure.subplots(1, 2))

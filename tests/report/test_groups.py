@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import TemperatureScaling, evaluate
+from calibrant.datasets import digits_predictions
+from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report._groups import group_table
+
+DATA = digits_predictions()
+
+
+@pytest.fixture(scope="module")
+def report():
+    group = np.where(np.arange(len(DATA.val_labels)) % 2, "<b>odd</b>", "even")
+    return summarise(
+        DATA.val_labels,
+        DATA.val_proba,
+        calibrator=TemperatureScaling(),
+        n_resamples=19,
+        by={"row": group},
+    )
+
+
+def test_every_group_has_its_gaps_before_and_after():
+    group = np.arange(len(DATA.val_labels)) % 3
+    table = group_table(DATA.val_labels, DATA.val_proba, DATA.val_proba, group, 15)
+    assert [row[0] for row in table.rows] == ["0", "1", "2"]
+    gap = evaluate(DATA.val_labels, DATA.val_proba, by=group)["1"].gap
+    assert table.rows[1][3].startswith(f"{gap:+.3f} (")
+    assert table.rows[1][3] == table.rows[1][4]
+
+
+def test_the_report_says_it_in_every_form(report):
+    assert [row[0] for row in report.groups.rows] == ["<b>odd</b>", "even"]
+    assert "## Groups" in to_markdown(report)
+    assert "Groups by row." in to_html(report)
+    assert report.to_dict()["groups"]["header"][0] == "group"
+
+
+def test_names_of_groups_are_escaped(report):
+    assert "<b>odd</b>" not in to_markdown(report)
+    body = to_html(report).partition("<script")[0]
+    assert "<b>odd</b>" not in body
+    assert "&lt;b&gt;odd" in body
+
+
+def test_without_groups_nothing_is_said():
+    plain = summarise(
+        DATA.val_labels, DATA.val_proba, calibrator=TemperatureScaling(), n_resamples=19
+    )
+    assert plain.groups is None
+    assert "## Groups" not in to_markdown(plain)
