@@ -17,15 +17,19 @@ import numpy as np
 from calibrant._validation import unknown_name
 from calibrant.metrics._binned import expected_calibration_error
 from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
+from calibrant.metrics._cutoff import cutoff_calibration_error
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
 from calibrant.metrics._ks import ks_error
 from calibrant.metrics._scores import accuracy, brier_score, log_loss
 from calibrant.metrics._smooth import smooth_calibration_error
+from calibrant.metrics._two_bin import averaged_two_bin_error
 
 __all__ = [  # a literal list: what type checkers can read
     "accuracy",
+    "averaged_two_bin_error",
     "brier_score",
+    "cutoff_calibration_error",
     "expected_calibration_error",
     "kde_calibration_error",
     "kernel_calibration_error",
@@ -116,6 +120,8 @@ _TABLE = (
     Metric("kde_calibration_error", kde_calibration_error, "kernel-density error"),
     Metric("kernel_calibration_error", kernel_calibration_error, "kernel error"),
     Metric("smooth_calibration_error", smooth_calibration_error, "smooth error"),
+    Metric("averaged_two_bin_error", averaged_two_bin_error, "two-bin error", aliases=("atb",)),
+    Metric("cutoff_calibration_error", cutoff_calibration_error, "cutoff error"),
 )
 
 METRICS: dict[str, Metric] = {
