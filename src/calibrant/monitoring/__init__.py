@@ -1,0 +1,20 @@
+"""Honest every night: alarms that may be watched for ever, recalibration as labels arrive, and
+what can be said without labels.
+"""
+
+from calibrant.monitoring._chunk import MonitorChunk
+from calibrant.monitoring._discoveries import discoveries
+from calibrant.monitoring._experts import Expert
+from calibrant.monitoring._monitor import CalibrationMonitor
+from calibrant.monitoring._online import OnlineCalibration
+from calibrant.monitoring._results import Gap, MonitorStep
+
+__all__ = [
+    "CalibrationMonitor",
+    "Expert",
+    "Gap",
+    "MonitorChunk",
+    "MonitorStep",
+    "OnlineCalibration",
+    "discoveries",
+]
