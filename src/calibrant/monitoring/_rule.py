@@ -72,8 +72,8 @@ def make_rule(
         raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
     kinds = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
     claims = tuple(as_notion(notion) for notion in kinds)
-    if not claims or not all(notion.is_binary for notion in claims):
-        raise ValueError("notions must name at least one notion, each of binary claims")
+    if not claims:
+        raise ValueError("notions must name at least one notion")
     return Rule(
         float(false_alarm),
         check_count(horizon, "horizon"),
