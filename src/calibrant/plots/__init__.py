@@ -10,6 +10,7 @@ from calibrant.plots.boxes import ScoreBoxDisplay
 from calibrant.plots.cumulative import CumulativeDisplay
 from calibrant.plots.ece_bins import EceVersusBinsDisplay
 from calibrant.plots.latent import LatentDisplay
+from calibrant.plots.monitor import MonitorDisplay
 from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
 from calibrant.plots.ranking import CriticalDifferenceDisplay
 from calibrant.plots.reliability import ReliabilityDisplay
@@ -25,6 +26,7 @@ __all__ = [
     "CumulativeDisplay",
     "EceVersusBinsDisplay",
     "LatentDisplay",
+    "MonitorDisplay",
     "ParameterDisplay",
     "ReliabilityDisplay",
     "ScoreBoxDisplay",
