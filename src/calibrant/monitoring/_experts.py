@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import log_softmax, row_sum
+from calibrant._simplex import TINY, row_sum, softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 FULL_INFORMATION = 50
 """Above so many classes only the diagonal of the information is kept: O(K) a row."""
 
-_PRIOR = 20.0
+_PRIOR = 5.0
 """Rows' worth of information that holds a parameter at the identity."""
 
 _LONGEST_STEP = 1.0
@@ -68,9 +68,14 @@ class ExpertState:
         theta[0] = 1.0
         return cls(theta, _prior(n_classes))
 
-    def log_proba(self, u: FloatArray) -> FloatArray:
-        """Logarithms of the probabilities for rows of log-probabilities."""
-        return log_softmax(self.theta[0] * u + self.theta[1:])
+    def proba(self, u: FloatArray) -> FloatArray:
+        """Probabilities for rows of log-probabilities."""
+        return softmax(self.theta[0] * u + self.theta[1:])
+
+
+def log_true(q: FloatArray, y: IntArray) -> FloatArray:
+    """Logarithm of the probability of what happened."""
+    return np.log(np.maximum(true_class(q, y), TINY))
 
 
 class ExpertSums(NamedTuple):
@@ -89,16 +94,16 @@ class ExpertSums(NamedTuple):
         )
 
 
-def sum_rows(expert: Expert, log_q: FloatArray, u: FloatArray, y: IntArray) -> ExpertSums:
-    """What rows say about the parameters of an expert that said ``log_q`` of them."""
+def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> ExpertSums:
+    """What rows say about the parameters of an expert that said ``q`` of them."""
     n_rows, n_classes = u.shape
-    q = np.exp(log_q)
-    mean = row_sum(q * u)
-    spread = float((row_sum(q * u * u) - mean * mean).sum())
+    weighted = q * u
+    mean = row_sum(weighted)
+    spread = float(np.vdot(weighted, u) - np.vdot(mean, mean))
     residual = q.copy()
     residual[np.arange(n_rows), y] -= 1.0
     gradient = np.zeros(1 + n_classes)
-    gradient[0] = (residual * u).sum()
+    gradient[0] = np.vdot(residual, u)
     information = np.zeros_like(_prior(n_classes))
     if information.ndim == 1:
         information[0] = spread
@@ -106,7 +111,7 @@ def sum_rows(expert: Expert, log_q: FloatArray, u: FloatArray, y: IntArray) -> E
         information[0, 0] = spread
     if expert.intercepts:
         gradient[1:] = residual.sum(axis=0)
-        _fill_intercepts(information, q, q * (u - mean[:, None]))
+        _fill_intercepts(information, q, weighted.sum(axis=0) - mean @ q)
     return ExpertSums(n_rows, gradient, information)
 
 
@@ -115,7 +120,7 @@ def _fill_intercepts(information: FloatArray, q: FloatArray, mixed: FloatArray) 
         information[1:] = (q * (1.0 - q)).sum(axis=0)
         return
     information[1:, 1:] = np.diag(q.sum(axis=0)) - q.T @ q
-    information[0, 1:] = information[1:, 0] = mixed.sum(axis=0)
+    information[0, 1:] = information[1:, 0] = mixed
 
 
 def learn(expert: Expert, state: ExpertState, sums: ExpertSums) -> ExpertState:

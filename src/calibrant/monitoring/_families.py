@@ -57,8 +57,9 @@ class TemperatureFamily(Family):
         u -= top[:, None]
         out = np.empty((len(y), 1, self.n_bets))
         for j, beta in enumerate(SCALES):
-            total = np.log(row_sum(np.exp(beta * u)))
-            out[:, 0, j] = (beta - 1) * own - beta * top - total
+            out[:, 0, j] = row_sum(np.exp(beta * u))
+        np.log(out, out=out)
+        out[:, 0] = np.outer(own, SCALES - 1) - np.outer(top, SCALES) - out[:, 0]
         return out
 
 

@@ -9,13 +9,20 @@ import numpy as np
 from calibrant._simplex import EPS, log_floored, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.monitoring._evidence import Layout, make_layout
-from calibrant.monitoring._experts import EXPERTS, ExpertState, ExpertSums, learn, sum_rows
+from calibrant.monitoring._experts import (
+    EXPERTS,
+    ExpertState,
+    ExpertSums,
+    learn,
+    log_true,
+    sum_rows,
+)
 from calibrant.monitoring._families import ClaimFamily, Family, TemperatureFamily
 from calibrant.monitoring._rule import Rule
 from calibrant.monitoring._sequences import GapSums, sum_gaps
 
-_BLOCK_ROWS, _BLOCK_ELEMENTS = 128, 2**18
-"""A block has so many rows at most, and so many factors about."""
+_BLOCK_ROWS, _LEARN_ROWS, _BLOCK_ELEMENTS = 512, 256, 2**18
+"""A block has so many rows at most, fewer where something is learnt, and so many factors about."""
 
 
 class BlockSums(NamedTuple):
@@ -47,7 +54,8 @@ class Members:
     @property
     def block_rows(self) -> int:
         """Rows of a block, whose learned members share their state."""
-        return int(np.clip(_BLOCK_ELEMENTS // self.layout.n_members, 16, _BLOCK_ROWS))
+        most = _LEARN_ROWS if self.experts else _BLOCK_ROWS
+        return int(np.clip(_BLOCK_ELEMENTS // self.layout.n_members, 16, most))
 
     def start(self) -> tuple[ExpertState, ...]:
         """Learned members that have seen nothing."""
@@ -86,9 +94,9 @@ class Members:
         for expert, state, column in zip(
             self.experts, states, reversed(range(len(states))), strict=True
         ):
-            log_q = state.log_proba(u)
-            log_f[:, -1 - column] = true_class(log_q, y) - deployed
-            learnt.append(sum_rows(expert, log_q, u, y))
+            q = state.proba(u)
+            log_f[:, -1 - column] = log_true(q, y) - deployed
+            learnt.append(sum_rows(expert, q, u, y))
         return tuple(learnt)
 
     def learn(

@@ -26,6 +26,7 @@ from calibrant.monitoring._experts import (
     Expert,
     ExpertState,
     learn,
+    log_true,
     sum_rows,
 )
 from calibrant.monitoring._state import (
@@ -143,7 +144,7 @@ class OnlineCalibration(BaseEstimator):
         check_classes(self.classes_, scores.shape[1])
         proba = as_proba(scores, self.inputs)
         u = log_floored(proba, EPS)
-        parts = (np.exp(state.log_proba(u)) for state in self.states_)
+        parts = (state.proba(u) for state in self.states_)
         mixture = self.weights_[0] * proba
         for weight, part in zip(self.weights_[1:], parts, strict=True):
             mixture = mixture + weight * part
@@ -192,15 +193,15 @@ class OnlineCalibration(BaseEstimator):
 
     def _learn(self, u: FloatArray, y: IntArray) -> None:
         """One block: the weights row by row, then a step of every expert."""
-        said = [state.log_proba(u) for state in self.states_]
-        log_f = np.column_stack([true_class(log_q, y) for log_q in (u, *said)])
+        said = [state.proba(u) for state in self.states_]
+        log_f = np.column_stack([true_class(u, y), *(log_true(q, y) for q in said)])
         loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
         self.log_loss_ += loss
         self.deployed_log_loss_ -= float(log_f[:, 0].sum())
         self.n_rows_ += len(y)
         self.states_ = [
-            learn(expert, state, sum_rows(expert, log_q, u, y))
-            for expert, state, log_q in zip(self.experts_, self.states_, said, strict=True)
+            learn(expert, state, sum_rows(expert, q, u, y))
+            for expert, state, q in zip(self.experts_, self.states_, said, strict=True)
         ]
 
     def to_json(self) -> str:

@@ -31,6 +31,10 @@ class Run(NamedTuple):
     last: FloatArray
 
 
+_RUN_ROWS = 128
+"""Rows that are run at once: longer runs leave the range of floating point more often."""
+
+
 def run_members(
     log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
@@ -39,6 +43,17 @@ def run_members(
 
     O(T S J); in logarithms where numbers would not fit.
     """
+    paths = []
+    for start in range(0, len(log_f), _RUN_ROWS):
+        rows = slice(start, start + _RUN_ROWS)
+        path, log_start = _run_block(log_start, log_f[rows], entry[rows], weight)
+        paths.append(path)
+    return Run(np.concatenate(paths), log_start)
+
+
+def _run_block(
+    log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
+) -> Run:
     total = np.cumsum(log_f, axis=0)
     if not entry.any():
         total += log_start
