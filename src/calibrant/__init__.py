@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant import io as io
     from calibrant import label_shift as label_shift
     from calibrant import metrics as metrics
+    from calibrant import monitoring as monitoring
     from calibrant import multiclass as multiclass
     from calibrant import notions as notions
     from calibrant import plots as plots
@@ -96,8 +97,8 @@ _HOMES = {
     **dict.fromkeys(
         (
             *("base", "binary", "binning", "classifier", "datasets", "evaluation", "exceptions"),
-            *("guarantees", "inference", "io", "label_shift", "metrics", "multiclass", "notions"),
-            *("plots", "reductions", "report", "selection", "testing"),
+            *("guarantees", "inference", "io", "label_shift", "metrics", "monitoring"),
+            *("multiclass", "notions", "plots", "reductions", "report", "selection", "testing"),
         ),
         "",
     ),

@@ -1,4 +1,5 @@
-"""The command line: ``calibrant demo | evaluate | fit | apply | compare | report``.
+"""The command line: ``calibrant demo | evaluate | fit | apply | compare | report |
+monitor``.
 
 Results go to standard output, remarks and progress to standard error. Bad input ends with exit code
 2 and one line that says what is wrong; an interrupted command with 130. The commands themselves are

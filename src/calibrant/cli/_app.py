@@ -19,6 +19,7 @@ from calibrant.cli._commands import (
     fit_file,
     read_all,
 )
+from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
     Folds,
@@ -49,6 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(monitor_app, name="monitor")
 
 
 def method_help() -> str:

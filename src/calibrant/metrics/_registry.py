@@ -17,6 +17,7 @@ import numpy as np
 from calibrant._validation import unknown_name
 from calibrant.metrics._binned import expected_calibration_error
 from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
+from calibrant.metrics._cutoff import cutoff_calibration_error
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
 from calibrant.metrics._ks import ks_error
@@ -25,12 +26,15 @@ from calibrant.metrics._local import integrated_calibration_index, local_gap_qua
 from calibrant.metrics._ordered import ranked_probability_score
 from calibrant.metrics._scores import accuracy, brier_score, log_loss
 from calibrant.metrics._smooth import smooth_calibration_error
+from calibrant.metrics._two_bin import averaged_two_bin_error
 
 __all__ = [  # a literal list: what type checkers can read
     "accuracy",
+    "averaged_two_bin_error",
     "brier_score",
     "calibration_intercept",
     "calibration_slope",
+    "cutoff_calibration_error",
     "expected_calibration_error",
     "integrated_calibration_index",
     "kde_calibration_error",
@@ -135,6 +139,8 @@ _TABLE = (
         "ranked probability score",
         aliases=("rps",),
     ),
+    Metric("averaged_two_bin_error", averaged_two_bin_error, "two-bin error", aliases=("atb",)),
+    Metric("cutoff_calibration_error", cutoff_calibration_error, "cutoff error"),
 )
 
 METRICS: dict[str, Metric] = {

@@ -11,6 +11,7 @@ from calibrant.plots.cumulative import CumulativeDisplay
 from calibrant.plots.ece_bins import EceVersusBinsDisplay
 from calibrant.plots.groups import GroupDisplay
 from calibrant.plots.latent import LatentDisplay
+from calibrant.plots.monitor import MonitorDisplay
 from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
 from calibrant.plots.ranking import CriticalDifferenceDisplay
 from calibrant.plots.reliability import ReliabilityDisplay
@@ -27,6 +28,7 @@ __all__ = [
     "EceVersusBinsDisplay",
     "GroupDisplay",
     "LatentDisplay",
+    "MonitorDisplay",
     "ParameterDisplay",
     "ReliabilityDisplay",
     "ScoreBoxDisplay",

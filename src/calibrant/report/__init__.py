@@ -5,7 +5,16 @@ JSON.
 from calibrant.report._content import Report
 from calibrant.report._html import to_html
 from calibrant.report._markdown import to_markdown
+from calibrant.report._monitor import monitor_page
 from calibrant.report._render import render, to_json
 from calibrant.report._summarise import summarise
 
-__all__ = ["Report", "render", "summarise", "to_html", "to_json", "to_markdown"]
+__all__ = [
+    "Report",
+    "monitor_page",
+    "render",
+    "summarise",
+    "to_html",
+    "to_json",
+    "to_markdown",
+]

@@ -1,0 +1,287 @@
+"""Online recalibration: a mixture of experts that never falls far behind the deployed forecast."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibrant._simplex import EPS, as_proba, log_floored, true_class
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import (
+    LOGITS_HINT,
+    check_classes,
+    check_fitted,
+    check_inputs,
+    check_predictions,
+    check_scores,
+)
+from calibrant.monitoring._experts import (
+    EXPERTS,
+    FULL_INFORMATION,
+    Expert,
+    ExpertState,
+    learn,
+    log_true,
+    sum_rows,
+)
+from calibrant.monitoring._state import (
+    as_numbers,
+    entry,
+    finite_numbers,
+    number,
+    read_classes,
+    read_state,
+)
+
+SCHEMA = "calibrant.online-calibration/1"
+
+LEARN_ROWS = 128
+"""Rows of a block, which share the maps at its start."""
+
+
+class OnlineCalibration(BaseEstimator):
+    r"""Recalibration that learns from labels as they arrive, and follows what changes.
+
+    A Bayesian mixture under log-loss of experts :math:`q^m`, the deployed forecast first,
+
+    .. math:: q_t = \sum_m w_m q^m_t, \qquad
+       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / q_t(y_t) + \sigma / M ,
+
+    the fixed share :math:`\sigma` being what lets it follow a best expert that changes. Experts
+    are temperatures and vector scalings with Newton steps on discounted rows.
+
+    Parameters
+    ----------
+    experts : sequence of Expert, optional
+        Beside the deployed forecast.
+    share : float
+        :math:`\sigma`, from 0 to below 1.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+
+    Attributes
+    ----------
+    weights_ : array of shape (M,)
+        Of the experts, the deployed forecast first.
+    n_rows_ : int
+        Rows learnt from.
+    log_loss_, deployed_log_loss_ : float
+        Sums of the log-losses so far: of the mixture, each row predicted before its label was
+        used, and of the deployed forecast.
+    saved_ : float
+        Their difference in nats: ``exp`` of it is evidence against the deployed forecast.
+
+    Notes
+    -----
+    For **any** sequence of outcomes, honest or adversarial, the sum of log-losses exceeds that of
+    every expert, the deployed forecast among them, by at most :math:`\ln M` without a share, and by
+    at most :math:`\ln M + (n - 1) \ln \frac 1 {1 - \sigma}` with one.
+
+    The weights move at every row, the maps after every block of 128 rows of one `partial_fit` and
+    at its end. O(K^2) a row, O(K) above 50 classes. Labels that arrive late are learnt from when
+    they do. Where decisions change which labels are seen, it learns from those only.
+
+    References
+    ----------
+    Herbster & Warmuth (1998), Tracking the best expert, doi:10.1023/A:1007424614876;
+    Gupta & Ramdas (2023), Online Platt scaling with calibeating, arXiv:2305.00070.
+
+    Examples
+    --------
+    >>> online = OnlineCalibration()
+    >>> online.partial_fit([[0.9, 0.1]] * 200, [0, 1] * 100).predict_proba([[0.9, 0.1]]).round(1)
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        experts: Sequence[Expert] | None = None,
+        share: float = 1 / 2000,
+        *,
+        inputs: str = "proba",
+        classes: LabelsLike | None = None,
+    ) -> None:
+        self.experts = experts
+        self.share = share
+        self.inputs = inputs
+        self.classes = classes
+
+    def partial_fit(
+        self, X: ScoresLike, y: LabelsLike, classes: LabelsLike | None = None
+    ) -> OnlineCalibration:
+        """Learn from rows of scores and their labels, in order; returns self.
+
+        ``classes`` names the columns at the first call, where the parameter does not.
+        """
+        known = self.classes_ if hasattr(self, "classes_") else self.classes
+        names = classes if known is None else known
+        scores, codes, _, found = check_predictions(
+            y, X, None, names, inputs=self.inputs, hint=LOGITS_HINT
+        )
+        if not hasattr(self, "classes_"):
+            self._start(found)
+        proba = as_proba(scores, self.inputs)
+        for start in range(0, len(codes), LEARN_ROWS):
+            rows = slice(start, start + LEARN_ROWS)
+            self._learn(log_floored(proba[rows], EPS), codes[rows])
+        return self
+
+    def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
+        """Forget everything, then learn from these rows in their order."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        return self.partial_fit(X, y)
+
+    def predict_proba(self, X: ScoresLike) -> FloatArray:
+        """Probabilities by the mixture as it is now, (n, K)."""
+        check_fitted(self)
+        scores = check_scores(X, inputs=self.inputs)
+        check_classes(self.classes_, scores.shape[1])
+        proba = as_proba(scores, self.inputs)
+        u = log_floored(proba, EPS)
+        parts = (state.proba(u) for state in self.states_)
+        mixture = self.weights_[0] * proba
+        for weight, part in zip(self.weights_[1:], parts, strict=True):
+            mixture = mixture + weight * part
+        mixture /= mixture.sum(axis=1, keepdims=True)
+        return mixture.astype(scores.dtype, copy=False)
+
+    def predict(self, X: ScoresLike) -> AnyArray:
+        """The likeliest label of each row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
+        """Learn from one row, a dict of label to score; returns self."""
+        labels = list(x)
+        if not hasattr(self, "classes_"):
+            return self.partial_fit([list(x.values())], [y], classes=labels)
+        return self.partial_fit([self._row(x)], [y])
+
+    def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
+        """Probabilities of one row, dict to dict; as they are before the first label."""
+        if not hasattr(self, "classes_"):
+            proba = as_proba(check_scores([list(x.values())], inputs=self.inputs), self.inputs)
+            return dict(zip(x, proba[0].tolist(), strict=True))
+        row = self.predict_proba([self._row(x)])[0]
+        return dict(zip(self.classes_.tolist(), row.tolist(), strict=True))
+
+    def _row(self, x: Mapping[Any, float]) -> list[float]:
+        known = self.classes_.tolist()
+        if set(x) != set(known):
+            raise ValueError(f"expected a score for each of {known}, got those of {list(x)}")
+        return [x[label] for label in known]
+
+    @property
+    def saved_(self) -> float:
+        """Nats of log-loss that the mixture has saved."""
+        return self.deployed_log_loss_ - self.log_loss_
+
+    def _start(self, classes: AnyArray) -> None:
+        if not 0 <= self.share < 1:
+            raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
+        self.classes_, self.n_classes_ = classes, len(classes)
+        self.experts_ = [Expert(*e) for e in (EXPERTS if self.experts is None else self.experts)]
+        self.states_ = [ExpertState.start(len(classes)) for _ in self.experts_]
+        n_experts = 1 + len(self.experts_)
+        self.weights_ = np.full(n_experts, 1.0 / n_experts)
+        self.n_rows_, self.log_loss_, self.deployed_log_loss_ = 0, 0.0, 0.0
+
+    def _learn(self, u: FloatArray, y: IntArray) -> None:
+        """One block: the weights row by row, then a step of every expert."""
+        said = [state.proba(u) for state in self.states_]
+        log_f = np.column_stack([true_class(u, y), *(log_true(q, y) for q in said)])
+        loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
+        self.log_loss_ += loss
+        self.deployed_log_loss_ -= float(log_f[:, 0].sum())
+        self.n_rows_ += len(y)
+        self.states_ = [
+            learn(expert, state, sum_rows(expert, q, u, y))
+            for expert, state, q in zip(self.experts_, self.states_, said, strict=True)
+        ]
+
+    def to_json(self) -> str:
+        """The state as JSON text: O(K) numbers an expert, O(K^2) up to 50 classes; no rows."""
+        check_fitted(self)
+        return json.dumps(
+            {
+                "schema": SCHEMA,
+                "share": self.share,
+                "inputs": self.inputs,
+                "classes": self.classes_.tolist(),
+                "experts": [list(expert) for expert in self.experts_],
+                "theta": as_numbers(np.array([state.theta for state in self.states_])),
+                "information": as_numbers(np.array([s.information for s in self.states_])),
+                "weights": as_numbers(self.weights_),
+                "n_rows": self.n_rows_,
+                "log_loss": self.log_loss_,
+                "deployed_log_loss": self.deployed_log_loss_,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> OnlineCalibration:
+        """What `to_json` wrote; anything else is a ``ValueError``."""
+        state = read_state(text, SCHEMA, "OnlineCalibration")
+        classes, experts = read_classes(state), list(_read_experts(state))
+        if classes is None:
+            raise ValueError("classes of the state must be a list of labels")
+        inputs = check_inputs(entry(state, "inputs"))
+        online = cls(experts, number(state, "share", 0.0, 1.0), inputs=inputs, classes=classes)
+        online._start(classes)
+        online.states_ = _read_expert_states(state, len(experts), len(classes))
+        online.weights_ = finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
+        if abs(online.weights_.sum() - 1.0) > 1e-9:
+            raise ValueError("weights of the state must sum to one")
+        online.n_rows_ = int(number(state, "n_rows", 0, 1e15))
+        online.log_loss_ = number(state, "log_loss", -1e15, 1e15)
+        online.deployed_log_loss_ = number(state, "deployed_log_loss", -1e15, 1e15)
+        return online
+
+
+class _Mixed(NamedTuple):
+    loss: float
+    weights: FloatArray
+
+
+def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _Mixed:
+    """Log-loss of the mixture on rows of experts' log-probabilities (n, M), and the weights after
+    the last of them.
+    """
+    top = log_f.max(axis=1)
+    w, loss, even = weights.tolist(), -float(top.sum()), share / len(weights)
+    for row in np.exp(log_f - top[:, None]).tolist():
+        gained = [a * b for a, b in zip(w, row, strict=True)]
+        total = sum(gained)
+        loss -= log(total)
+        scale = (1.0 - share) / total
+        w = [scale * g + even for g in gained]
+    return _Mixed(loss, np.array(w))
+
+
+def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:
+    values = entry(state, "experts")
+    if not isinstance(values, list) or len(values) > 1000:
+        raise ValueError("experts of the state must be a list")
+    for value in values:
+        if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], bool):
+            raise ValueError("an expert of the state is a discount and whether it has intercepts")
+        yield Expert(number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])
+
+
+def _read_expert_states(
+    state: Mapping[str, Any], n_experts: int, n_classes: int
+) -> list[ExpertState]:
+    size = 1 + n_classes
+    shape = (n_experts, size) if n_classes > FULL_INFORMATION else (n_experts, size, size)
+    theta = finite_numbers(state, "theta", (n_experts, size))
+    information = finite_numbers(state, "information", shape)
+    diagonal = information if information.ndim == 2 else information.diagonal(axis1=1, axis2=2)
+    if not (diagonal > 0).all():
+        raise ValueError("information of the state must be positive")
+    return [ExpertState(*pair) for pair in zip(theta, information, strict=True)]

@@ -1,0 +1,108 @@
+"""What a monitor says to people."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import TYPE_CHECKING
+
+from calibrant.monitoring._history import Entry
+from calibrant.monitoring._results import Gap
+
+if TYPE_CHECKING:
+    from calibrant.monitoring._monitor import CalibrationMonitor
+
+
+def describe(monitor: CalibrationMonitor) -> str:
+    """The state of a monitor in sentences."""
+    if monitor.n_rows == 0:
+        return "Nothing has been seen yet."
+    gaps = monitor.gaps()
+    lines = [verdict(monitor), evidence_sentence(monitor), gap_sentence(gaps[0])]
+    listed = [gap for gap in gaps[1:] if gap.is_listed]
+    if listed:
+        named = sorted(listed, key=lambda gap: -gap.nats)[:5]
+        lines.append("Look first at: " + "; ".join(map(short_gap, named)) + ".")
+    if not monitor.alarm:
+        lines.append(hidden_sentence(gaps))
+    return "\n".join(lines)
+
+
+def verdict(monitor: CalibrationMonitor) -> str:
+    """Alarm or not."""
+    if not monitor.alarm:
+        return f"No alarm after {monitor.n_rows:,} rows."
+    began = onset_name(monitor.history, monitor.onset or 0)
+    since = f"; it seems to have begun with {began}" if began else ""
+    return f"Alarm: the probabilities are no longer what they say{since}."
+
+
+def onset_name(history: list[Entry], onset: int) -> str | None:
+    """The update that holds the row after ``onset``, as it was called."""
+    after_reset = next(
+        (i for i in range(len(history) - 1, 0, -1) if history[i].n_seen <= history[i - 1].n_seen), 0
+    )
+    return next((one.when for one in history[after_reset:] if one.n_seen > onset), None)
+
+
+def evidence_sentence(monitor: CalibrationMonitor) -> str:
+    """How strong the evidence is, and what an honest model would show."""
+    rule, nats = monitor._rule, monitor.nats
+    if rule.is_detector:
+        chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
+        seen = "within so many rows"
+    else:
+        chance, seen = min(1.0, rule.lag * exp(min(0.0, -nats))), "ever"
+    who = (
+        f"a model whose claims are right within {rule.tolerance:g}"
+        if rule.tolerance
+        else "an honest model"
+    )
+    won = max(nats, 0.0)
+    return (
+        f"{_saved(rule.tolerance, won)}. For {who} the chance of seeing that much {seen} is "
+        f"{_chance(chance)}."
+    )
+
+
+def _saved(tolerance: float, nats: float) -> str:
+    if tolerance:
+        return f"Bets against it have won {nats:.1f} nats"
+    return f"Recalibrating would have saved {nats:.1f} nats"
+
+
+def _chance(chance: float) -> str:
+    if chance >= 0.5:
+        return "no small one"
+    if chance >= 0.001:
+        return f"below {chance:.1%}".replace("%", " %")
+    if chance >= 1e-9:
+        return f"below {chance * 1e6:.2g} in a million"
+    return "below one in a billion"
+
+
+def gap_sentence(gap: Gap) -> str:
+    """Said against happened, of a claim."""
+    way = "more" if gap.mean > 0 else "less"
+    return (
+        f"Over all rows, {gap.claim}: it came true {abs(gap.mean):.4f} {way} often than was said "
+        f"(the true gap is between {gap.low:+.4f} and {gap.high:+.4f})."
+    )
+
+
+def short_gap(gap: Gap) -> str:
+    """A claim or group with its gap."""
+    return f"{gap.claim} {gap.mean:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
+
+
+def hidden_sentence(gaps: list[Gap]) -> str:
+    """No alarm is no proof: what could still hide."""
+    worst = max(gaps, key=lambda gap: gap.largest)
+    first = gaps[0]
+    text = (
+        f"No alarm is no proof: a mean gap of {first.largest:.3f} of {first.claim} could still hide"
+    )
+    return (
+        f"{text}, and one of {worst.largest:.3f} of {worst.claim}."
+        if worst is not first
+        else (f"{text}.")
+    )

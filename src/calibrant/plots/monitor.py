@@ -1,0 +1,94 @@
+"""What a monitor has seen: the evidence and the gap over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant.monitoring import CalibrationMonitor
+from calibrant.monitoring._history import Entry
+from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._style import BLUE, INK, PALE, SMALL, VERMILION, label, tidy
+
+_MOST_TICKS = 8
+
+
+@dataclass(eq=False)
+class MonitorDisplay:
+    """The evidence of a `CalibrationMonitor` after each update, with the line where it rings, and
+    the mean gap of its first claim with its interval.
+
+    Parameters
+    ----------
+    history : sequence of entries
+        `CalibrationMonitor.history`.
+    threshold : float
+        Natural logarithm of the evidence that is an alarm.
+    tolerance : float
+    claim : str
+        What the gap is of.
+
+    Examples
+    --------
+    >>> monitor = CalibrationMonitor()
+    >>> step = monitor.update([0, 1], [[0.7, 0.3], [0.4, 0.6]], when="Monday")
+    >>> len(MonitorDisplay.from_monitor(monitor).history)
+    1
+    """
+
+    history: Sequence[Entry]
+    threshold: float
+    tolerance: float = 0.0
+    claim: str = "gap"
+    figure_: Any = field(init=False, default=None, repr=False)
+    axes_: Any = field(init=False, default=None, repr=False)
+
+    @classmethod
+    def from_monitor(cls, monitor: CalibrationMonitor) -> Self:
+        """What a monitor remembers."""
+        require_matplotlib()
+        if not monitor.history:
+            raise ValueError("the monitor has seen nothing yet: call update(y, p) first")
+        tolerance = monitor.to_dict()["rule"]["tolerance"]
+        return cls(monitor.history, monitor.threshold, tolerance, monitor.gaps()[0].claim)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw: evidence above, gap below."""
+        self.figure_, grid = grid_spec(ax, 2, 1, (6.4, 5.2))
+        above = self.figure_.add_subplot(grid[0, 0])
+        below = self.figure_.add_subplot(grid[1, 0], sharex=above)
+        self._draw_evidence(above)
+        self._draw_gap(below)
+        heading(self.figure_, ax, "Monitor")
+        self.axes_ = np.array([above, below])
+        return self
+
+    def _draw_evidence(self, ax: Any) -> None:
+        tidy(ax)
+        nats = np.array([one.nats for one in self.history])
+        x = np.arange(len(nats))
+        ax.plot(x, nats, color=BLUE, linewidth=1.6, marker="o", markersize=3)
+        rung = np.array([one.alarm for one in self.history])
+        ax.plot(x[rung], nats[rung], color=VERMILION, linestyle="", marker="X", markersize=6)
+        ax.axhline(self.threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        ax.tick_params(labelbottom=False)
+        label(ax, "", "evidence, nats", "Evidence; the dashed line is an alarm")
+
+    def _draw_gap(self, ax: Any) -> None:
+        tidy(ax)
+        x = np.arange(len(self.history))
+        mean, low, high = (
+            np.array([getattr(one, name) for one in self.history])
+            for name in ("mean", "low", "high")
+        )
+        ax.axhspan(-self.tolerance, self.tolerance, color=PALE, alpha=0.6, linewidth=0)
+        ax.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
+        ax.plot(x, mean, color=BLUE, linewidth=1.6)
+        ax.axhline(0.0, color=INK, linewidth=0.8)
+        step = -(-len(x) // _MOST_TICKS)
+        names = [one.when for one in self.history[::step]]
+        ax.set_xticks(x[::step], names, rotation=30, ha="right", fontsize=SMALL)
+        label(ax, "", "came true minus said", f"Mean gap so far: {self.claim}")

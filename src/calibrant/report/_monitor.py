@@ -1,0 +1,136 @@
+"""The page of a monitor: what a manager reads, in the style of the report, without any script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+import calibrant
+from calibrant.monitoring import CalibrationMonitor
+from calibrant.monitoring._history import Entry
+
+_WIDTH, _HEIGHT, _EDGE = 900.0, 220.0, 46.0
+"""Of a chart, in its own units."""
+
+_MOST_CLAIMS = 200
+
+
+def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> str:
+    """One self-contained page about a monitor: HTML, everything escaped, nothing loaded."""
+    lines = str(monitor).split("\n")
+    rule = monitor.to_dict()["rule"]
+    parts = {
+        "name": escape(name),
+        "facts": escape(f"{monitor.n_rows:,} rows with labels, {len(monitor.history):,} updates"),
+        "judgement": "bad" if monitor.alarm else "good",
+        "headline": escape(lines[0]),
+        "sentences": "".join(f"<p>{escape(line)}</p>" for line in lines[1:]),
+        "evidence": _evidence_chart(monitor.history, monitor.threshold),
+        "gap": _gap_chart(monitor.history),
+        "claims": _claim_table(monitor),
+        "updates": _update_table(monitor.history),
+        "rate": escape(f"{rule['false_alarm']:.0%}".replace("%", " %")),
+        "version": escape(calibrant.__version__),
+        "css": _read("static", "report.css"),
+    }
+    return Template(_read("templates", "monitor.html")).substitute(parts)
+
+
+def _read(folder: str, name: str) -> str:
+    return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
+
+
+class _Scale:
+    """From numbers to places of a chart."""
+
+    def __init__(self, n_points: int, low: float, high: float) -> None:
+        self.step = (_WIDTH - 2 * _EDGE) / max(1, n_points - 1)
+        self.low, self.size = low, max(high - low, 1e-12)
+
+    def point(self, index: int, value: float) -> str:
+        return f"{_EDGE + index * self.step:.1f},{self.height(value):.1f}"
+
+    def height(self, value: float) -> float:
+        return _HEIGHT - 24 - (value - self.low) / self.size * (_HEIGHT - 40)
+
+    def across(self, value: float, kind: str, text: str) -> str:
+        y = self.height(value)
+        line = (
+            f'<line class="{kind}" x1="{_EDGE}" x2="{_WIDTH - _EDGE}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        return f'{line}<text x="0" y="{y + 4:.1f}">{escape(text)}</text>'
+
+
+def _evidence_chart(history: Sequence[Entry], threshold: float) -> str:
+    values = [one.nats for one in history]
+    scale = _Scale(len(values), min([*values, 0.0]), max([*values, threshold]))
+    path = " ".join(scale.point(i, value) for i, value in enumerate(values))
+    drawn = scale.across(threshold, "limit", f"{threshold:.1f}") + scale.across(0.0, "zero", "0")
+    return _chart(history, f'{drawn}<polyline class="line" points="{path}"/>', "Evidence over time")
+
+
+def _gap_chart(history: Sequence[Entry]) -> str:
+    ends = [value for one in history for value in (one.low, one.high)]
+    scale = _Scale(len(history), min([*ends, 0.0]), max([*ends, 0.0]))
+    upper = [scale.point(i, one.high) for i, one in enumerate(history)]
+    lower = [scale.point(i, one.low) for i, one in enumerate(history)]
+    band = " ".join([*upper, *reversed(lower)])
+    path = " ".join(scale.point(i, one.mean) for i, one in enumerate(history))
+    drawn = (
+        f'<polygon class="band" points="{band}"/>{scale.across(0.0, "zero", "0")}'
+        f'<polyline class="line" points="{path}"/>'
+    )
+    return _chart(history, drawn, "Mean gap over time")
+
+
+def _chart(history: Sequence[Entry], drawn: str, title: str) -> str:
+    named = {0: "start", len(history) - 1: "end"} if len(history) > 1 else {0: "start"}
+    texts = "".join(
+        f'<text x="{_EDGE if anchor == "start" else _WIDTH - _EDGE}" y="{_HEIGHT - 4}" '
+        f'text-anchor="{anchor}">{escape(history[place].when)}</text>'
+        for place, anchor in named.items()
+        if history
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" role="img" aria-label="{escape(title)}">'
+        f"{drawn}{texts}</svg>"
+    )
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _claim_table(monitor: CalibrationMonitor) -> str:
+    gaps = monitor.gaps() if monitor.n_rows else []
+    gaps = sorted(gaps, key=lambda gap: -gap.nats)[:_MOST_CLAIMS]
+    rows = [
+        (
+            gap.claim,
+            "look" if gap.is_listed else "",
+            f"{gap.n_rows:,}",
+            f"{gap.mean:+.4f}",
+            f"{gap.low:+.4f} to {gap.high:+.4f}",
+            f"{gap.nats:.1f}",
+        )
+        for gap in gaps
+    ]
+    return _table(("claim", "", "rows", "mean gap", "interval", "evidence, nats"), rows)
+
+
+def _update_table(history: Sequence[Entry]) -> str:
+    rows = [
+        (one.when, f"{one.n_rows:,}", f"{one.nats:.1f}", f"{one.mean:+.4f}", _rung(one))
+        for one in reversed(history)
+    ]
+    return _table(("update", "rows", "evidence, nats", "mean gap so far", ""), rows)
+
+
+def _rung(one: Entry) -> str:
+    return "alarm" if one.alarm else ""

@@ -1,0 +1,120 @@
+"""``calibrant monitor``: a year of weekly files, exit codes, locks, damaged states."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from calibrant.cli import run
+from streams import draw, sharpened
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+
+@pytest.fixture
+def weeks(tmp_path, monkeypatch, rng):
+    """``weeks(name, beta)`` writes the predictions of a week."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, beta=1.0, n_rows=400):
+        proba = rng.dirichlet(np.full(3, 0.5), n_rows)
+        labels = draw(sharpened(proba, beta), rng)
+        lines = [
+            f"{','.join(map(repr, row))},{'abc'[label]}"
+            for row, label in zip(proba.tolist(), labels, strict=True)
+        ]
+        text = "\n".join(["p_a,p_b,p_c,label", *lines])
+        (tmp_path / f"{name}.csv").write_text(text + "\n")
+
+    write("reference", n_rows=1000)
+    return write
+
+
+def command(capsys, *arguments, code=0):
+    assert run([str(a) for a in arguments]) == code
+    return capsys.readouterr()
+
+
+@pytest.fixture
+def started(weeks, capsys):
+    said = command(capsys, "monitor", "start", "reference.csv", "-o", "state.json")
+    assert "calibrant monitor update state.json" in said.out
+    return weeks
+
+
+def test_a_year_of_weeks_with_a_drift_in_week_thirty(started, capsys, tmp_path):
+    codes = []
+    for week in range(1, 53):
+        started(f"week-{week:02d}", beta=0.4 if week >= 30 else 1.0, n_rows=150)
+        codes.append(run(["monitor", "update", "state.json", f"week-{week:02d}.csv", "-q"]))
+    capsys.readouterr()
+    assert set(codes[:29]) == {0}
+    assert 29 <= codes.index(3) <= 40
+    said = command(capsys, "monitor", "show", "state.json", "-o", "monitor.html").out
+    assert "Alarm" in said
+    assert any(f"week-{week}" in said for week in (29, 30, 31, 32))
+    assert "<svg" in (tmp_path / "monitor.html").read_text()
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_json_and_prometheus(started, capsys, tmp_path):
+    started("one")
+    out = command(
+        capsys, *("monitor", "update", "state.json", "one.csv"), *("--metrics", "m.prom", "--json")
+    ).out
+    step = json.loads(out)
+    assert step["n_seen"] == 400
+    assert step["when"] == "one"
+    text = (tmp_path / "m.prom").read_text()
+    assert "calibrant_monitor_alarm 0\n" in text
+    assert 'calibrant_monitor_gap{claim="' in text
+    shown = json.loads(command(capsys, "monitor", "show", "state.json", "--json").out)
+    assert shown["n_rows"] == 400
+
+
+def test_a_locked_state_is_an_error_and_stays_as_it_was(started, capsys, tmp_path):
+    started("one")
+    before = (tmp_path / "state.json").read_bytes()
+    (tmp_path / "state.json.lock").touch()
+    said = command(capsys, "monitor", "update", "state.json", "one.csv", code=2)
+    assert "locked" in said.err
+    assert (tmp_path / "state.json").read_bytes() == before
+    assert (tmp_path / "state.json.lock").exists()
+
+
+def test_bad_rows_leave_the_state_as_it_was(started, capsys, tmp_path):
+    before = (tmp_path / "state.json").read_bytes()
+    (tmp_path / "bad.csv").write_text("p_a,p_b,p_c,label\n0.2,0.3,0.5,z\n")
+    said = command(capsys, "monitor", "update", "state.json", "bad.csv", code=2)
+    assert "'z'" in said.err
+    assert (tmp_path / "state.json").read_bytes() == before
+    assert not (tmp_path / "state.json.lock").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": "calibrant.monitor/1"}', "\x00"])
+def test_a_damaged_state_is_an_error_that_names_it(started, capsys, tmp_path, text):
+    started("one")
+    (tmp_path / "state.json").write_text(text)
+    for arguments in (("update", "state.json", "one.csv"), ("show", "state.json")):
+        assert "state.json" in command(capsys, "monitor", *arguments, code=2).err
+    assert (tmp_path / "state.json").read_text() == text
+
+
+def test_a_reference_that_is_not_calibrated_is_remarked_upon(weeks, capsys):
+    weeks("worse", beta=0.3, n_rows=4000)
+    said = command(capsys, "monitor", "start", "worse.csv", "-o", "s.json", "--horizon", "10000")
+    assert "the reference itself would be an alarm" in said.err
+
+
+def test_a_page_is_html(started, capsys):
+    said = command(capsys, "monitor", "show", "state.json", "-o", "page.pdf", code=2)
+    assert ".html" in said.err
+    assert "seen yet" in command(capsys, "monitor", "show", "state.json").out
+
+
+def test_a_missing_state_says_how_to_begin(weeks, capsys):
+    said = command(capsys, "monitor", "update", "no.json", "reference.csv", code=2)
+    assert "monitor start" in said.err

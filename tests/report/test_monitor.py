@@ -1,0 +1,42 @@
+"""The page of a monitor."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from calibrant.monitoring import CalibrationMonitor
+from calibrant.report import monitor_page
+
+
+class Tags(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+
+
+def page_of(monitor):
+    page = monitor_page(monitor, "<model>")
+    tags = Tags()
+    tags.feed(page)
+    return page, tags.seen
+
+
+def test_names_of_the_user_are_escaped_and_there_is_no_script():
+    monitor = CalibrationMonitor(classes=["<img src=x>", "$css"])
+    monitor.update(["$css"] * 3, [[0.3, 0.7]] * 3, group=["<script>"] * 3, when="</svg>")
+    page, tags = page_of(monitor)
+    assert "script" not in tags
+    assert "img" not in tags
+    assert "&lt;img src=x&gt;" in page
+    assert tags.count("svg") == 2
+
+
+def test_a_monitor_that_has_seen_nothing_has_a_page():
+    page, tags = page_of(CalibrationMonitor(classes=[0, 1]))
+    assert "Nothing has been seen yet." in page
+    assert tags.count("table") == 2
