@@ -277,7 +277,7 @@ def check_bad_input_is_refused(calibrator: Any) -> None:
         (lambda: clone(calibrator).fit(X, y, sample_weight=-np.ones(len(y))), "weights must be"),
         (lambda: clone(calibrator).set_params(inputs="guess").fit(X, y), "inputs must be"),
         (
-            lambda: fitted.predict_proba(np.full((3, X.shape[1] + 1), 1 / (X.shape[1] + 1))),
+            lambda: fitted.predict_proba(_as_input(calibrator, np.zeros((3, X.shape[1] + 1)))),
             "columns",
         ),
     ]

@@ -14,12 +14,12 @@ def test_rows_whose_truth_was_called_impossible_are_counted():
         remark_impossible("Name", z, np.array([1, 0, 1]), np.array([1.0, 1.0, 0.0]), "logits")
 
 
-def test_one_vote_in_a_hundred_may_be_zero():
+def test_two_votes_in_a_hundred_may_be_zero():
     p, y = np.tile([0.5, 0.5], (200, 1)), np.ones(200, dtype=int)
-    p[:2] = [1.0, 0.0]
+    p[:4] = [1.0, 0.0]
     remark_impossible("Name", p, y, np.ones(200), "proba")
-    p[2] = [1.0, 0.0]
-    with pytest.warns(DataWarning, match="3 of 200 rows have a true class of score zero"):
+    p[4] = [1.0, 0.0]
+    with pytest.warns(DataWarning, match="5 of 200 rows have a true class of score zero"):
         remark_impossible("Name", p, y, np.ones(200), "proba")
 
 

@@ -93,6 +93,7 @@ HARD = {
 
 @pytest.mark.parametrize("name", HARD)
 @every_map_of_proba
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 def test_hard_inputs_give_valid_probabilities(calibrator, name):
     assert_valid(quietly_fitted(calibrator, *HARD[name]).predict_proba(GRID))
 
@@ -118,6 +119,7 @@ rows = st.lists(
 ).filter(lambda data: any(weight > 0 for _, _, weight in data))
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 @every_map_of_proba
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows)

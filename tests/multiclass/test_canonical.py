@@ -346,6 +346,7 @@ def test_weight_zero_is_no_row(rng, calibrator):
     )
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 def test_weights_that_are_not_whole_are_shared_out_evenly(rng):
     u, y = _sample(rng, 2000)
     calibrator = CanonicalBinning(n_bins=5).fit(u, y, sample_weight=rng.uniform(size=2000) / 2000)

@@ -469,6 +469,7 @@ def hard_cases():
     }
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 @pytest.mark.parametrize("case", list(hard_cases()))
 @VARIANTS
 def test_hard_input_ends_with_valid_rows(case, options):

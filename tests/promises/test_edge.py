@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -28,6 +29,7 @@ from calibrant import (
 )
 from calibrant.exceptions import DataWarning
 from calibrant.inference import calibration_gain
+from calibrant.testing import check_calibrator
 
 LEVELS = ["low", "mid", "high"]
 SURE = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]])
@@ -391,3 +393,24 @@ def test_w2_labels_may_be_series_of_text_or_numbers():
     numbered = frame.set_axis(["p_3", "p_1", "p_2"], axis=1)
     assert evaluate(pandas.Series([3, 1]), numbered[:2]).accuracy == 1.0
     assert evaluate(np.array([3.0, 1.0]), numbered[:2]).accuracy == 1.0
+
+
+def test_w7_log_probabilities_are_read_from_files_by_their_prefix(forecasts, tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("typer")
+    from calibrant.cli import run
+
+    z, y = forecasts
+    frame = pandas.DataFrame(log_softmax(z, axis=1), columns=["lp_low", "lp_mid", "lp_high"])
+    frame["label"] = np.array(LEVELS)[y]
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    assert run(["evaluate", str(tmp_path / "f.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["log_loss"] == pytest.approx(evaluate(y, z, inputs="logits").log_loss)
+
+
+@pytest.mark.parametrize(
+    "method", [TemperatureScaling, IsotonicCalibration, EnsembleTemperatureScaling]
+)
+def test_w7_calibrators_of_log_probabilities_keep_every_promise(method):
+    check_calibrator(method(inputs="log_proba"))

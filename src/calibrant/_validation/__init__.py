@@ -82,6 +82,10 @@ __all__ = [
 ]
 
 
+_MANY_ROWS = 20
+"""Rows whose weights do not come to two by chance."""
+
+
 class Predictions(NamedTuple):
     """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
     columns (K,).
@@ -142,7 +146,7 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
 def remark_few_weights(weight: FloatArray) -> None:
     """The same as a remark, for fits: some methods count rows, others do not."""
     said = _few_weights(weight)
-    if said:
+    if said and np.count_nonzero(weight) >= _MANY_ROWS:
         remark(f"methods with a prior, smoothing, bins or folds count rows, and {said}")
 
 

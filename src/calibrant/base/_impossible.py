@@ -8,7 +8,7 @@ from calibrant._simplex import true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import remark
 
-_USUAL = 0.01
+_USUAL = 0.02
 """Share of rows whose true class may have the probability zero without a remark."""
 
 
@@ -16,7 +16,7 @@ def remark_impossible(
     owner: str, scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str
 ) -> None:
     """Say how many rows of checked scores give their true class the score -inf, or zero: votes of a
-    forest are zero now and then, which is said where more than one row in a hundred is.
+    forest are zero now and then, which is said where more than two rows in a hundred are.
     """
     none = 0.0 if inputs == "proba" else -np.inf
     count = int(np.count_nonzero((true_class(scores, y) == none) & (weight > 0)))

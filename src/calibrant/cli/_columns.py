@@ -14,8 +14,8 @@ from calibrant._validation import shortened
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "class", "truth")
 """Names of a column that is taken for the label where none is said."""
 
-PREFIXES = {"proba": "p_", "logits": "z_"}
-KINDS = {"proba": "probabilities", "logits": "logits"}
+PREFIXES = {"proba": "p_", "logits": "z_", "log_proba": "lp_"}
+KINDS = {"proba": "probabilities", "logits": "logits", "log_proba": "log-probabilities"}
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,15 @@ def _guess_scores(
 ) -> tuple[list[str], list[str], str]:
     prefixed = {inputs: _with_prefix(free, start) for inputs, start in PREFIXES.items()}
     several = [inputs for inputs, found in prefixed.items() if len(found) > 1]
-    if len(several) == 2:
+    if len(several) > 1:
+        there = " and ".join(f"{PREFIXES[inputs]}*" for inputs in several)
         raise ValueError(
-            "the file has columns p_* and z_*: say which by --proba 'p_*' or --logits 'z_*'"
+            f"the file has columns {there}: say which by --proba 'p_*' or --logits 'z_*'"
         )
     if several:
         found = prefixed[several[0]]
-        return found, [name[2:] for name in found], several[0]
+        start = PREFIXES[several[0]]
+        return found, [name.removeprefix(start) for name in found], several[0]
     floats = _floats(free, kinds)
     if len(floats) > 1 and len(floats) == len(free):
         return floats, floats, "proba"

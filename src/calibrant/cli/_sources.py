@@ -29,7 +29,7 @@ and some."""
 _MOST_CLASSES = 10_000
 """Different labels beyond which a column is taken for something else, such as an identifier."""
 
-_ARRAY_NAMES = {"proba": "probs", "logits": "logits"}
+_ARRAY_NAMES = {"proba": "probs", "logits": "logits", "log_proba": "log_probs"}
 
 
 class Block(NamedTuple):
@@ -357,7 +357,7 @@ def _arrays_of_npz(
 ) -> _Arrays:
     start = f"{options.split}_" if options.split else ""
     kinds = [inputs for inputs, name in _ARRAY_NAMES.items() if start + name in data]
-    if len(kinds) == 2 and expected:
+    if len(kinds) > 1 and expected:
         kinds = [expected.inputs]
     if len(kinds) != 1:
         raise ValueError(

@@ -252,7 +252,7 @@ class GaussianProcessCalibration(BaseCalibrator):
             raise ValueError(
                 "z must hold logits, measured from their row mean; NaN and +inf are not allowed"
             )
-        return np.maximum(z, LOG_ZERO)
+        return np.where(np.isneginf(z), LOG_ZERO, z)
 
     def _inducing(self) -> InducingInputs:
         return InducingInputs(
