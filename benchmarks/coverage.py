@@ -156,14 +156,14 @@ def holds_shift(sample: Sample, reference: Sample, seed: int) -> bool:
 INTERVALS: dict[str, tuple[Callable[[Sample, Sample, int], bool], int]] = {
     "accuracy": (holds_accuracy, 1),
     "confidence minus accuracy (report)": (holds_gap, 1),
-    "Brier score": (holds_brier, 8),
-    "log-loss": (holds_log_loss, 8),
+    "Brier score": (holds_brier, 40),
+    "log-loss": (holds_log_loss, 40),
     "debiased error, confidence": (holds_debiased("confidence"), 2),
     "debiased error, top-label": (holds_debiased("top-label"), 4),
-    "debiased error, class-wise": (holds_debiased("class-wise"), 8),
-    "calibration gain, temperature": (holds_gain, 8),
+    "debiased error, class-wise": (holds_debiased("class-wise"), 20),
+    "calibration gain, temperature": (holds_gain, 40),
     "guarantee, all bins at once": (holds_guarantee, 2),
-    "label shift, all classes at once": (holds_shift, 20),
+    "label shift, all classes at once": (holds_shift, 60),
 }
 """Whether an interval of a sample holds the truth, and what it costs compared with others."""
 
@@ -172,7 +172,7 @@ def repetitions(cost: int, n_rows: int, n_classes: int, *, quick: bool) -> int:
     """Samples of each temperature: fewer where they cost more."""
     if quick:
         return 10
-    return int(np.clip(300_000 // (cost * max(n_rows, 30) * n_classes), 10, 150))
+    return int(np.clip(300_000 // (cost * max(n_rows, 30) * n_classes), 10, 100))
 
 
 def cover(name: str, n_rows: int, n_classes: int, *, quick: bool) -> tuple[int, int] | None:
