@@ -214,7 +214,7 @@ TEXT = """# Coverage of the intervals
 How often a nominal 95 % interval holds the truth, by `benchmarks/coverage.py`: logits z ~ N(0,
 9), the model says softmax(z), the truth is softmax(z / T) for T = 1, 1.5 and 3, in equal parts.
 In brackets the number of samples: 450 know a share of 0.95 to 0.01, 60 to 0.03, 30 to 0.04. A
-star marks what is below 0.93 by more than such chance.
+star marks what is below 0.93 by more than such chance; an empty cell was not run.
 
 {table}
 
