@@ -167,3 +167,15 @@ def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
             inside[name].append(found.low <= 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2) <= found.high)
     assert np.mean(inside["patients"]) >= 0.85
     assert np.mean(inside["rows"]) < 0.8
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier_score"])
+def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
+    """Ten rows of 0.9 that are all right: labels drawn from the model vary."""
+    proba = np.tile([0.9, 0.1], (10, 1))
+    result = bootstrap_interval(name, np.zeros(10, dtype=int), proba, n_resamples=50, rng=0)
+    losses = {"log_loss": (-np.log(0.9), -np.log(0.1)), "brier_score": (0.02, 1.62)}[name]
+    spread = (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
+    assert result.estimate == pytest.approx(losses[0])
+    assert result.high - result.estimate == pytest.approx(2.262 * spread, rel=1e-3)
+    assert result.guarantee == "heuristic"

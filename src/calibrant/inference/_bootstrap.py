@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._crossfit.scores import SCORES
 from calibrant._progress import tracked
+from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_array, check_count, check_predictions, check_same_length
 from calibrant.guarantees import clopper_pearson
@@ -41,7 +43,9 @@ def bootstrap_interval(
     With :math:`T` the metric of the data and :math:`T^*` that of resampled rows the interval is
     :math:`T + a\, q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the
     percentile interval, moved so that its centre is T, and wider by :math:`a = \frac{t_{n-1}}{z}
-    \sqrt{\frac{n}{n-1}}`, because n rows know their spread only so well. Accuracy is a frequency:
+    \sqrt{\frac{n}{n-1}}`, because n rows know their spread only so well. For the log-loss and the
+    Brier score it is at least as wide as labels drawn from the model would make it: a few rows
+    without an error say little about errors. Accuracy is a frequency:
     its interval is the exact one of Clopper and Pearson, without resampling.
 
     Parameters
@@ -115,8 +119,14 @@ def bootstrap_interval(
     draw = RowDraws(len(y), groups)
     drawn = _resample(function, y, proba, n_resamples, draw, np.random.default_rng(rng), progress)
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
-    low, high = estimate + _few_rows_factor(len(y), level) * ends
     error = float(drawn.std(ddof=1))
+    error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
+    own = _own_error(function, proba)
+    if own > error:  # as wide as the model itself says that such samples vary
+        ends = (
+            ends * (own / error) if error > 0 else own * ndtri([(1 - level) / 2, (1 + level) / 2])
+        )
+    low, high = estimate + _few_rows_factor(len(y), level) * ends
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
     note = _spread_note(function, y, proba, error)
     return Interval(
@@ -159,11 +169,37 @@ def _few_rows_factor(n_rows: int, level: float) -> float:
     return float(student / normal * np.sqrt(n_rows / (n_rows - 1)))
 
 
+def _own_error(metric: Metric, proba: FloatArray) -> float:
+    """Standard error of a proper score if labels were drawn from the model; 0.0 for others."""
+    if not _is_score(metric):
+        return 0.0
+
+    def moments(rows: slice) -> FloatArray:
+        block = np.asarray(proba[rows], dtype=np.float64)
+        loss = _losses_of_classes(metric.name, block)
+        return np.array([np.sum(block * loss), np.sum(block * loss**2)])
+
+    first, second = sum_blocks(moments, *proba.shape) / len(proba)
+    return float(np.sqrt(max(0.0, second - first**2) / len(proba)))
+
+
+def _losses_of_classes(score: str, proba: FloatArray) -> FloatArray:
+    """The score that each class would give if it were the true one, (m, K)."""
+    if score == "log_loss":
+        return -log_floored(proba, EPS)
+    return np.sum(proba**2, axis=1, keepdims=True) - 2 * proba + 1
+
+
+def _is_score(metric: Metric) -> bool:
+    """Whether it is a proper score of the table, which is a mean over rows."""
+    return metric is METRICS.get(metric.name) and metric.name in SCORES
+
+
 def _spread_note(metric: Metric, y: IntArray, proba: FloatArray, error: float) -> str:
     """What the resamples cannot show: that nothing varies, or that a few rows decide."""
     if error == 0:
         return "nothing varies among these rows, which is no proof that nothing could"
-    if metric is not METRICS.get(metric.name) or metric.name not in SCORES:
+    if not _is_score(metric):
         return ""
     losses = SCORES[metric.name].losses(proba, y)
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]
