@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from calibrant._progress import tracked
-from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike
-from calibrant._validation import check_count, check_predictions
+from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import check_count
 from calibrant.inference._results import Interval, check_level
+from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 
 # Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
@@ -24,6 +25,8 @@ def bootstrap_interval(
     *,
     n_resamples: int = 1000,
     level: float = 0.95,
+    inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
     progress: bool = False,
@@ -43,6 +46,10 @@ def bootstrap_interval(
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     n_resamples : int
     level : float
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
+    sample_weight : weights of shape (n,), optional
+        Whole numbers: copies of a row, drawn one by one.
     classes : labels of the columns, optional
     rng : int, Generator or None
     progress : bool
@@ -86,7 +93,7 @@ def bootstrap_interval(
     _refuse_plug_in(function)
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
-    proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
+    proba, y, _, _ = check_rows(y_true, y_prob, sample_weight, classes, inputs, only_whole=True)
     estimate = float(function(y, proba))
     drawn = _resample(function, y, proba, n_resamples, np.random.default_rng(rng), progress)
     low, high = estimate + np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])

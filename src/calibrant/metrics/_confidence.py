@@ -115,7 +115,7 @@ def sharpness(
     classes: LabelsLike | None = None,
 ) -> float:
     r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest
-    value about 1.
+    value n / (n - 1): half of the rows certain, half of them knowing nothing.
 
     The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a
     single row.

@@ -98,7 +98,8 @@ def kernel_calibration_error(
     """
     check_option(estimator, "estimator", _ESTIMATORS)
     chosen = as_notion(notion, vectors=True)
-    proba, y, weight, _ = predictions_for(chosen, y_true, y_prob, sample_weight, classes)
+    proba, y, weight, names = predictions_for(chosen, y_true, y_prob, sample_weight, classes)
+    chosen = chosen.bound(names)
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
     parts = residual_parts(chosen, proba, y, weight, bandwidth)

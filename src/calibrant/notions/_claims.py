@@ -175,7 +175,7 @@ def claims_of(
     if y_pred is not None:
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     proba, y, weight, names = predictions_for(notion, y_true, y_prob, sample_weight, classes)
-    return notion.claims(proba, y, weight), names
+    return notion.bound(names).claims(proba, y, weight), names
 
 
 def predictions_for(
