@@ -491,3 +491,24 @@ def test_a13_confidence_where_wrong_is_called_so(animals):
     table = str(calibrant.evaluate(labels, proba, classes=names))
     assert "confidence where wrong" in table
     assert "overconfidence" not in table
+
+
+@pytest.mark.parametrize("name", sorted(set(calibrant.metrics._registry.__all__)))
+def test_a3_every_metric_takes_logits_and_weights(animals, name):
+    labels, proba, names = animals
+    metric, weight = getattr(calibrant.metrics, name), np.arange(len(labels)) % 3
+    options = {"sample_weight": weight, "classes": names}
+    logits = np.log(proba) - 4.0
+    assert metric(labels, logits, inputs="logits", **options) == pytest.approx(
+        metric(labels, proba, **options), rel=1e-9
+    )
+
+
+def test_a9_functions_take_rng_and_compare_its_older_name_too(digits):
+    proba, labels = digits
+    compare = partial(calibrant.compare, labels, proba, methods=["temperature"], cv=2)
+    one, other = compare(rng=3), compare(random_state=3)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    assert (one.mean != compare(rng=4).mean).any()
+    with pytest.raises(ValueError, match="two names for the same"):
+        compare(rng=3, random_state=3)

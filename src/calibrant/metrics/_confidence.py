@@ -62,8 +62,11 @@ def _sums(
     y_prob: ScoresLike,
     sample_weight: WeightsLike | None,
     classes: LabelsLike | None,
+    inputs: str,
 ) -> tuple[ConfidenceSums, int]:
-    claims, names = claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes)
+    claims, names = claims_of(
+        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
     return claims.sum_over(ConfidenceSums.of_block), len(names)
 
 
@@ -71,6 +74,7 @@ def overconfidence(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -84,13 +88,14 @@ def overconfidence(
     >>> overconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.5
     """
-    return _sums(y_true, y_prob, sample_weight, classes)[0].overconfidence
+    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].overconfidence
 
 
 def underconfidence(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -104,13 +109,14 @@ def underconfidence(
     >>> underconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.25
     """
-    return _sums(y_true, y_prob, sample_weight, classes)[0].underconfidence
+    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].underconfidence
 
 
 def sharpness(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -129,5 +135,5 @@ def sharpness(
     >>> round(sharpness([0, 1], [[1.0, 0.0], [0.5, 0.5]]), 12)
     2.0
     """
-    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes)
+    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes, inputs)
     return sums.sharpness(n_classes)
