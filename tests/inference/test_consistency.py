@@ -136,8 +136,8 @@ def test_an_overconfident_model_is_rejected_at_a_thousand_rows(metric, n_classes
 
 
 def test_nonsense_is_refused(honest):
-    with pytest.raises(ValueError, match=r"unknown metric 'ece'; .* or a function"):
-        consistency_test(honest.labels, honest.proba, "ece")
+    with pytest.raises(ValueError, match=r"unknown metric 'eec'; .* or a function"):
+        consistency_test(honest.labels, honest.proba, "eec")
     with pytest.raises(ValueError, match="n_resamples must be a whole number"):
         consistency_test(honest.labels, honest.proba, n_resamples=0)
     weighted = partial(expected_calibration_error, sample_weight=np.ones(300))

@@ -107,7 +107,18 @@ def test_many_ranks_give_what_repeated_maxima_give(rng):
         )
 
 
-@pytest.mark.parametrize("name", ["conf", "top-label-2", "rank-", "class-x", None, 3, "top-2"])
+def test_a_class_by_its_name_has_a_column_once_the_classes_are_known():
+    notion = as_notion("class-owl")
+    assert notion.name == "class-owl"
+    assert notion.bound(np.array(["cat", "owl"])) == as_notion("class-1")
+    assert as_notion("class-wise").bound(np.array(["cat", "owl"])) == as_notion("class-wise")
+    with pytest.raises(ValueError, match=r"unknown class 'owl'; valid are cat, dog"):
+        notion.bound(np.array(["cat", "dog"]))
+    with pytest.raises(ValueError, match="'class-owl' needs to know the classes"):
+        notion.select(np.eye(2))
+
+
+@pytest.mark.parametrize("name", ["conf", "top-label-2", "rank-", "class-", None, 3, "top-2"])
 def test_an_unknown_notion_lists_the_valid_ones(name):
     with pytest.raises(
         ValueError,

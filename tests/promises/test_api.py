@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -9,7 +12,14 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedGroupKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    StratifiedGroupKFold,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 
 import calibrant
@@ -314,3 +324,191 @@ def test_s11_a_calibrated_classifier_gives_frames_as_calibrators_do(features, ki
     np.testing.assert_array_equal(frame.to_numpy(), plain)
     np.testing.assert_array_equal(model.predict_log_proba(X).to_numpy(), np.log(plain))
     np.testing.assert_array_equal(model.predict(X), model.classes_[plain.argmax(axis=1)])
+
+
+# S6, S7: scorers, and one set of names
+
+
+def test_s6_weights_reach_a_scorer_by_metadata_routing(features):
+    X, y = features
+    weight = np.where(y == 0, 3.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        score = calibrant.metrics.scorer("log_loss").set_score_request(sample_weight=True)
+        model = GaussianNB().set_fit_request(sample_weight=False)
+        found = cross_validate(
+            model, X, y, scoring=score, cv=KFold(2), params={"sample_weight": weight}
+        )["test_score"]
+    for value, (train, test) in zip(found, KFold(2).split(X), strict=True):
+        proba = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+        loss = calibrant.metrics.log_loss(y[test], proba, sample_weight=weight[test])
+        assert value == pytest.approx(-loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ece", "conf_ece", "ks", "ks_error", "brier", "log_loss"])
+def test_s7_a_metric_has_the_same_names_everywhere(digits, features, name):
+    proba, labels = digits
+    scored = calibrant.metrics.scorer(name)(GaussianNB().fit(*features), *features)
+    assert np.isfinite(scored)
+    compared = calibrant.compare(labels, proba, methods=["identity"], metrics=[name], cv=2)
+    assert compared.metrics == (name,)
+    tested = calibrant.inference.consistency_test(labels, proba, name, n_resamples=9, rng=0)
+    assert 0 < tested.p_value <= 1
+
+
+# A3, A9: weights, kinds of scores and notions in tests and intervals
+
+
+@pytest.mark.parametrize("kwargs", [{"metric": "cw_ece"}, {"metric": "ks"}])
+def test_a3_whole_weights_are_copies_in_a_consistency_test(digits, kwargs):
+    proba, labels = digits
+    weight = np.arange(len(labels)) % 3
+    rows = np.repeat(np.arange(len(labels)), weight)
+    test = calibrant.inference.consistency_test
+    weighted = test(labels, proba, n_resamples=19, rng=0, sample_weight=weight, **kwargs)
+    assert weighted == test(labels[rows], proba[rows], n_resamples=19, rng=0, **kwargs)
+
+
+def test_a3_other_weights_are_what_a_row_counts(digits):
+    proba, labels = digits
+    weight = np.linspace(0.5, 1.5, len(labels))
+    result = calibrant.inference.consistency_test(
+        labels, proba, "conf_ece", n_resamples=19, rng=0, sample_weight=weight
+    )
+    error = calibrant.metrics.expected_calibration_error(labels, proba, sample_weight=weight)
+    assert result.statistic == pytest.approx(error, rel=1e-12)
+
+
+def test_a3_whole_weights_are_copies_in_a_kernel_test_and_a_bootstrap(digits):
+    proba, labels = digits
+    weight = np.arange(len(labels)) % 3
+    rows = np.repeat(np.arange(len(labels)), weight)
+    options = {"n_resamples": 19, "rng": 0}
+    weighted = calibrant.inference.kernel_test(
+        labels, proba, notion="confidence", sample_weight=weight, **options
+    )
+    copied = calibrant.inference.kernel_test(
+        labels[rows], proba[rows], notion="confidence", **options
+    )
+    assert weighted == copied
+    interval = calibrant.inference.bootstrap_interval
+    assert interval("brier_score", labels, proba, sample_weight=weight, **options) == interval(
+        "brier_score", labels[rows], proba[rows], **options
+    )
+    for function in (calibrant.inference.kernel_test, partial(interval, "brier_score")):
+        with pytest.raises(ValueError, match="sample_weight must hold whole numbers here"):
+            function(labels, proba, sample_weight=weight + 0.5, **options)
+
+
+def test_a9_logits_are_taken_by_tests_and_intervals(digits):
+    proba, labels = digits
+    logits = np.log(np.maximum(proba, 1e-9)) + 3.0
+    soft = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    options = {"n_resamples": 19, "rng": 0}
+    test = calibrant.inference.consistency_test
+    one, other = test(labels, logits, inputs="logits", **options), test(labels, soft, **options)
+    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    kernel = calibrant.inference.kernel_test
+    assert kernel(
+        labels, logits, inputs="logits", notion="confidence", **options
+    ).statistic == pytest.approx(kernel(labels, soft, notion="confidence", **options).statistic)
+    interval = partial(calibrant.inference.bootstrap_interval, "brier_score")
+    assert interval(labels, logits, inputs="logits", **options).estimate == pytest.approx(
+        interval(labels, soft, **options).estimate
+    )
+
+
+def test_a9_a_consistency_test_takes_a_notion(digits):
+    proba, labels = digits
+    test = calibrant.inference.consistency_test
+    by_notion = test(labels, proba, notion="top-label", n_resamples=19, rng=0)
+    by_metric = test(labels, proba, "tl_ece", n_resamples=19, rng=0)
+    assert (by_notion.statistic, by_notion.p_value) == (by_metric.statistic, by_metric.p_value)
+
+
+def test_a9_a_gain_takes_splits(digits):
+    proba, labels = digits
+    splits = list(KFold(4).split(proba))
+    gain = calibrant.inference.calibration_gain
+    assert gain(labels, proba, cv=splits) == gain(labels, proba, cv=KFold(4))
+
+
+# A10: a class by its name
+
+
+@pytest.fixture(scope="module")
+def animals():
+    data = noisy_simplex(600, 3, noise=0.4, rng=1)
+    names = ["cat", "dog", "owl"]
+    return np.array(names)[data.labels], data.proba, names
+
+
+def test_a10_a_notion_may_name_a_class(animals):
+    labels, proba, names = animals
+    codes = np.searchsorted(names, labels)
+    for metric in (
+        calibrant.metrics.expected_calibration_error,
+        calibrant.metrics.ks_error,
+        calibrant.metrics.brier_score,
+        calibrant.metrics.kernel_calibration_error,
+        calibrant.metrics.smooth_calibration_error,
+    ):
+        assert metric(labels, proba, notion="class-owl", classes=names) == metric(
+            codes, proba, notion="class-2"
+        )
+
+
+def test_a10_a_calibrator_and_a_test_may_name_a_class(animals):
+    labels, proba, names = animals
+    codes = np.searchsorted(names, labels)
+    named = MulticlassToBinary(calibrant.PlattScaling(), notion="class-owl", classes=names)
+    placed = MulticlassToBinary(calibrant.PlattScaling(), notion="class-2")
+    np.testing.assert_array_equal(
+        named.fit(proba, labels).predict_proba(proba), placed.fit(proba, codes).predict_proba(proba)
+    )
+    test = partial(calibrant.inference.consistency_test, n_resamples=19, rng=0)
+    assert (
+        test(labels, proba, notion="class-owl", classes=names).p_value
+        == test(codes, proba, notion="class-2").p_value
+    )
+
+
+def test_a10_a_name_that_is_no_class_is_an_error_with_a_suggestion(animals):
+    labels, proba, names = animals
+    with pytest.raises(ValueError, match=r"unknown class 'owls'; did you mean 'owl'\?"):
+        calibrant.metrics.ks_error(labels, proba, notion="class-owls", classes=names)
+
+
+# A13: fields that explain themselves
+
+
+def test_a13_every_field_of_an_evaluation_is_explained():
+    said = calibrant.Evaluation.__doc__
+    assert all(field.name in said for field in fields(calibrant.Evaluation))
+
+
+def test_a13_confidence_where_wrong_is_called_so(animals):
+    labels, proba, names = animals
+    table = str(calibrant.evaluate(labels, proba, classes=names))
+    assert "confidence where wrong" in table
+    assert "overconfidence" not in table
+
+
+@pytest.mark.parametrize("name", sorted(set(calibrant.metrics._registry.__all__)))
+def test_a3_every_metric_takes_logits_and_weights(animals, name):
+    labels, proba, names = animals
+    metric, weight = getattr(calibrant.metrics, name), np.arange(len(labels)) % 3
+    options = {"sample_weight": weight, "classes": names}
+    logits = np.log(proba) - 4.0
+    assert metric(labels, logits, inputs="logits", **options) == pytest.approx(
+        metric(labels, proba, **options), rel=1e-9
+    )
+
+
+def test_a9_functions_take_rng_and_compare_its_older_name_too(digits):
+    proba, labels = digits
+    compare = partial(calibrant.compare, labels, proba, methods=["temperature"], cv=2)
+    one, other = compare(rng=3), compare(random_state=3)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    assert (one.mean != compare(rng=4).mean).any()
+    with pytest.raises(ValueError, match="two names for the same"):
+        compare(rng=3, random_state=3)

@@ -12,10 +12,11 @@ from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._crossfit.scores import SCORES
 from calibrant._progress import tracked
 from calibrant._simplex import EPS, log_floored
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
-from calibrant._validation import as_array, check_count, check_predictions, check_same_length
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import as_array, check_count, check_same_length
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
+from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, metric_label
 
 # Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
@@ -33,6 +34,8 @@ def bootstrap_interval(
     *,
     n_resamples: int = 1000,
     level: float = 0.95,
+    inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     groups: LabelsLike | None = None,
     rng: Rng = None,
@@ -57,6 +60,10 @@ def bootstrap_interval(
     y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
     n_resamples : int
     level : float
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
+    sample_weight : weights of shape (n,), optional
+        Whole numbers: copies of a row, drawn one by one.
     classes : labels of the columns, optional
     groups : array of shape (n,), optional
         Rows that belong together (of one patient, one site): groups are drawn with all their rows
@@ -112,7 +119,7 @@ def bootstrap_interval(
     _refuse_plug_in(function)
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
-    proba, y, _, _ = check_predictions(y_true, y_prob, None, classes)
+    proba, y, _, _ = check_rows(y_true, y_prob, sample_weight, classes, inputs, only_whole=True)
     if function is METRICS["accuracy"] and groups is None:
         return _frequency_interval(metric, y, proba, level)
     estimate = float(function(y, proba))

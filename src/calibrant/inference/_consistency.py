@@ -10,11 +10,20 @@ import numpy as np
 
 from calibrant._blocks import DRAW_ELEMENTS, row_blocks
 from calibrant._progress import tracked
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
-from calibrant._validation import check_count, check_predictions
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
+from calibrant._validation import check_count
 from calibrant.binning import BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
+from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.notions import Claims, Notion, as_notion
 
@@ -31,6 +40,9 @@ def consistency_test(
     progress: bool = False,
     *,
     n_bins: int = 15,
+    notion: str | Notion | None = None,
+    inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
     r"""Test of calibration by resampling labels from the predictions.
@@ -59,6 +71,13 @@ def consistency_test(
         Show a bar where standard error is a terminal.
     n_bins : int
         Bins of the errors given by name.
+    notion : str, optional
+        What is checked, instead of the notion of the metric: ``notion="class-owl"``.
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
+    sample_weight : weights of shape (n,), optional
+        Whole numbers are copies, each with a label of its own. Others are what a row counts in the
+        statistic, however its label comes out; that costs one evaluation of the metric a resample.
     classes : labels of the columns, optional
 
     Returns
@@ -108,13 +127,13 @@ def consistency_test(
     >>> consistency_test(noisy.labels, noisy.proba, "cw_ece", 999, rng=0).p_value
     0.001
     """
-    proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
+    proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
-    chosen = as_metric(metric)
+    chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
     options = chosen.binned_options
     null: _CountNull | _LabelNull
-    if options is None:
+    if options is None or not (weight == 1).all():
         null = _LabelNull(proba, chosen, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
@@ -131,6 +150,20 @@ def consistency_test(
         n_resamples=n_resamples,
         expected=float(resampled.mean()),
     )
+
+
+def _with_options(
+    metric: Metric, notion: str | Notion | None, weight: FloatArray, names: AnyArray, n_bins: int
+) -> Metric:
+    """The metric of a notion that was asked for and of rows with weights."""
+    options = dict(metric.options)
+    if notion is not None:
+        options["notion"] = as_notion(notion).bound(names)
+    if not (weight == 1).all():
+        options["sample_weight"] = weight
+        if metric.binned_options is not None:
+            options.setdefault("n_bins", n_bins)
+    return replace(metric, options=options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,7 +152,8 @@ def score_decomposition(
     >>> parts.calibration > 0, parts.claims[0].miscalibration > 0
     (True, True)
     """
-    data, chosen = check_predictions(y_true, y_prob, sample_weight, classes), as_notion(notion)
+    data = check_predictions(y_true, y_prob, sample_weight, classes)
+    chosen = as_notion(notion).bound(data.classes)
     pairs = paired_scores(data, calibrator, score=score, inputs="proba", cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     claims = _corp(chosen.claims(data.scores, data.y, data.weight), _CLAIM_SCORES[score])

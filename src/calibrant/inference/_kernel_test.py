@@ -11,10 +11,11 @@ from scipy.special import stdtr
 
 from calibrant._blocks import RESAMPLE_ELEMENTS, ROUND_OFF, row_blocks
 from calibrant._progress import tracked
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
-from calibrant._validation import check_count, check_option, check_predictions
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import check_count, check_option
 from calibrant.inference._draws import LabelDraws, label_hypothesis, with_rest
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
+from calibrant.inference._rows import check_rows
 from calibrant.metrics._kernel import Residuals, residual_parts, tiled_forms
 from calibrant.notions import Notion, as_notion
 
@@ -37,6 +38,8 @@ def kernel_test(
     n_resamples: int = 1000,
     rng: Rng = None,
     progress: bool = False,
+    inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
     r"""Test of calibration by the kernel calibration error.
@@ -70,6 +73,10 @@ def kernel_test(
     rng : int, Generator or None
     progress : bool
         Show a bar where standard error is a terminal.
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
+    sample_weight : weights of shape (n,), optional
+        Whole numbers: copies of a row.
     classes : labels of the columns, optional
 
     Returns
@@ -101,8 +108,10 @@ def kernel_test(
     """
     check_option(method, "method", _METHODS)
     check_count(n_resamples, "n_resamples")
-    chosen = as_notion(notion, vectors=True)
-    proba, y, weight, _ = check_predictions(y_true, y_prob, None, classes)
+    proba, y, weight, names = check_rows(
+        y_true, y_prob, sample_weight, classes, inputs, only_whole=True
+    )
+    chosen = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:
         raise ValueError(
             "the kernel test compares pairs of rows: at least 2 rows are needed, got 1"

@@ -36,9 +36,36 @@ _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 class Evaluation:
     """How good and how honest predictions are: unrounded numbers; ``str()`` is a table.
 
-    ``mce`` is the largest gap of the confidence bins; ``ks`` (confidence) is None where there were
-    more rows than a `MetricAccumulator` was told to keep the top scores of, which it needs in
-    order. ``n_samples`` is the sum of the weights.
+    Each number is that of the metric of its name in `calibrant.metrics`.
+
+    Attributes
+    ----------
+    n_samples : float
+        Sum of the weights: rows, where there are none.
+    n_classes : int
+    accuracy : float
+        Share of rows whose highest probability is at the truth.
+    log_loss : float
+        Mean negative log-probability of the truth, in nats.
+    brier_score : float
+        Mean of the squared errors, summed over classes: between 0 and 2, and for two classes twice
+        the score that is usual there.
+    conf_ece, cw_ece, tl_ece : float
+        Binned calibration errors of the top score, of each class, and of the top score by
+        predicted class. Never negative, so that chance makes them larger.
+    mce : float
+        The largest gap among the bins of ``conf_ece``.
+    ks : float or None
+        Kolmogorov-Smirnov error of the top score; None where there were more rows than a
+        `MetricAccumulator` was told to keep the top scores of, which it needs in order.
+    overconfidence : float
+        Mean top score of the rows that are wrong, E[z | wrong]: a name of the literature. A
+        calibrated model, too, is confident where it is wrong; whether a model claims too much is
+        said by its mean top score minus its accuracy.
+    underconfidence : float
+        Mean of one minus the top score of the rows that are right, E[1 - z | right].
+    sharpness : float
+        Variance of the top score, scaled so that n / (n - 1) is the largest value.
     """
 
     n_samples: float

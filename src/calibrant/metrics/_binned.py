@@ -24,6 +24,7 @@ def expected_calibration_error(
     debias: bool = False,
     aggregate: str = "mean",
     y_pred: LabelsLike | None = None,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -64,6 +65,8 @@ def expected_calibration_error(
         17, the largest cell, ``aggregate="mean"``).
     y_pred : reported labels, shape (n,) or (n, k), optional
         Judge the output of ``predict_top``: ``y_prob`` then has the shape of ``y_pred``.
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
 
@@ -99,6 +102,7 @@ def expected_calibration_error(
         strategy=strategy,
         bins=bins,
         y_pred=y_pred,
+        inputs=inputs,
         sample_weight=sample_weight,
         classes=classes,
     )
@@ -114,6 +118,7 @@ def calibration_curve(
     strategy: str = "uniform",
     bins: Any = None,
     y_pred: LabelsLike | None = None,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> BinTable:
@@ -128,5 +133,7 @@ def calibration_curve(
     >>> table.weight.tolist(), float(table.mean_outcome[0, 4])
     ([[0.0, 0.0, 0.0, 0.0, 4.0]], 0.75)
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred)
+    claims, _ = claims_of(
+        as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
+    )
     return bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)

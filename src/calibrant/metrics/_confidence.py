@@ -63,8 +63,11 @@ def _sums(
     y_prob: ScoresLike,
     sample_weight: WeightsLike | None,
     classes: LabelsLike | None,
+    inputs: str,
 ) -> tuple[ConfidenceSums, int]:
-    claims, names = claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes)
+    claims, names = claims_of(
+        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
     return claims.sum_over(ConfidenceSums.of_block), len(names)
 
 
@@ -72,6 +75,7 @@ def overconfidence(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -85,13 +89,14 @@ def overconfidence(
     >>> overconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.5
     """
-    return _sums(y_true, y_prob, sample_weight, classes)[0].overconfidence
+    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].overconfidence
 
 
 def underconfidence(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -105,18 +110,19 @@ def underconfidence(
     >>> underconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.25
     """
-    return _sums(y_true, y_prob, sample_weight, classes)[0].underconfidence
+    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].underconfidence
 
 
 def sharpness(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
     r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest
-    value about 1.
+    value n / (n - 1): half of the rows certain, half of them knowing nothing.
 
     The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a
     single row.
@@ -132,5 +138,5 @@ def sharpness(
     """
     if sample_weight is not None:
         check_row_counts(check_weight(sample_weight, len(y_true)), "sharpness")
-    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes)
+    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes, inputs)
     return sums.sharpness(n_classes)

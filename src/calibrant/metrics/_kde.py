@@ -27,6 +27,7 @@ def kde_calibration_error(
     notion: str | Notion = "confidence",
     bandwidth: float | None = None,
     norm: float = 1,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -52,6 +53,8 @@ def kde_calibration_error(
         the standard deviation of the scores whose outcome is 1, as in the code of the authors,
         which gave the published figures; of all scores where those do not vary.
     norm : float >= 1
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
 
@@ -84,7 +87,7 @@ def kde_calibration_error(
             f"bandwidth must be positive and at most 0.2, the room that the grid has; got "
             f"{bandwidth!r}"
         )
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_power(claim, bandwidth, norm)) ** (1 / norm)
 
 

@@ -34,6 +34,7 @@ def kernel_calibration_error(
     bandwidth: float | None = None,
     estimator: str = "unbiased",
     block_size: int | None = None,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -66,6 +67,8 @@ def kernel_calibration_error(
     block_size : int, optional
         Average the unbiased estimates of blocks of so many consecutive rows: O(n) pairs instead of
         all.
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
         Not with ``block_size``.
     classes : labels of the columns, optional
@@ -98,7 +101,10 @@ def kernel_calibration_error(
     """
     check_option(estimator, "estimator", _ESTIMATORS)
     chosen = as_notion(notion, vectors=True)
-    proba, y, weight, _ = predictions_for(chosen, y_true, y_prob, sample_weight, classes)
+    proba, y, weight, names = predictions_for(
+        chosen, y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
+    chosen = chosen.bound(names)
     if estimator == "unbiased":
         check_row_counts(weight, "the unbiased estimate")
     if block_size is not None:

@@ -17,6 +17,7 @@ def ks_error(
     y_prob: ScoresLike,
     *,
     notion: str | Notion = "confidence",
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -46,7 +47,9 @@ def ks_error(
     >>> ks_error([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
     0.05...
     """
-    return claims_ks(claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)[0])
+    return claims_ks(
+        claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)[0]
+    )
 
 
 def claims_ks(claims: Claims) -> float:

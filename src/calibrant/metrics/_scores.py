@@ -7,8 +7,7 @@ from typing import Any
 from calibrant._blocks import READ_ELEMENTS, sum_blocks
 from calibrant._simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
-from calibrant.notions import ClaimBlock, Claims, Notion, as_notion, claims_of
+from calibrant.notions import ClaimBlock, Claims, Notion, as_notion, claims_of, predictions_for
 
 
 def log_loss(
@@ -16,6 +15,7 @@ def log_loss(
     y_prob: ScoresLike,
     *,
     eps: float = EPS,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -34,7 +34,9 @@ def log_loss(
     >>> log_loss([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     0.693147...
     """
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    proba, y, weight, _ = predictions_for(
+        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
 
     def losses(rows: slice) -> Any:
         return weight[rows] @ log_losses(proba[rows], y[rows], eps)
@@ -47,6 +49,7 @@ def brier_score(
     y_prob: ScoresLike,
     *,
     notion: str | Notion | None = None,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -65,9 +68,11 @@ def brier_score(
     0.5
     """
     if notion is None:
-        proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+        proba, y, weight, _ = predictions_for(
+            as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+        )
         return _square_sum(as_notion("class-wise").claims(proba, y, weight))
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _square_sum(claims) / claims.n_quantities
 
 
@@ -84,6 +89,7 @@ def accuracy(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -94,6 +100,8 @@ def accuracy(
     >>> accuracy([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     0.5
     """
-    claims, _ = claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(
+        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
     right = claims.sum_over(lambda block, weight: weight[block.hit].sum())
     return float(right / claims.weight.sum())

@@ -24,6 +24,7 @@ def smooth_calibration_error(
     *,
     notion: str | Notion = "confidence",
     bandwidth: float | None = None,
+    inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
@@ -49,6 +50,8 @@ def smooth_calibration_error(
         `expected_calibration_error`.
     bandwidth : float, optional
         Use this :math:`\sigma` instead.
+    inputs : {"proba", "logits"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
 
@@ -81,7 +84,7 @@ def smooth_calibration_error(
             f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got "
             f"{bandwidth!r}"
         )
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_error(claim, bandwidth))
 
 

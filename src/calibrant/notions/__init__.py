@@ -12,6 +12,7 @@ notion                 claims                                                  s
 ``"top-label"``        one per predicted class: the top score, among its rows  Gupta & Ramdas, eq. 2
 ``"class-wise"``       one per class: the score of class l, is it l?           Kull, eq. 2
 ``"class-3"``          the one claim of column 3                               as above
+``"class-owl"``        the one claim of the class of that name                 as above
 ``"rank-2"``           the second highest score, is that class right?          Gupta, eq. 3, 4
 ``"rank-2-label"``     the same, split by the class of that rank               as above
 ``"within-top-2"``     the sum of the 2 highest, is the truth among them?      Gupta, eq. 5
@@ -43,6 +44,7 @@ from calibrant.notions._kinds import (
     VALID,
     CanonicalNotion,
     ClassNotion,
+    NamedClassNotion,
     RankNotion,
     WithinTopNotion,
     no_claims,
@@ -58,6 +60,7 @@ __all__ = [
     "Claims",
     "ClassNotion",
     "CumulativeNotion",
+    "NamedClassNotion",
     "Notion",
     "RankNotion",
     "WithinTopNotion",
@@ -83,6 +86,7 @@ _PATTERNS: tuple[tuple[str, Callable[[int], Notion]], ...] = (
     (r"top-(\d+)-confidence", lambda k: RankNotion(_ranks(k))),
     (r"top-(\d+)-label", lambda k: RankNotion(_ranks(k), by_label=True)),
 )
+_BY_NAME = "class-"
 _NAMES: dict[Any, Notion] = {
     "confidence": RankNotion(),
     "top-label": RankNotion(by_label=True),
@@ -126,4 +130,6 @@ def _named(name: Any) -> Notion:
             if number < 1 and not pattern.startswith(("class", "at-most")):
                 raise ValueError(f"notion {name!r}: ranks are counted from 1")
             return make(number)
+    if name.startswith(_BY_NAME) and name != _BY_NAME:
+        return NamedClassNotion(name.removeprefix(_BY_NAME))
     raise ValueError(f"unknown notion {name!r}; valid are {VALID}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, GATHER_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
+from calibrant._simplex import as_proba
 from calibrant._typing import (
     AnyArray,
     BoolArray,
@@ -166,16 +167,20 @@ def claims_of(
     classes: LabelsLike | None = None,
     *,
     y_pred: LabelsLike | None = None,
+    inputs: str = "proba",
 ) -> tuple[Claims, AnyArray]:
     """The claims of a notion about what a user passed, checked, and the labels of the classes.
 
-    Rows must sum to one unless the notion says that its claims need not (`Notion.sums_to_one`).
+    ``inputs`` says what kind of scores ``y_prob`` holds. Rows of probabilities must sum to one
+    unless the notion says that its claims need not (`Notion.sums_to_one`).
     With ``y_pred``, ``y_prob`` holds the probabilities of these reported labels.
     """
     if y_pred is not None:
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
-    proba, y, weight, names = predictions_for(notion, y_true, y_prob, sample_weight, classes)
-    return notion.claims(proba, y, weight), names
+    proba, y, weight, names = predictions_for(
+        notion, y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
+    return notion.bound(names).claims(proba, y, weight), names
 
 
 def predictions_for(
@@ -184,11 +189,18 @@ def predictions_for(
     y_prob: ScoresLike,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    *,
+    inputs: str = "proba",
 ) -> Predictions:
-    """What a user passed, checked as the notion asks: rows sum to one unless its claims need
-    not.
+    """What a user passed, checked as the notion asks, as probabilities: rows sum to one unless its
+    claims need not.
     """
-    return check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=notion.sums_to_one)
+    checked = check_predictions(
+        y_true, y_prob, sample_weight, classes, inputs=inputs, sum_to_one=notion.sums_to_one
+    )
+    if inputs == "proba":
+        return checked
+    return checked._replace(scores=as_proba(checked.scores, inputs))
 
 
 def _reported_claims(

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._kernels import entries, top_labels
 from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import unknown_name
 from calibrant.notions._claims import ClaimBlock
 from calibrant.notions._notion import Labels, Notion, class_text
 from calibrant.notions._rows import keep_top, scale_sets
@@ -166,6 +167,39 @@ class ClassNotion(Notion):
 
 
 @dataclass(frozen=True)
+class NamedClassNotion(Notion):
+    """The scores of the class of a name, whose column is known once the classes are (`bound`)."""
+
+    label: str
+
+    @property
+    def name(self) -> str:
+        return f"class-{self.label}"
+
+    @property
+    def sums_to_one(self) -> bool:
+        return False
+
+    def bound(self, classes: Labels) -> Notion:
+        names = [str(label) for label in classes]
+        if self.label not in names:
+            raise ValueError(
+                f"notion {self.name!r}: {unknown_name('class', self.label, names)}; notions are "
+                f"{VALID}"
+            )
+        return ClassNotion(names.index(self.label))
+
+    def n_quantities(self, n_classes: int) -> int:
+        return 1
+
+    def select(self, proba: FloatArray, y: IntArray | None = None) -> NoReturn:
+        raise ValueError(
+            f"notion {self.name!r} needs to know the classes: pass classes=[...], or the number of "
+            "the column, as in 'class-3'"
+        )
+
+
+@dataclass(frozen=True)
 class WithinTopNotion(Notion):
     """The sum of the r highest scores: is the truth among them?"""
 
@@ -232,7 +266,7 @@ def no_claims(notion: Notion) -> ValueError:
 
 
 VALID = (
-    "'confidence', 'top-label', 'class-wise', 'class-<k>', 'rank-<r>', 'within-top-<r>', "
+    "'confidence', 'top-label', 'class-wise', 'class-<k or name>', 'rank-<r>', 'within-top-<r>', "
     "'top-<k>-confidence', 'top-<k>-label', 'cumulative', 'at-most-<k>'"
 )
 

@@ -87,6 +87,10 @@ class Notion(ABC):
         """Whether its claims are labels with their probabilities, the output of ``predict_top``."""
         return False
 
+    def bound(self, classes: Labels) -> Notion:
+        """The notion for these classes: itself, unless it speaks of a class by its name."""
+        return self
+
     @property
     def axis_labels(self) -> tuple[str, str]:
         """What the score and the frequency of the outcome are, on the axes of a diagram."""

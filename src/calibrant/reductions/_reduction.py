@@ -164,7 +164,7 @@ class MulticlassToBinary(Calibrator):
         return self.calibrators_
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        claims = as_notion(self.notion).claims(lifted(scores, self._lift), y, weight)
+        claims = self._bound.claims(lifted(scores, self._lift), y, weight)
         quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
         fits = [fit for _, quantity in quantities for fit in self._fit_quantity(list(quantity))]
         self.calibrators_ = [fit.calibrator for fit in fits]
@@ -172,6 +172,11 @@ class MulticlassToBinary(Calibrator):
         self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+
+    @property
+    def _bound(self) -> Notion:
+        """The notion for the classes of the fit."""
+        return as_notion(self.notion).bound(self.classes_)
 
     def _fit_quantity(self, claims: Sequence[Claim]) -> Iterator[_ClaimFit]:
         """Fit the claims of a quantity; those with too few rows share a pooled fit."""
@@ -187,7 +192,7 @@ class MulticlassToBinary(Calibrator):
             yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
 
     def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
-        label = as_notion(self.notion).column_of(claim.index, self.n_classes_)
+        label = self._bound.column_of(claim.index, self.n_classes_)
         return self.calibrator._for_claim(label, claim.index)
 
     def _lift(self, scores: FloatArray) -> FloatArray:
@@ -204,7 +209,7 @@ class MulticlassToBinary(Calibrator):
             "top-k-label". In float64 whatever the scores: float32 would merge bins that ``delta``
             tells apart.
         """
-        scores, notion = self._check_new(X), as_notion(self.notion)
+        scores, notion = self._check_new(X), self._bound
         parts = self._map(lambda block: self._calibrate(notion.select(self._lift(block))), scores)
         return np.concatenate(list(parts))
 
@@ -230,7 +235,7 @@ class MulticlassToBinary(Calibrator):
         )
 
     def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
-        notion, proba = as_notion(self.notion), self._lift(scores)
+        notion, proba = self._bound, self._lift(scores)
         if notion.reports_labels:
             block = notion.select(proba)
             return block.labels(), self._calibrate(block)
@@ -239,14 +244,14 @@ class MulticlassToBinary(Calibrator):
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notion fills them."""
-        notion, proba = as_notion(self.notion), self._lift(scores)
+        notion, proba = self._bound, self._lift(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
         return normalized(rows) if self._is_normalized else rows
 
     @property
     def _is_normalized(self) -> bool:
-        return self.normalize and as_notion(self.notion).claims_are_rows
+        return self.normalize and self._bound.claims_are_rows
 
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
         """The calibrated scores of a block of claims, (m, J)."""
@@ -259,7 +264,7 @@ class MulticlassToBinary(Calibrator):
 
     def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
         """The claims about a quantity that rows of a block make, with these rows."""
-        n_labels = as_notion(self.notion).n_labels(self.n_classes_)
+        n_labels = self._bound.n_labels(self.n_classes_)
         if n_labels == 1:
             yield quantity, slice(None)
             return
@@ -318,7 +323,7 @@ class MulticlassToBinary(Calibrator):
         base = check_guaranteed(self.calibrator, is_weighted=self.is_weighted_)
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         bins = FittedBins(
-            as_notion(self.notion),
+            self._bound,
             self.classes_,
             fitted,
             self.claim_weights_,

@@ -15,7 +15,7 @@ from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds, check_groups
 from calibrant._progress import ShortRepr, html_table, tracked
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions, unknown_name
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._gain import Gain, paired_gain
@@ -208,6 +208,7 @@ def compare(
     n_jobs: int | None = None,
     progress: bool = False,
     groups: LabelsLike | Mapping[str, LabelsLike] | None = None,
+    rng: Rng = None,
 ) -> Comparison:
     """Compare calibrators on one or many sets of predictions.
 
@@ -233,7 +234,7 @@ def compare(
     sample_weight : weights of shape (n,), or dict of name -> weights, optional
     classes : labels of the columns, optional
     random_state : int, optional
-        Decides the folds; None is 0.
+        The same as ``rng``, by the name that estimators have for it.
     n_jobs : int, optional
         Fits at the same time.
     progress : bool
@@ -241,6 +242,8 @@ def compare(
     groups : array of shape (n,), or dict of name -> array, optional
         Rows that belong together, such as those of one patient, are in one fold, also in the folds
         that a method cuts itself. Intervals still count rows, as if they were independent.
+    rng : int, Generator or None
+        Decides the folds; None is 0.
 
     Returns
     -------
@@ -274,12 +277,11 @@ def compare(
     sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
+    seed = _one_seed(rng, random_state)
     together = _per_set(groups, scores, "groups")
     folds = {
         name: _check_folds(
-            as_folds(
-                cv, *data[:3], random_state, check_groups(together.get(name), len(data.scores))
-            ),
+            as_folds(cv, *data[:3], seed, check_groups(together.get(name), len(data.scores))),
             name,
         )
         for name, data in sets.items()
@@ -355,6 +357,12 @@ def _as_sets(
         )
         for name, one in scores.items()
     }
+
+
+def _one_seed(rng: Rng, random_state: Rng) -> Rng:
+    if rng is not None and random_state is not None:
+        raise ValueError("rng and random_state are two names for the same: give one of them")
+    return random_state if rng is None else rng
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:

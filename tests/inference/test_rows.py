@@ -1,0 +1,37 @@
+"""Rows that tests and intervals draw from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant.inference._rows import check_rows
+
+P = np.array([[0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
+Y = np.array([0, 1, 1])
+
+
+def test_rows_without_weights_are_as_they_are():
+    proba, y, weight, _ = check_rows(Y, P, None, None, "proba")
+    assert proba is P
+    assert y.tolist() == [0, 1, 1]
+    assert weight.tolist() == [1, 1, 1]
+
+
+def test_whole_weights_are_copies_and_rows_of_weight_zero_are_left_out():
+    proba, y, weight, _ = check_rows(Y, P, [2, 0, 1], None, "proba")
+    np.testing.assert_array_equal(proba, P[[0, 0, 2]])
+    assert (y.tolist(), weight.tolist()) == ([0, 0, 1], [1, 1, 1])
+
+
+def test_other_weights_stay_or_are_refused():
+    proba, _, weight, _ = check_rows(Y, P, [0.5, 0.0, 1.0], None, "proba")
+    np.testing.assert_array_equal(proba, P[[0, 2]])
+    assert weight.tolist() == [0.5, 1.0]
+    with pytest.raises(ValueError, match="whole numbers here, the copies of each row"):
+        check_rows(Y, P, [0.5, 0.0, 1.0], None, "proba", only_whole=True)
+
+
+def test_logits_become_probabilities():
+    proba, *_ = check_rows(Y, np.log(P) + 7.0, None, None, "logits")
+    np.testing.assert_allclose(proba, P, rtol=1e-12)
