@@ -5,6 +5,7 @@ after its finding.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,26 @@ def test_section_9_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_p
     ).stdout
     lines = {line.split(":")[1] for line in found.splitlines() if ": error:" in line}
     assert lines == {"2", "3", "4"}
+
+
+def gallery_snippets():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+
+def test_c6_snippets_of_the_gallery_begin_with_imports_and_are_whole():
+    for code in gallery_snippets():
+        compile(code, "gallery.md", "exec")  # a bare return would not compile
+        assert code.startswith(("import ", "from "))
+
+
+@pytest.mark.slow
+def test_c6_snippets_of_the_gallery_can_be_pasted():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    public = [code for code in gallery_snippets() if "gallery_data" not in code]
+    assert len(public) >= 15
+    for code in public:
+        scope = {}
+        exec(code, scope)  # our own page
+        assert scope["display"].figure_ is not None
+        plt.close("all")
