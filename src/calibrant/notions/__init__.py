@@ -39,7 +39,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of
+from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of, predictions_for
 from calibrant.notions._kinds import (
     VALID,
     CanonicalNotion,
@@ -67,6 +67,7 @@ __all__ = [
     "class_text",
     "complete_rows",
     "is_named",
+    "predictions_for",
 ]
 
 
