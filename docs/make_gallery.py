@@ -8,7 +8,9 @@ package.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -23,6 +25,7 @@ import gallery_data as data
 import matplotlib.pyplot as plt
 import numpy as np
 
+import calibrant
 from calibrant import (
     CanonicalBinning,
     DirichletCalibration,
@@ -90,6 +93,39 @@ def reliability_densenet():
     after = temperature.predict_proba(net.test_logits)
     return plots.ReliabilityDisplay.from_predictions(
         net.test_labels, after, before=net.test_proba
+    ).plot()
+
+
+@entry(
+    "Reliability",
+    "Several models",
+    "A display with a name is a line: any number of models in one axes, here three classifiers of "
+    "handwritten digits.",
+    is_real=False,
+)
+def reliability_models():
+    ax = None
+    for model in ("naive_bayes", "forest", "logistic"):
+        digits = datasets.digits_predictions(model)
+        display = plots.ReliabilityDisplay.from_predictions(
+            digits.test_labels, digits.test_proba, name=model
+        ).plot(ax)
+        ax = display.axes_[0]
+    return display
+
+
+@entry(
+    "Reliability",
+    "Groups and time",
+    "Mean confidence minus accuracy of every group, here by month, with intervals that hold for "
+    "all months together.",
+    is_real=False,
+)
+def groups_months():
+    digits = datasets.digits_predictions("naive_bayes")
+    month = np.array("2026-01", dtype="datetime64[M]") + np.arange(600) // 75
+    return plots.GroupDisplay.from_predictions(
+        digits.test_labels, digits.test_proba, by={"month": month}
     ).plot()
 
 
@@ -457,21 +493,65 @@ def page() -> str:
         parts.append(f"## {section}\n")
         for item in items:
             name = item.make.__name__
-            body = textwrap.dedent(
-                "".join(inspect.getsourcelines(item.make)[0]).partition("():\n")[2]
-            ).strip()
+            code = snippet(item.make)
             parts.append(
-                f"### "
-                f"{item.title}\n\n{item.text}\n\n![{item.title}](images/{name}.png)\n\n```python\n{body}\n```\n"
+                f"### {item.title}\n\n{item.text}\n\n![{item.title}](images/{name}.png)\n\n"
+                f"```python\n{code}\n```\n"
             )
     return "\n".join(parts)
+
+
+def snippet(make: Callable[[], Any]) -> str:
+    """The body of an entry as code to be pasted: imports first, public data in the place of ours,
+    a name in the place of ``return``.
+    """
+    source = "".join(inspect.getsourcelines(make)[0]).partition("():\n")[2]
+    body = textwrap.dedent(source).strip()
+    for pattern, public in _PUBLIC:
+        body = re.sub(pattern, public, body)
+    body = re.sub(r"\nreturn display$", "", body)
+    body = re.sub(r"^return ", "display = ", body, flags=re.MULTILINE)
+    return f"{_imports(body)}\n\n{body}"
+
+
+_PUBLIC = (
+    (r'data\.(network\([^)]*|uci\("car"[^)]*)\)', 'datasets.digits_predictions("logistic")'),
+    (
+        r"forest, binning, label, claim = covtype_binned\(\)",
+        'forest = datasets.digits_predictions("forest")\n'
+        'binning = MulticlassToBinary(HistogramBinning(points_per_bin=20), notion="top-label")\n'
+        "binning.fit(forest.val_proba, forest.val_labels)\n"
+        "label, claim = binning.predict_top(forest.test_proba)",
+    ),
+    (r"range\(7\)", "range(10)"),
+    (r'\(inputs="logits"\)', "()"),
+    (r', inputs="logits"', ""),
+    (r"_logits\b", "_proba"),
+)
+"""What stands on the page instead of data that a reader does not have."""
+
+
+def _imports(body: str) -> str:
+    """The lines that import what the code names."""
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    own = sorted(used & set(calibrant.__all__), key=str.lower)
+    lines = [
+        "import gallery_data as data  # docs/gallery_data.py, which needs files" * ("data" in used),
+        "import numpy as np" * ("np" in used),
+        f"from calibrant import {', '.join(own)}" if own else "",
+        "from calibrant.inference import validity_curve" * ("validity_curve" in used),
+        "from calibrant.metrics import calibration_curve" * ("calibration_curve" in used),
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 HEAD = """# Gallery
 
 Every display of `calibrant.plots`, made by `docs/make_gallery.py`, whose code stands below each
-picture. `data` is `docs/gallery_data.py`: networks' logits on CIFAR, a forest on cover types,
-classifiers on UCI sets. Displays need matplotlib: `pip install "calibrant[plot]"`.
+picture, ready to be pasted. Where a picture is of data that you do not have (networks on CIFAR, UCI
+sets), the code takes handwritten digits instead, and draws the same display of these; where it
+names `data`, that is `docs/gallery_data.py`. Displays need matplotlib: `pip install
+"calibrant[plot]"`.
 
 A display is built from result objects, such as a `BinTable`, or by `from_predictions` and
 `from_estimator`, which compute them. `plot(ax=None)` draws, into a new figure or in the place of

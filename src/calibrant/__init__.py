@@ -1,5 +1,12 @@
 """Calibrant: probabilities of multiclass classifiers that can be acted on.
 
+To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
+``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
+``method("isotonic")`` by name. To judge: ``evaluate`` (with ``by=`` for groups), ``compare``,
+``MetricAccumulator``. To keep: ``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and
+intervals), ``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``,
+``testing``. ``dir(calibrant)`` lists all of it; modules that begin with ``_`` are not for users.
+
 Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
 that is not needed (scikit-learn alone imports pandas wherever it is installed).
 """
@@ -104,22 +111,21 @@ _HOMES = {
     ),
 }
 
-if not TYPE_CHECKING:  # type checkers, which cannot read this, take the imports above
+if not TYPE_CHECKING:  # type checkers take the imports above, and report names that are not there
     __all__ = sorted(_HOMES)
 
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            from difflib import get_close_matches  # only here: it doubles the time of the import
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        from difflib import get_close_matches  # only here: it doubles the time of the import
-
-        near = get_close_matches(name, _HOMES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise AttributeError(f"module 'calibrant' has no attribute {name!r}{hint}")
-    home = _HOMES[name]
-    module = import_module(f"calibrant.{home or name}")
-    value = getattr(module, name) if home else module
-    globals()[name] = value
-    return value
+            near = get_close_matches(name, _HOMES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module 'calibrant' has no attribute {name!r}{hint}")
+        home = _HOMES[name]
+        module = import_module(f"calibrant.{home or name}")
+        value = getattr(module, name) if home else module
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

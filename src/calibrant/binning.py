@@ -434,3 +434,7 @@ def _claim_sums(claim: Claim, edges: FloatArray) -> FloatArray:
             np.bincount(place, claim.weight * claim.outcome, minlength=size),
         ]
     )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -244,3 +244,7 @@ def two_label_example(n_samples: int = 100) -> KnownError:
     right = ~says_zero | (np.arange(n_samples) % 5 == 0)
     labels = np.where(says_zero == right, 0, 1).astype(np.intp)
     return KnownError(proba, labels, {"confidence-l1": 0.0, "top-label-l1": 0.4})
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,3 +13,7 @@ class DataWarning(UserWarning):
 
 class TooFewRowsError(ValueError):
     """There are too few rows for what was asked, and nothing else is wrong."""
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -476,3 +476,7 @@ def _down(value: float) -> float:
 
 def _up(value: float) -> float:
     return math.ceil(100 * value) / 100
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -273,3 +273,7 @@ def _bootstrap_share(n_rows: int, rng: Any) -> FloatArray:
 def _reweighted(proba: FloatArray, weights: FloatArray) -> FloatArray:
     shifted = np.asarray(proba, dtype=np.float64) * weights
     return shifted / np.maximum(row_sum(shifted), _TINY)[:, None]
+
+
+def __dir__() -> list[str]:
+    return __all__

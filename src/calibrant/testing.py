@@ -332,3 +332,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     if name.startswith("check_") and name != "check_calibrator"
 }
 """Every check by its name."""
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,9 +4,16 @@ after its finding.
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import calibrant
 from calibrant import (
     HistogramBinning,
     MetricAccumulator,
@@ -140,3 +147,67 @@ def test_c5_an_array_of_axes_is_explained():
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
     with pytest.raises(TypeError, match=r"not an array of 2: pass one of them, such as ax=axes"):
         display.plot(figure.subplots(1, 2))
+
+
+def test_section_9_a_misspelt_notion_gets_a_suggestion():
+    with pytest.raises(
+        ValueError, match=r"unknown notion 'clas-wise'; did you mean 'class-wise'\?"
+    ):
+        metrics.expected_calibration_error(TRUTH, PROBA, notion="clas-wise")
+
+
+def test_section_9_modules_list_their_public_names_only():
+    for name in ("notions", "testing", "guarantees", "label_shift", "datasets", "binning"):
+        module = getattr(calibrant, name)
+        assert dir(module) == sorted(module.__all__)
+
+
+def test_section_9_the_docstring_names_what_there_is():
+    for name in ("CalibratedClassifier", "evaluate", "compare", "report", "inference"):
+        assert f"``{name}``" in calibrant.__doc__
+
+
+@pytest.mark.slow
+def test_section_9_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_path):
+    pytest.importorskip("mypy")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import calibrant\n"
+        "calibrant.nonexistent\n"
+        'calibrant.TemperatureScaling(inputs="logit")\n'
+        'calibrant.evaluate([0], [0.5], inputs="logit")\n'
+        "calibrant.evaluate([0], [0.5], by=[1]).groups\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context"]
+    found = subprocess.run(
+        [*command, f"--cache-dir={tmp_path / 'cache'}", str(wrong)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MYPYPATH": str(Path(calibrant.__file__).parents[1])},
+    ).stdout
+    lines = {line.split(":")[1] for line in found.splitlines() if ": error:" in line}
+    assert lines == {"2", "3", "4"}
+
+
+def gallery_snippets():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+
+def test_c6_snippets_of_the_gallery_begin_with_imports_and_are_whole():
+    for code in gallery_snippets():
+        compile(code, "gallery.md", "exec")  # a bare return would not compile
+        assert code.startswith(("import ", "from "))
+
+
+@pytest.mark.slow
+def test_c6_snippets_of_the_gallery_can_be_pasted():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    public = [code for code in gallery_snippets() if "gallery_data" not in code]
+    assert len(public) >= 15
+    for code in public:
+        scope = {}
+        exec(code, scope)  # our own page
+        assert scope["display"].figure_ is not None
+        plt.close("all")

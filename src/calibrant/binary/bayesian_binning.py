@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, softmax
 
-from calibrant._typing import FloatArray, IntArray, LabelsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums, quantile_ends
@@ -87,7 +87,7 @@ class BayesianBinning(BaseBinaryCalibrator):
         n_models: int | None = None,
         prior_strength: float = 2.0,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.n_models = n_models

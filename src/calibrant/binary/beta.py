@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS
-from calibrant._typing import FloatArray, LabelsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
@@ -92,7 +92,7 @@ class BetaCalibration(BaseBinaryCalibrator):
         parameters: str = "abm",
         constrained: bool = True,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
         eps: float = EPS,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._typing import FloatArray, LabelsLike, Rng
+from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
@@ -117,7 +117,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         delta: float = 1e-10,
         random_state: Rng = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.n_bins = n_bins

@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibrant._typing import FloatArray, IntArray, LabelsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
@@ -66,7 +66,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         interpolation: str = "step",
         smoothing: float | None = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.interpolation = interpolation

@@ -10,7 +10,7 @@ from scipy.special import expit
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
-from calibrant._typing import FloatArray, LabelsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
@@ -77,7 +77,7 @@ class PlattScaling(BaseBinaryCalibrator):
         self,
         target_smoothing: bool = True,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
         eps: float = EPS,
     ) -> None:

@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import isotonic_regression, nnls
 
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._typing import FloatArray, IntArray, LabelsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.binning import distinct_sums
@@ -121,7 +121,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         constrained: bool = False,
         monotone: bool = False,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.n_knots = n_knots

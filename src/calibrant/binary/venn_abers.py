@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binning import distinct_sums
 
@@ -53,7 +53,7 @@ class VennAbers(BaseBinaryCalibrator):
     (array([0.        , 0.66666667]), array([0.5, 1. ]))
     """
 
-    def __init__(self, *, inputs: str = "proba", classes: LabelsLike | None = None) -> None:
+    def __init__(self, *, inputs: Inputs = "proba", classes: LabelsLike | None = None) -> None:
         self.inputs = inputs
         self.classes = classes
 

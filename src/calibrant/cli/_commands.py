@@ -16,7 +16,7 @@ from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._files import check_writable
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_weight
+from calibrant._validation import check_inputs, check_weight
 from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
 from calibrant.cli._sources import Block, Source, check_block, open_source
@@ -86,7 +86,7 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
     def evaluated(block: Block) -> MetricAccumulator:
         scores = check_block(block, source, options.renormalize)
         codes = rule.codes(block.labels, block.start)
-        part = MetricAccumulator(n_bins, inputs=source.inputs)
+        part = MetricAccumulator(n_bins, inputs=check_inputs(source.inputs))
         return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
 
     with ThreadPoolExecutor(n_threads()) as pool:
@@ -145,7 +145,7 @@ def fit_file(
     check_writable(output)
     model.fit(data.scores, data.labels, sample_weight=data.weight)
     weight = check_weight(data.weight, len(data.y))
-    before = MetricAccumulator(inputs=data.inputs, keep_top=None)
+    before = MetricAccumulator(inputs=check_inputs(data.inputs), keep_top=None)
     before._update_checked(data.scores, data.y, weight)
     after = _evaluate_map(model, data, weight)
     save(model, output)

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
 from calibrant._progress import html_table
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,
     check_classes,
@@ -143,7 +143,7 @@ class MetricAccumulator:
         n_bins: int = 15,
         classes: LabelsLike | None = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         keep_top: int | None = KEEP_TOP,
         renormalize: bool = False,
     ) -> None:

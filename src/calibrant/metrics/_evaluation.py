@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, evaluate_groups
@@ -17,7 +17,7 @@ def evaluate(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
-    inputs: str = "proba",
+    inputs: Inputs = "proba",
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
@@ -31,7 +31,7 @@ def evaluate(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
-    inputs: str = "proba",
+    inputs: Inputs = "proba",
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
@@ -44,7 +44,7 @@ def evaluate(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
-    inputs: str = "proba",
+    inputs: Inputs = "proba",
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,

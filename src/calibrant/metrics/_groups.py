@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._progress import html_table
-from calibrant._typing import AnyArray, IntArray
+from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import Predictions, as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
@@ -188,7 +188,7 @@ class GroupedEvaluation:
 
 
 def evaluate_groups(
-    data: Predictions, by: Any, level: float, *, inputs: str, n_bins: int
+    data: Predictions, by: Any, level: float, *, inputs: Inputs, n_bins: int
 ) -> GroupedEvaluation:
     """One evaluation a group of checked predictions."""
     if not 0 < level < 1:
@@ -204,7 +204,7 @@ def evaluate_groups(
 
 
 def _accumulate(
-    data: Predictions, rows: IntArray | slice, inputs: str, n_bins: int
+    data: Predictions, rows: IntArray | slice, inputs: Inputs, n_bins: int
 ) -> MetricAccumulator:
     accumulator = MetricAccumulator(n_bins, inputs=inputs, keep_top=None)
     return accumulator._update_checked(data.scores[rows], data.y[rows], data.weight[rows])

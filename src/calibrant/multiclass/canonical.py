@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._blocks import lifted, map_blocks
 from calibrant._simplex import as_proba
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator
 from calibrant.guarantees import (
@@ -124,7 +124,7 @@ class CanonicalBinning(Calibrator):
         directions: Any = "cyclic",
         random_state: Rng = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.partition = partition

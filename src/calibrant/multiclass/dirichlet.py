@@ -15,7 +15,7 @@ from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax, true_class
-from calibrant._typing import BoolArray, FloatArray, IntArray
+from calibrant._typing import BoolArray, FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
 
@@ -123,7 +123,7 @@ class DirichletCalibration(BaseCalibrator):
         grid: Sequence[float] = (0, 1e-4, 1e-3, 1e-2, 1e-1),
         cv: int = 3,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: Any = None,
     ) -> None:
         self.lam = lam

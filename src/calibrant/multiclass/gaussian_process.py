@@ -16,7 +16,7 @@ from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,
     as_seed,
@@ -166,7 +166,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         monotone: bool = False,
         random_state: Rng = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
         eps: float = EPS,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._simplex import as_proba, log_softmax
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant.base import Calibrator
 
 
@@ -23,7 +23,7 @@ class Identity(Calibrator):
     [[0.3, 0.7]]
     """
 
-    def __init__(self, *, inputs: str = "proba", classes: Any = None) -> None:
+    def __init__(self, *, inputs: Inputs = "proba", classes: Any = None) -> None:
         self.inputs = inputs
         self.classes = classes
 

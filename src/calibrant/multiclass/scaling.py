@@ -11,7 +11,7 @@ from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
 
@@ -58,7 +58,7 @@ class VectorScaling(BaseCalibrator):
         Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
     }
 
-    def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+    def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
@@ -133,7 +133,7 @@ class MatrixScaling(BaseCalibrator):
         lam: float = 0.0,
         mu: float | None = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: Any = None,
         eps: float = EPS,
     ) -> None:

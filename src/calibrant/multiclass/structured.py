@@ -14,7 +14,7 @@ from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, log_softmax
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
 
@@ -80,7 +80,7 @@ class StructuredScaling(BaseCalibrator):
         centre: bool = False,
         prior_scale: float | None = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: Any = None,
         eps: float = EPS,
     ) -> None:

@@ -13,7 +13,7 @@ from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
 
@@ -76,7 +76,7 @@ class TemperatureScaling(BaseCalibrator):
         self,
         prior_scale: float | None = None,
         *,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         classes: Any = None,
         eps: float = EPS,
     ) -> None:
@@ -142,7 +142,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         ),
     }
 
-    def __init__(self, *, inputs: str = "proba", classes: Any = None, eps: float = EPS) -> None:
+    def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
         self.classes = classes
         self.eps = eps

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of, predictions_for
@@ -130,6 +131,12 @@ def _named(name: Any) -> Notion:
             if number < 1 and not pattern.startswith(("class", "at-most")):
                 raise ValueError(f"notion {name!r}: ranks are counted from 1")
             return make(number)
-    if name.startswith(_BY_NAME) and name != _BY_NAME:
+    if name.startswith(_BY_NAME) and name != _BY_NAME and not get_close_matches(name, _NAMES, n=1):
         return NamedClassNotion(name.removeprefix(_BY_NAME))
-    raise ValueError(f"unknown notion {name!r}; valid are {VALID}")
+    near = get_close_matches(name, _NAMES, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"unknown notion {name!r}; {hint}valid are {VALID}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.evaluation import GroupedEvaluation, evaluate
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, label, tidy
@@ -58,7 +58,7 @@ class GroupDisplay:
         *,
         by: Any,
         level: float = 0.95,
-        inputs: str = "proba",
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:

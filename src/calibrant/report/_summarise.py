@@ -210,7 +210,9 @@ def _judge(
     own = np.bincount(y, minlength=n_classes).astype(float)
     remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
     # Logits become probabilities block by block.
-    before = proba_of(Identity(inputs=inputs), data, inputs) if inputs != "proba" else data
+    before = (
+        proba_of(Identity().set_params(inputs=inputs), data, inputs) if inputs != "proba" else data
+    )
     return _Case(
         y,
         np.asarray(before, dtype=np.float64),
