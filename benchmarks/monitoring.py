@@ -294,13 +294,13 @@ def score_drift(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[
 
 
 def performance(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 9: accuracy without labels under four shifts, real labels."""
+    """Point 9: accuracy without labels under four shifts, real labels; up to twenty classes."""
     yield "| how the target rows were drawn | reference accuracy | estimate | interval holds |"
     yield "|---|---|---|---|"
     files = sorted(f for f in folder.glob("*.npz") if not f.name.startswith(LEFT_OUT))
     results: dict[str, list[tuple[float, float, bool]]] = {}
     for file in files:
-        for seed in range(3):
+        for seed in range(3 if runs >= 200 else 1):
             for shift, one in shifted_errors(file, seed):
                 results.setdefault(shift, []).append(one)
     for shift, rows in results.items():
@@ -313,6 +313,8 @@ LEFT_OUT = ("features_", "cifar10lt_", "imagenet1k", "species")
 
 def shifted_errors(file: Path, seed: int) -> Iterator[tuple[str, tuple[float, float, bool]]]:
     y, p = load_labelled(file)
+    if p.shape[1] > 20:  # isotonic regression a class, resampled: minutes
+        return
     rng = np.random.default_rng([seed, len(y), p.shape[1]])
     order = rng.permutation(len(y))
     n_ref = min(2000, len(y) // 2)

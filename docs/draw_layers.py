@@ -17,7 +17,7 @@ WHAT = {
     "cli": "command line",
     "report": "one page: content, then HTML, JSON, Markdown",
     "plots": "displays draw what was computed; files as JSON",
-    "classifier": "around any classifier; what a calibrator must keep",
+    "classifier": "around any classifier; its checks; deployed forecasts",
     "selection": "stacks, folds, comparison, names of methods",
     "inference": "tests, intervals, gains",
     "_crossfit": "fit on some folds, judge on the others",

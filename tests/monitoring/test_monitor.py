@@ -141,6 +141,21 @@ def test_b11_a_hostile_state_is_a_value_error(state, change):
         CalibrationMonitor.from_json(json.dumps(state | change))
 
 
+def test_b11_a_state_cannot_ask_for_memory_that_it_does_not_fill(state):
+    state["rule"]["lag"] = 10**12
+    with pytest.raises(ValueError, match="lag"):
+        CalibrationMonitor.from_json(json.dumps(state))
+
+
+def test_b11_learned_members_of_a_hostile_state_are_checked(stream):
+    monitor = CalibrationMonitor(tolerance=0.0)
+    monitor.update(*stream(30))
+    state = json.loads(monitor.to_json())
+    state["information"] = [0.0] * len(state["information"])
+    with pytest.raises(ValueError, match="positive"):
+        CalibrationMonitor.from_json(json.dumps(state))
+
+
 def test_b11_a_state_that_lacks_anything_is_a_value_error(state):
     for key in state:
         with pytest.raises(ValueError, match=r"state|JSON"):

@@ -16,11 +16,11 @@ from calibrant._validation import LOGITS_HINT, as_array, check_predictions
 from calibrant.monitoring._chunk import MonitorChunk
 from calibrant.monitoring._discoveries import discoveries
 from calibrant.monitoring._evidence import Evidence
-from calibrant.monitoring._experts import FULL_INFORMATION, ExpertState
 from calibrant.monitoring._families import ClaimFamily
 from calibrant.monitoring._groups import Groups, groups_of_state, groups_to_state, update_groups
 from calibrant.monitoring._history import Entry, history_of_state, recorded
 from calibrant.monitoring._members import Members
+from calibrant.monitoring._online import read_expert_states
 from calibrant.monitoring._results import Gap, MonitorStep
 from calibrant.monitoring._rule import make_rule
 from calibrant.monitoring._sentences import describe
@@ -350,6 +350,7 @@ class CalibrationMonitor:
         rule = entry(state, "rule")
         if not isinstance(rule, dict):
             raise ValueError("rule of the state must hold the parameters of a monitor")
+        _check_streams(rule.get("lag"), state)
         try:
             monitor = cls(**rule, classes=read_classes(state))
         except TypeError as error:
@@ -372,7 +373,8 @@ class CalibrationMonitor:
                 for name in _SUMS
             )
         )
-        self._states = _read_states(state, members)
+        states = read_expert_states(state, len(members.experts), members.n_classes)
+        self._states = tuple(states)
         self._groups = groups_of_state(
             state, ClaimFamily("confidence", self._rule.tolerance).n_bets
         )
@@ -381,13 +383,11 @@ class CalibrationMonitor:
 _SUMS = ("count", "residual", "variance")
 
 
-def _read_states(state: Mapping[str, Any], members: Members) -> tuple[ExpertState, ...]:
-    n_experts, size = len(members.experts), 1 + members.n_classes
-    full = members.n_classes <= FULL_INFORMATION
-    theta = finite_numbers(state, "theta", (n_experts, size))
-    shape = (n_experts, size, size) if full else (n_experts, size)
-    information = finite_numbers(state, "information", shape)
-    return tuple(ExpertState(*pair) for pair in zip(theta, information, strict=True))
+def _check_streams(lag: Any, state: Mapping[str, Any]) -> None:
+    """Raise where a state asks for more streams than it holds numbers for: they take memory."""
+    held = len(state["wealth"]) if isinstance(state.get("wealth"), list) else 1
+    if state.get("classes") is not None and isinstance(lag, int) and lag > max(held, 1):
+        raise ValueError(f"the state has {held} numbers of wealth for a lag of {lag}")
 
 
 def _as_gaps(

@@ -234,7 +234,7 @@ class OnlineCalibration(BaseEstimator):
         inputs = check_inputs(entry(state, "inputs"))
         online = cls(experts, number(state, "share", 0.0, 1.0), inputs=inputs, classes=classes)
         online._start(classes)
-        online.states_ = _read_expert_states(state, len(experts), len(classes))
+        online.states_ = read_expert_states(state, len(experts), len(classes))
         online.weights_ = finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
         if abs(online.weights_.sum() - 1.0) > 1e-9:
             raise ValueError("weights of the state must sum to one")
@@ -274,9 +274,10 @@ def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:
         yield Expert(number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])
 
 
-def _read_expert_states(
+def read_expert_states(
     state: Mapping[str, Any], n_experts: int, n_classes: int
 ) -> list[ExpertState]:
+    """What experts have learnt, of a state: checked."""
     size = 1 + n_classes
     shape = (n_experts, size) if n_classes > FULL_INFORMATION else (n_experts, size, size)
     theta = finite_numbers(state, "theta", (n_experts, size))
