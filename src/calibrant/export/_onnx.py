@@ -326,7 +326,8 @@ def _scores_output(classifier: Any, output: str | None, program: Program) -> tup
     """The output of a classifier that is to be calibrated, and the type of its elements."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
-        output = next((n for n in ("probabilities", "logits", *outputs) if n in outputs), "")
+        named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
+        output = [*named, *outputs][0]
     if output not in outputs:
         raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
     if not outputs[output].HasField("tensor_type"):
