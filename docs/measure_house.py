@@ -55,7 +55,7 @@ CONCEPTS = (
     ),
     Concept(
         "gives each row its log-loss or Brier score",
-        "_crossfit/scores",
+        "_simplex",
         r"-log_floored\((\w+\[|true_class)|einsum\('ij,ij->i', residual, residual\)"
         r"|square - 2\.0 \* (true_class|\w+)",
     ),
@@ -88,7 +88,7 @@ CONCEPTS = (
     Concept(
         "warns that a fit did not converge", "base", r"warnings\.warn\(.*\bConvergenceWarning\b"
     ),
-    Concept("shows progress", "_progress", r"from rich\.progress import"),
+    Concept("shows progress", "_progress", r"from rich\.progress import|_import_rich\(\)"),
     Concept(
         "shortens a list of names for a message",
         "_validation",

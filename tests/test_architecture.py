@@ -14,6 +14,9 @@ import calibrant
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PACKAGE = Path(calibrant.__file__).parent
 
+# Modules without a twin, with the reason.
+WITHOUT_TWIN = {"_typing.py": "aliases only", "exceptions.py": "names only"}
+
 
 def script(name):
     """A script of the documentation, as a module."""
@@ -45,6 +48,24 @@ def test_there_are_few_units_and_fewer_private_ones(house, modules):
     plan = house.plan(modules)
     assert plan["units"] <= 32
     assert plan["private units"] <= 11
+
+
+def test_every_concept_has_one_home(house, modules):
+    homes = {c.name: house.homes(c, modules, PACKAGE) for c in house.CONCEPTS}
+    assert all(len(places) == 1 for places in homes.values()), homes
+
+
+def test_every_module_has_its_twin_among_the_tests():
+    tests = Path(__file__).resolve().parent
+    folders = {str(path.relative_to(tests)) for path in tests.rglob("test_*.py")}
+    missing = []
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE)
+        if name.stem in ("__init__", "__main__") or name.parent.name == "_kernels":
+            continue
+        if str(name.parent / f"test_{name.stem.lstrip('_')}.py") not in folders:
+            missing.append(str(name))
+    assert sorted(missing) == sorted(WITHOUT_TWIN)
 
 
 def test_a_copy_of_a_concept_is_found(house, modules, tmp_path):

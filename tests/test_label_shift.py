@@ -50,6 +50,7 @@ def test_a_class_that_never_occurs_gets_weight_zero(rng):
     assert adapt(source, target, n_resamples=20, rng=0).weights[2] < 0.01
 
 
+@pytest.mark.slow
 def test_without_shift_the_weights_are_one_within_their_interval():
     """The intervals hold together in 95 % of the samples: at least 88 of 100, 3 standard errors
     below."""

@@ -7,6 +7,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -74,9 +75,17 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_public_modules_are_attributes_whatever_was_imported_before(name):
-    assert run(f"import calibrant; print(calibrant.{name}.__name__)") == f"calibrant.{name}"
+def test_public_modules_are_attributes_whatever_was_imported_before():
+    code = f"""
+    import sys
+    for name in {MODULES}:
+        for loaded in [m for m in sys.modules if m.partition(".")[0] == "calibrant"]:
+            del sys.modules[loaded]
+        import calibrant
+        print(getattr(calibrant, name).__name__)
+    """
+    names = run(textwrap.dedent(code)).split()
+    assert names == [f"calibrant.{name}" for name in MODULES]
 
 
 def test_an_unknown_name_is_an_attribute_error_that_suggests_the_nearest():

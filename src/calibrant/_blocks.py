@@ -41,6 +41,40 @@ KEEP_FEATURES = 2**24
 """Up to this many kernel features (128 MB) are kept between passes, which need a hundred of
 them."""
 
+CALL_ELEMENTS = 2**16
+"""Elements of a block for a classifier that is not ours, at least: calling it has fixed costs."""
+
+ALL_MAPS_ELEMENTS = 8 * BLOCK_ELEMENTS
+"""Elements that the maps of all folds predict at a time, 2 MB a map: long blocks, because a
+prediction has fixed costs."""
+
+GATHER_ELEMENTS = 2**23
+"""Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
+
+COLUMN_ELEMENTS = 2**19
+"""Elements of a block whose bins are assigned column by column: large, because that is a call each
+(4 MB)."""
+
+RESAMPLE_ELEMENTS = 2**21
+"""Rows times resamples (times classes for whole vectors) of the kernel test that are held at a
+time: 16 MB."""
+
+DRAW_ELEMENTS = 2**22
+"""Random numbers, or counts made of them, that are held at a time: 32 MB."""
+
+TABLE_SLOTS = 2**20
+"""Slots of alias tables that are built at a time: about 60 bytes each while being built, 12
+afterwards."""
+
+KEEP_SLOTS = 10 * TABLE_SLOTS
+"""Up to this many slots of alias tables (120 MB) are kept for the next draw."""
+
+FILE_ELEMENTS = 2**21
+"""Scores of a file that are read at a time: 16 MB in float64."""
+
+BOOTSTRAP_ELEMENTS = 2**25
+"""Scores that the bootstrap of a metric resamples in all: large data take fewer resamples."""
+
 ROUND_OFF = 1e-12
 """What rounding may take from a sum of shares: cumulated weights that differ by less are equal."""
 

@@ -111,3 +111,15 @@ def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
 def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
     """The entry of the true class of each row, (n,)."""
     return scores[np.arange(len(y)), y]
+
+
+def log_losses(proba: FloatArray, y: IntArray, eps: float = EPS) -> FloatArray:
+    """Log-loss of each row, ``-log max(p_y, eps)``."""
+    return -log_floored(true_class(proba, y), eps)
+
+
+def brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
+    """Brier score of each row, ``sum_k (p_k - 1[y = k])^2``."""
+    residual = np.array(proba, dtype=np.float64)
+    residual[np.arange(len(y)), y] -= 1.0
+    return np.einsum("ij,ij->i", residual, residual)

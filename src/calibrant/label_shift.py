@@ -4,7 +4,6 @@ it was calibrated.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from calibrant._optim.solution import Solution
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import as_array, check_count, check_scores
-from calibrant.exceptions import ConvergenceWarning
+from calibrant.base._outcome import warn_of
 
 __all__ = ["LabelShift", "adapt"]
 
@@ -143,8 +142,7 @@ def adapt(
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
-        message = f"label_shift.adapt: {solution.outcome.value}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warn_of("label_shift.adapt", solution.outcome)
     q = solution.parameters
     drawn = _resample_weights(rows, target, prior, n_resamples, np.random.default_rng(rng))
     weights = q / prior

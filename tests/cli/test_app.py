@@ -104,7 +104,7 @@ def test_csv_and_parquet_give_the_same_numbers(files, capsys):
 
 def test_blocks_do_not_matter(files, capsys, monkeypatch):
     whole = json.loads(command(capsys, "evaluate", "predictions.parquet", "--json", "-q").out)
-    monkeypatch.setattr("calibrant.cli._sources.ELEMENTS", 28)
+    monkeypatch.setattr("calibrant.cli._sources.FILE_ELEMENTS", 28)
     monkeypatch.setattr("calibrant.cli._sources._CSV_BYTES", 500)
     for name in ("predictions.parquet", "predictions.csv", "predictions.npz"):
         assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(
@@ -442,7 +442,7 @@ def test_text_far_down_in_a_number_column_is_named(folder, capsys):
 def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
     data, folder, capsys, monkeypatch
 ):
-    monkeypatch.setattr("calibrant.cli._sources.ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.cli._sources.FILE_ELEMENTS", 40)
     proba, _, labels = data
     proba = proba.copy()
     proba[123] *= 2
@@ -543,7 +543,7 @@ import calibrant
 from calibrant.cli import _sources as sources
 from calibrant.cli import main
 
-sources.ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
+sources.FILE_ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
 
 def interrupted(self, X):
     calls.append(X)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -79,6 +79,7 @@ def test_by_hand():
     assert claim.discrimination == pytest.approx(2 / 9 - 0.5 / 3)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_ties_zeros_and_ones_leave_finite_terms_that_sum_up(seed):
     generator = np.random.default_rng(seed)

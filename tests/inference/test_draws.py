@@ -117,9 +117,9 @@ def test_labels_have_the_frequencies_of_the_rows(rng):
 
 def test_tables_that_are_too_large_to_keep_are_made_anew_and_give_the_same_draws(rng, monkeypatch):
     claims = claims_of("class-wise", rng)
-    monkeypatch.setattr(_draws, "_TABLE_SLOTS", 80)
+    monkeypatch.setattr(_draws, "TABLE_SLOTS", 80)
     kept = CellDraws(claims, UniformBins(5))
-    monkeypatch.setattr(_draws, "_KEEP_SLOTS", 10)
+    monkeypatch.setattr(_draws, "KEEP_SLOTS", 10)
     anew = CellDraws(claims, UniformBins(5))
     assert kept.reusable
     assert not anew.reusable

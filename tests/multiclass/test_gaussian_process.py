@@ -172,6 +172,7 @@ def test_without_draws_the_prediction_is_the_softmax_of_the_latent_mean(rng):
     np.testing.assert_allclose(gp.predict_proba(P), softmax(gp.latent(P)[0], axis=1), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
 def test_draws_have_the_moments_of_the_posterior(rng, covariance):
     """K = 2: the probability is E[expit(d)] with d Gaussian, by quadrature."""
@@ -307,6 +308,7 @@ def test_monotone_latent_mean_increases_everywhere(rng):
     np.testing.assert_allclose(slopes[[0, 1, 3, 4]], 1)
 
 
+@pytest.mark.slow
 def test_monotone_is_no_obstacle_to_a_temperature_of_thousands(rng):
     logits = rng.normal(size=(300, 4))
     y = draw_labels(softmax(2 * logits, axis=1), rng=rng)
@@ -317,6 +319,7 @@ def test_monotone_is_no_obstacle_to_a_temperature_of_thousands(rng):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["adaboost", "randomforest"])
 def test_monotone_keeps_every_class_of_real_models(real_data, model):
     data = real_data(f"mnist_{model}_pycalib")
@@ -477,6 +480,7 @@ def test_hard_input_ends_with_valid_rows(case, options):
     assert np.isfinite(gp.elbo_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "gain"),
     [

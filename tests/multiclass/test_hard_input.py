@@ -81,6 +81,7 @@ def test_every_case_ends_with_valid_rows(calibrator, case, rng):
     fit_and_check(calibrator, softmax(logits), y, "proba")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrator", calibrators.WHOLE_VECTOR, ids=repr)
 @pytest.mark.parametrize(
     "name", ["20news_cleanlab", "mnist_randomforest_pycalib", "cifar100_cleanlab"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, PREDICT_ELEMENTS, row_blocks
 from calibrant._folds import Fold
 from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
@@ -31,9 +31,6 @@ _MAX_COPIES = 100
 _BLOCK_SHARE = 64
 """A block of predictions is at most this part of all of them (or a block of the usual size): what a
 map computes on the way is a few times its block, and must stay small beside the output."""
-
-_CALL_ELEMENTS = 2**20
-"""Scores of a block for classifiers that are not ours: calling them has fixed costs."""
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
@@ -123,7 +120,7 @@ def proba_blocks(
 
 
 def _block_elements(fitted: Any, size: int) -> int:
-    own = fitted._block_elements if isinstance(fitted, Calibrator) else _CALL_ELEMENTS
+    own = fitted._block_elements if isinstance(fitted, Calibrator) else PREDICT_ELEMENTS
     return min(own or BLOCK_ELEMENTS, max(BLOCK_ELEMENTS, size // _BLOCK_SHARE))
 
 

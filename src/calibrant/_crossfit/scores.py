@@ -10,17 +10,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
+from calibrant._blocks import ALL_MAPS_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._folds import as_folds
-from calibrant._simplex import EPS, as_proba, log_floored, true_class
+from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option
 from calibrant.multiclass import StructuredScaling
-
-_ALL_MAPS_ELEMENTS = 8 * BLOCK_ELEMENTS
-"""Scores that all maps predict at a time: long blocks, because a prediction has fixed costs, and
-2 MB a map."""
 
 
 class AnyCalibrator(Protocol):
@@ -53,18 +49,8 @@ def likelihood_losses(likelihood: FloatArray) -> FloatArray:
     return -log_floored(likelihood, EPS)
 
 
-def _log_losses(proba: FloatArray, y: IntArray) -> FloatArray:
-    return likelihood_losses(true_class(proba, y))
-
-
 def _relative_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.einsum("ij,ij->i", p, log_floored(p, EPS) - log_floored(q, EPS))
-
-
-def _brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
-    residual = np.array(proba, dtype=np.float64)
-    residual[np.arange(len(y)), y] -= 1.0
-    return np.einsum("ij,ij->i", residual, residual)
 
 
 def _squared_distance(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -72,8 +58,8 @@ def _squared_distance(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 SCORES = {
-    "log_loss": ProperScore(_log_losses, _relative_entropy),
-    "brier_score": ProperScore(_brier_scores, _squared_distance),
+    "log_loss": ProperScore(log_losses, _relative_entropy),
+    "brier_score": ProperScore(brier_scores, _squared_distance),
 }
 """The proper scores that gains are measured in, by name."""
 
@@ -139,7 +125,7 @@ def paired_scores(
 
 def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
     """The rows in blocks, on which the predictions of all maps are held at once."""
-    blocks = row_blocks(len(rows), n_columns, elements=_ALL_MAPS_ELEMENTS)
+    blocks = row_blocks(len(rows), n_columns, elements=ALL_MAPS_ELEMENTS)
     return [rows[part] for part in blocks]
 
 

@@ -32,7 +32,7 @@ from scipy.linalg import cho_solve, cholesky
 from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, Rows, sum_blocks
 from calibrant._gp.ascent import ascend
 from calibrant._gp.kernel import InducingInputs, rbf
-from calibrant._simplex import log_softmax
+from calibrant._simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 
@@ -232,7 +232,7 @@ class _Block:
         log_proba = self._log_proba(mean)
         s = np.exp(log_proba)
         trace = (s * (self.residual.diagonal - self.residual.times(s))).sum(axis=1)
-        value = self.weight @ (log_proba[np.arange(len(self.y)), self.y] - 0.5 * trace)
+        value = self.weight @ (true_class(log_proba, self.y) - 0.5 * trace)
         weighted = (self.weight[:, None] * s)[..., None] * self.features
         average = weighted.sum(axis=1)
         precision = self.flat.T @ weighted.reshape(self.flat.shape)

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from calibrant._blocks import Rows, sum_blocks
 from calibrant._gp.bound import ScaledRows
-from calibrant._simplex import softmax
+from calibrant._simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 # Log-odds per standard deviation of the scores, or what the scores have themselves if that is more:
@@ -107,7 +107,7 @@ def _line(rows: ScaledRows) -> float:
     def slope(gamma: float) -> float:
         def part(block: slice) -> float:
             x = rows.inputs(block)
-            gap = x[np.arange(len(x)), rows.y[block]] - (softmax(gamma * x) * x).sum(axis=1)
+            gap = true_class(x, rows.y[block]) - (softmax(gamma * x) * x).sum(axis=1)
             return float(rows.weight[block] @ gap)
 
         return float(sum_blocks(part, *rows.u.shape))

@@ -15,7 +15,7 @@ import numpy as np
 from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, Rows, sum_blocks
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
-from calibrant._simplex import row_max, row_sum
+from calibrant._simplex import row_max, row_sum, true_class
 from calibrant._typing import FloatArray, IntArray
 
 FEW_PARAMETERS = 500
@@ -72,7 +72,7 @@ class Objective:
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
         s -= row_max(s)[:, None]
-        true = s[index, y]
+        true = true_class(s, y)
         p = np.exp(s, out=s)
         norm = row_sum(p)
         p /= norm[:, None]

@@ -23,7 +23,7 @@ import numpy as np
 
 from calibrant._blocks import Rows, sum_blocks
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import row_max, row_sum
+from calibrant._simplex import row_max, row_sum, true_class
 from calibrant._typing import FloatArray, IntArray
 
 LIMIT = 16.0
@@ -104,7 +104,7 @@ def _block(
     x = x - row_max(x)[:, None]
     e = np.exp(beta * x)
     norm = row_sum(e)
-    true = x[np.arange(len(x)), y[rows]]
+    true = true_class(x, y[rows])
     e *= x
     mean = row_sum(e) / norm
     e *= x

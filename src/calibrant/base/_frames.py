@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
+from calibrant._validation import shortened
 
 
 def n_columns(data: ScoresLike) -> int:
@@ -35,13 +36,9 @@ def check_column_names(data: ScoresLike, fitted: AnyArray | None) -> None:
     listed = fitted.tolist()
     what = "in another order" if sorted(names) == sorted(listed) else "with other names"
     raise ValueError(
-        f"X has its columns {what} than at fit: {_shown(names.tolist())} instead of "
-        f"{_shown(listed)}; select them by X[calibrator.feature_names_in_]"
+        f"X has its columns {what} than at fit: {shortened(names.tolist())} instead of "
+        f"{shortened(listed)}; select them by X[calibrator.feature_names_in_]"
     )
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
 
 
 def wrapped(values: FloatArray, like: ScoresLike, columns: AnyArray, output: str) -> Any:

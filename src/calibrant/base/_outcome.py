@@ -53,7 +53,16 @@ def warn_unless_converged(owner: str, calibrators: Sequence[Any], what: str | No
     said = "; ".join(text for text, _ in causes.most_common())
     if what is not None:
         said = f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge: {said}"
-    warnings.warn(f"{owner}: {said}", ConvergenceWarning, stacklevel=_user_level())
+    _warn(f"{owner}: {said}")
+
+
+def warn_of(owner: str, outcome: Outcome) -> None:
+    """One warning about a search that belongs to no calibrator."""
+    _warn(f"{owner}: {outcome.value}: {REMEDIES[outcome]}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=_user_level())
 
 
 def _failures(calibrator: Any) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from calibrant._typing import FloatArray, IntArray
 LEAST_ROWS = 1000
 """Rows that log-losses are taken over, at least, where there are as many."""
 
-SAMPLE_ELEMENTS = 2**17
+SAMPLE_SCORES = 2**17
 """Scores that log-losses are taken over, so that a fit to many rows takes no longer for them."""
 
 
@@ -61,7 +61,7 @@ def training_summary(
     milliseconds of predictions.
     """
     n_classes = scores.shape[1]
-    rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_ELEMENTS // n_classes))
+    rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
     block, truth = scores[rows], y[rows]
     before = (
         true_class(log_softmax(finite_logits(block)), truth)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant._blocks import Rows, lifted
-from calibrant._simplex import EPS, centred, finite_logits, log_clipped, log_softmax, softmax
+from calibrant._simplex import EPS, as_proba, centred, finite_logits, log_clipped, log_softmax
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base._calibrator import Calibrator
 
@@ -46,13 +46,8 @@ class BaseCalibrator(Calibrator):
         return self._log_proba(self._lift(scores))
 
     def _lift(self, scores: FloatArray) -> FloatArray:
+        if self.form == "proba":
+            return as_proba(scores, self.inputs)
         if self.inputs == "proba":
-            return (
-                np.asarray(scores, dtype=np.float64)
-                if self.form == "proba"
-                else log_clipped(scores, self.eps)
-            )
-        if self.form == "log":
-            return centred(scores)
-        finite = finite_logits(scores)
-        return softmax(finite) if self.form == "proba" else log_softmax(finite)
+            return log_clipped(scores, self.eps)
+        return centred(scores) if self.form == "log" else log_softmax(finite_logits(scores))

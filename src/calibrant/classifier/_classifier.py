@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import CALL_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._folds import stratified_rows
 from calibrant._simplex import log_of
@@ -30,9 +30,6 @@ from calibrant.base._outcome import warn_unless_converged
 from calibrant.classifier._responses import Response
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import AutoCalibration, CrossFitted
-
-_LEAST_ELEMENTS = 2**16
-"""Probabilities of a block at least: calling a classifier has fixed costs."""
 
 _BLOCK_SHARE = 64
 """A block of predictions is at most this part of all of them, so that what classifier and
@@ -244,7 +241,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         (data,) = indexable(X)
         shape = n_rows(data), len(self.classes_)
-        elements = max(_LEAST_ELEMENTS, shape[0] * shape[1] // _BLOCK_SHARE)
+        elements = max(CALL_ELEMENTS, shape[0] * shape[1] // _BLOCK_SHARE)
         blocks = list(row_blocks(*shape, elements=elements))
         if len(blocks) < 2:
             return self._predict_block(X)

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import export
-from calibrant._blocks import in_order, n_threads, row_blocks
+from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight, unknown_name
 from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import ELEMENTS, Block, Source, check_block, open_source
+from calibrant.cli._sources import Block, Source, check_block, open_source
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator
@@ -156,7 +156,7 @@ def fit_file(
 def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Evaluation:
     """The evaluation of calibrated rows, block by block."""
     total = MetricAccumulator(keep_top=None)
-    for rows in row_blocks(*data.scores.shape, elements=ELEMENTS):
+    for rows in row_blocks(*data.scores.shape, elements=FILE_ELEMENTS):
         proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
         total._update_checked(proba, data.y[rows], weight[rows])
     return total.compute()

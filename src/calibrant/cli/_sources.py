@@ -17,13 +17,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import FILE_ELEMENTS, row_blocks
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import check_scores
 from calibrant.cli._columns import Columns, FileOptions, choose_columns
-
-ELEMENTS = 2**21
-"""Scores of a block: 16 MB in float64."""
 
 _CSV_BYTES = 2**23
 """Of a block of a text file: about as many scores as those of other files, at eight letters each
@@ -190,7 +187,7 @@ class TableSource(Source):
         own = [*self.columns.scores, *(c for c in (self.columns.label, self.columns.weight) if c)]
         start = 0
         for batch in self._read_batches(
-            self.schema.names if whole else own, max(1, ELEMENTS // len(self.columns.scores))
+            self.schema.names if whole else own, max(1, FILE_ELEMENTS // len(self.columns.scores))
         ):
             yield self._block(batch, start)
             start += batch.num_rows
@@ -220,7 +217,7 @@ class TableSource(Source):
 
     def _label_parts(self) -> Iterator[Any]:
         assert self.columns.label is not None
-        for batch in self._read_batches([self.columns.label], ELEMENTS):
+        for batch in self._read_batches([self.columns.label], FILE_ELEMENTS):
             yield batch.column(0)
 
 
@@ -332,7 +329,7 @@ class ArraySource(Source):
 
     def blocks(self, *, whole: bool = False) -> Iterator[Block]:
         """The rows; ``whole`` asks for a table, of the labels where there are any."""
-        for rows in row_blocks(len(self.scores), self.n_classes, elements=ELEMENTS):
+        for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):
             labels = None if self.labels is None else pa.array(self.labels[rows])
             table = pa.table({} if labels is None else {"label": labels}) if whole else None
             yield Block(rows.start, np.asarray(self.scores[rows]), labels, None, table)

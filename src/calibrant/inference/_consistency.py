@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import DRAW_ELEMENTS, row_blocks
 from calibrant._progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_predictions
@@ -18,10 +18,8 @@ from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_va
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.notions import Claims, Notion, as_notion
 
-# Counts that are held at a time (four times as many where each portion must make its alias tables
-# anew), and the least number of portions, so that a progress bar moves.
-_COUNT_ELEMENTS = 2**22
 _PORTIONS = 20
+"""The least number of portions of resamples, so that a progress bar moves."""
 
 
 def consistency_test(
@@ -158,9 +156,10 @@ class _CountNull:
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:
             return min(
-                max(1, _COUNT_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS)
+                max(1, DRAW_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS)
             )
-        return max(1, 4 * _COUNT_ELEMENTS // self.table.weight.size)
+        # Alias tables are made anew for each portion: fewer of them.
+        return max(1, 4 * DRAW_ELEMENTS // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
@@ -181,7 +180,7 @@ class _LabelNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         errors: list[float] = []
-        for part in row_blocks(size, len(self.proba), elements=_COUNT_ELEMENTS):
+        for part in row_blocks(size, len(self.proba), elements=DRAW_ELEMENTS):
             labels = self.draws.labels(generator, part.stop - part.start)
             errors += [self.metric(y, self.proba) for y in labels]
         return errors

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from calibrant._blocks import sum_blocks
+from calibrant._blocks import COLUMN_ELEMENTS, sum_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 
-# Elements of the row blocks: large, because bins are assigned column by column.
-_ELEMENTS = 2**19
 # With more quantities (classes, ranks) their covariances are bounded instead of estimated.
 _MOST_QUANTITIES = 100
 # Up to this many joint cells a table is made of all of them, and not only of those that occur.
@@ -156,7 +154,7 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
         influence = (2 * mean * block.residual() - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
-    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=_ELEMENTS)
+    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=COLUMN_ELEMENTS)
     return max(0.0, float(second / n - (first / n) ** 2)) / n
 
 

@@ -14,16 +14,11 @@ from typing import Protocol
 import numpy as np
 from scipy import fft
 
-from calibrant._blocks import row_blocks
+from calibrant._blocks import KEEP_SLOTS, TABLE_SLOTS, row_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binning import BinRule, cell_index
 from calibrant.inference._alias import alias_counts, alias_draws, alias_tables
 from calibrant.notions import Claims
-
-# Slots of alias tables that are built at a time (about 60 bytes each while being built, 12
-# afterwards), and up to how many they are kept for the next draw.
-_TABLE_SLOTS = 2**20
-_KEEP_SLOTS = 10 * 2**20
 
 
 class CountDraws(Protocol):
@@ -133,9 +128,9 @@ class AliasRows:
         self, n_rows: int, n_columns: int, make: Callable[[slice], tuple[AnyArray, AnyArray]]
     ) -> None:
         n_slots = 1 << n_columns.bit_length()  # at most, with a column for "none of them"
-        self._blocks = list(row_blocks(n_rows, n_slots, elements=_TABLE_SLOTS))
+        self._blocks = list(row_blocks(n_rows, n_slots, elements=TABLE_SLOTS))
         self._make = make
-        self.kept = n_rows * n_slots <= _KEEP_SLOTS
+        self.kept = n_rows * n_slots <= KEEP_SLOTS
         self._parts = [(rows, *make(rows)) for rows in self._blocks] if self.kept else None
 
     def __iter__(self) -> Iterator[tuple[slice, AnyArray, AnyArray]]:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtr
 
-from calibrant._blocks import ROUND_OFF, row_blocks
+from calibrant._blocks import RESAMPLE_ELEMENTS, ROUND_OFF, row_blocks
 from calibrant._progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_option, check_predictions
@@ -20,8 +20,6 @@ from calibrant.notions import Notion, as_notion
 
 _METHODS = ("resampling", "wild", "block")
 _BLOCKS = 50
-# Numbers that are held at a time: rows times resamples (times classes for whole vectors).
-_COLUMN_ELEMENTS = 2**21
 
 Parts = list[tuple[float, Residuals]]
 Estimates = Callable[[Residuals], FloatArray]
@@ -223,7 +221,7 @@ def _resample(
     progress: bool,
 ) -> FloatArray:
     width = max(part.points.shape[1] for _, part in parts)
-    blocks = list(row_blocks(n_resamples, n_rows * width, elements=_COLUMN_ELEMENTS))
+    blocks = list(row_blocks(n_resamples, n_rows * width, elements=RESAMPLE_ELEMENTS))
 
     def errors() -> Iterator[FloatArray]:
         for block in blocks:

@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist, pdist
 
 from calibrant._blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_count, check_option, check_predictions
-from calibrant.notions import Claims, Notion, as_notion
+from calibrant._validation import check_count, check_option
+from calibrant.notions import Claims, Notion, as_notion, predictions_for
 
 _ESTIMATORS = ("unbiased", "biased")
 _TILE = 512
@@ -98,9 +98,7 @@ def kernel_calibration_error(
     """
     check_option(estimator, "estimator", _ESTIMATORS)
     chosen = as_notion(notion, vectors=True)
-    proba, y, weight, _ = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=chosen.sums_to_one
-    )
+    proba, y, weight, _ = predictions_for(chosen, y_true, y_prob, sample_weight, classes)
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
     parts = residual_parts(chosen, proba, y, weight, bandwidth)

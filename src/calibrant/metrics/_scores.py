@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from calibrant._blocks import READ_ELEMENTS, sum_blocks
-from calibrant._simplex import EPS, log_floored, true_class
+from calibrant._simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_predictions
 from calibrant.notions import ClaimBlock, Claims, Notion, as_notion, claims_of
@@ -38,10 +36,10 @@ def log_loss(
     """
     proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
 
-    def log_true(rows: slice) -> Any:
-        return weight[rows] @ log_floored(true_class(proba[rows], y[rows]), eps)
+    def losses(rows: slice) -> Any:
+        return weight[rows] @ log_losses(proba[rows], y[rows], eps)
 
-    return float(-sum_blocks(log_true, *proba.shape, elements=READ_ELEMENTS) / weight.sum())
+    return float(sum_blocks(losses, *proba.shape, elements=READ_ELEMENTS) / weight.sum())
 
 
 def brier_score(
@@ -77,8 +75,7 @@ def _square_sum(claims: Claims) -> float:
     """Mean over rows of the sum of squared residuals."""
 
     def squares(block: ClaimBlock, weight: FloatArray) -> Any:
-        residual = block.residual()
-        return weight @ np.einsum("ij,ij->i", residual, residual)
+        return weight @ (block.residual() ** 2).sum(axis=1)
 
     return float(claims.sum_over(squares) / claims.weight.sum())
 

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._kernels import entries, top_labels
-from calibrant._simplex import EPS, finite_logits, log_floored, log_softmax, true_class
+from calibrant._simplex import (
+    EPS,
+    brier_scores,
+    finite_logits,
+    log_floored,
+    log_softmax,
+    true_class,
+)
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._confidence import ConfidenceSums
@@ -80,14 +87,13 @@ class EvaluationSums:
         reported = (score, label, y, weight, proba.shape[1])
         confidence = as_notion("confidence").reported(*reported)
         # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1
-        square = np.einsum("ij,ij->i", proba, proba, dtype=np.float64)
         return cls(
             confidence=bin_table(confidence, bins=bins),
             class_wise=bin_table(as_notion("class-wise").claims(proba, y, weight), bins=bins),
             top_label=bin_table(as_notion("top-label").reported(*reported), bins=bins),
             top=ConfidenceSums.of_block(confidence.select(slice(None)), weight),
             log_loss=-float(weight @ log_true),
-            brier=float(weight @ (square - 2.0 * true_class(proba, y) + 1.0)),
+            brier=float(weight @ brier_scores(proba, y)),
             tops=rule.tops(score[:, 0], label[:, 0] == y, weight),
         )
 

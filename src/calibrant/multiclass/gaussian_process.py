@@ -15,7 +15,15 @@ from calibrant._gp.monotone import fit_increasing
 from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
 from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, TINY, finite_logits, log_clipped, log_floored, softmax
+from calibrant._simplex import (
+    EPS,
+    TINY,
+    finite_logits,
+    log_clipped,
+    log_floored,
+    softmax,
+    true_class,
+)
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,
@@ -363,7 +371,7 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     if isinstance(u, LiftedRows):
         kept = u if len(rows) == len(weight) else u.take(rows)
         return kept, y[rows], weight[rows]
-    marked = u[rows, y[rows]][:, None]
+    marked = true_class(u[rows], y[rows])[:, None]
     ranked = np.sort(u[rows], axis=1)
     place = (ranked < marked).sum(axis=1)
     unique, inverse = np.unique(np.column_stack([ranked, place]), axis=0, return_inverse=True)

@@ -35,7 +35,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of
+from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of, predictions_for
 from calibrant.notions._kinds import (
     VALID,
     CanonicalNotion,
@@ -61,6 +61,7 @@ __all__ = [
     "class_text",
     "complete_rows",
     "is_named",
+    "predictions_for",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, GATHER_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
 from calibrant._typing import (
     AnyArray,
     BoolArray,
@@ -19,6 +19,7 @@ from calibrant._typing import (
     WeightsLike,
 )
 from calibrant._validation import (
+    Predictions,
     as_array,
     check_predictions,
     check_same_length,
@@ -28,9 +29,6 @@ from calibrant._validation import (
 
 if TYPE_CHECKING:
     from calibrant.notions._notion import Notion
-
-# Elements of the columns of scores that are gathered at a time where a claim must be seen whole.
-_GATHER_ELEMENTS = 2**23
 
 
 class ClaimBlock(NamedTuple):
@@ -125,7 +123,7 @@ class Claims:
         )
 
     def __iter__(self) -> Iterator[Claim]:
-        step = max(1, _GATHER_ELEMENTS // self.n_rows)
+        step = max(1, GATHER_ELEMENTS // self.n_rows)
         for start in range(0, self.n_quantities, step):
             yield from self._gather(range(start, min(start + step, self.n_quantities)))
 
@@ -176,10 +174,21 @@ def claims_of(
     """
     if y_pred is not None:
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
-    proba, y, weight, names = check_predictions(
-        y_true, y_prob, sample_weight, classes, sum_to_one=notion.sums_to_one
-    )
+    proba, y, weight, names = predictions_for(notion, y_true, y_prob, sample_weight, classes)
     return notion.claims(proba, y, weight), names
+
+
+def predictions_for(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> Predictions:
+    """What a user passed, checked as the notion asks: rows sum to one unless its claims need
+    not.
+    """
+    return check_predictions(y_true, y_prob, sample_weight, classes, sum_to_one=notion.sums_to_one)
 
 
 def _reported_claims(

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from calibrant._simplex import EPS, centred
+from calibrant._simplex import EPS, centred, true_class
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_predictions
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
@@ -95,7 +95,7 @@ class LatentDisplay:
     @property
     def hits(self) -> FloatArray:
         """Scores that the true class got, (n,)."""
-        return self.scores[np.arange(len(self.y)), self.y]
+        return true_class(self.scores, self.y)
 
     @property
     def misses(self) -> FloatArray:

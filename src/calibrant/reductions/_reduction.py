@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import lifted, map_blocks
+from calibrant._blocks import PREDICT_ELEMENTS, lifted, map_blocks
 from calibrant._kernels import top_labels
 from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
@@ -110,7 +110,7 @@ class MulticlassToBinary(Calibrator):
 
     # Each claim is one call of its calibrator a block, so that blocks are longer than the cache
     # would like.
-    _block_elements: ClassVar[int | None] = 2**20
+    _block_elements: ClassVar[int | None] = PREDICT_ELEMENTS
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant import __version__, inference
+from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
@@ -35,9 +36,6 @@ from calibrant.report._content import (
 from calibrant.report._describe import describe
 from calibrant.report._sentences import cautions, verdict
 from calibrant.selection import AutoCalibration
-
-_BOOTSTRAP_ELEMENTS = 2**25
-"""Scores that the bootstrap of a metric resamples in all: large data take fewer resamples."""
 
 _LEAST_RESAMPLES = 50
 """Below this the ends of a 95 % interval are single draws."""
@@ -240,7 +238,7 @@ def _metrics(
     n_resamples: int,
     seed: int,
 ) -> tuple[MetricRow, ...]:
-    resamples = int(np.clip(_BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, n_resamples))
+    resamples = int(np.clip(BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, n_resamples))
     return (
         *(_mean_row(name, case, resamples, seed) for name in _MEANS),
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
