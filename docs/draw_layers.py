@@ -16,7 +16,7 @@ PICTURE = DOCS / "images" / "layers.svg"
 WHAT = {
     "cli": "command line",
     "report": "one page: content, then HTML, JSON, Markdown",
-    "plots": "displays draw what was computed; files as JSON",
+    "plots": "displays; files as JSON; programs for other places",
     "classifier": "around any classifier; its checks; deployed forecasts",
     "selection": "stacks, folds, comparison, names of methods",
     "inference": "tests, intervals, gains",

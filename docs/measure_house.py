@@ -318,7 +318,7 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
         lines.append([title, *values, bar])
 
     add("units (root modules and packages)", "", "all units")
-    add("units without doors (modules that only import)", "30", "units")
+    add("units without doors (modules that only import)", "32", "units")
     add("edges between units", "", "edges")
     add("private units", "11", "private units")
     add("files", "", "files")

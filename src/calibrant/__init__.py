@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant import datasets as datasets
     from calibrant import evaluation as evaluation
     from calibrant import exceptions as exceptions
+    from calibrant import export as export
     from calibrant import guarantees as guarantees
     from calibrant import inference as inference
     from calibrant import io as io
@@ -104,7 +105,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             *("base", "binary", "binning", "classifier", "datasets", "evaluation", "exceptions"),
-            *("guarantees", "inference", "io", "label_shift", "metrics", "monitoring"),
+            *("export", "guarantees", "inference", "io", "label_shift", "metrics", "monitoring"),
             *("multiclass", "notions", "plots", "reductions", "report", "selection", "testing"),
         ),
         "",

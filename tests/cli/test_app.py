@@ -143,6 +143,36 @@ def test_fit_then_apply_equals_the_library(method, files, data, capsys):
     )
 
 
+def test_export_writes_what_the_library_writes(files, capsys):
+    command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json", "-q")
+    model = calibrant.load("model.json")
+    for target in ("python", "javascript"):
+        command(capsys, "export", "model.json", "--to", target, "-o", "out")
+        written = getattr(calibrant.export, f"to_{target}")(model)
+        assert Path("out").read_text(encoding="utf-8") == written
+    command(
+        *(capsys, "export", "model.json", "--to", "sql", "-o", "out", "--dialect", "sqlite"),
+        *("--table", "t", "--keep", "id"),
+    )
+    columns = [f"p_{name}" for name in NAMES]
+    expected = calibrant.export.to_sql(
+        model, table="t", columns=columns, dialect="sqlite", keep=["id"]
+    )
+    assert Path("out").read_text(encoding="utf-8") == expected
+
+
+def test_export_says_what_it_cannot_do(files, capsys):
+    command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json", "-q")
+    said = refused(capsys, "export", "model.json", "--to", "pythn", "-o", "out")
+    assert "did you mean 'python'" in said
+    said = refused(
+        capsys, "export", "model.json", "--to", "sql", "--compose", "net.onnx", "-o", "out"
+    )
+    assert "--compose goes with --to onnx" in said
+    command(capsys, "fit", "predictions.csv", "-m", "canonical", "-o", "model.json", "-q")
+    assert "MulticlassToBinary" in refused(capsys, "export", "model.json", "--to", "sql", "-o", "o")
+
+
 def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
     from calibrant.selection._methods import METHODS
 

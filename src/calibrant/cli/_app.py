@@ -12,9 +12,11 @@ import typer
 
 import calibrant
 from calibrant.cli._commands import (
+    ExportOptions,
     apply_file,
     demo_report,
     evaluate_file,
+    export_file,
     file_report,
     fit_file,
     read_all,
@@ -22,6 +24,9 @@ from calibrant.cli._commands import (
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
+    ClassifierOutput,
+    Compose,
+    ExportToWrite,
     Folds,
     LabelledFile,
     MethodName,
@@ -33,7 +38,12 @@ from calibrant.cli._options import (
     ReportToWrite,
     ScoreFile,
     Seed,
+    SqlColumns,
+    SqlDialect,
+    SqlKeep,
+    SqlTable,
     TableToWrite,
+    Target,
     WeightedFile,
     flattened,
 )
@@ -140,6 +150,27 @@ def apply(
     n_rows = apply_file(calibrator, data.options(), output_path, output.say, output.watch)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
     output.result({"n_rows": n_rows, "output": str(output_path)})
+
+
+@_command("calibrant export model.json --to onnx -o calibrator.onnx")
+def export(
+    model: ModelToRead,
+    output_path: ExportToWrite,
+    printing: Printing,
+    to: Target = "onnx",
+    dialect: SqlDialect = "duckdb",
+    table: SqlTable = "scores",
+    columns: SqlColumns = None,
+    keep: SqlKeep = None,
+    compose: Compose = None,
+    output: ClassifierOutput = None,
+) -> None:
+    """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
+    shown = printing.output()
+    wanted = ExportOptions(to, dialect, table, columns, keep, compose, output)
+    export_file(calibrant.load(model), wanted, output_path)
+    shown.show(f"Wrote {output_path}")
+    shown.result({"to": to, "output": str(output_path)})
 
 
 @_command("calibrant compare predictions.parquet -m temperature -m dirichlet -m auto")

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant import export
 from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
-from calibrant._files import check_writable
+from calibrant._files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_inputs, check_weight
+from calibrant._validation import check_inputs, check_weight, unknown_name
 from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
 from calibrant.cli._sources import Block, Source, check_block, open_source
@@ -251,3 +252,55 @@ def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
         raise ValueError(
             f"the model has {len(names)} classes and the file {source.n_classes} columns of scores"
         )
+
+
+class ExportOptions(NamedTuple):
+    """Where a calibrator goes, and what that target has to know; names are lists with commas."""
+
+    to: str
+    dialect: str = "duckdb"
+    table: str = "scores"
+    columns: str | None = None
+    keep: str | None = None
+    compose: Path | None = None
+    classifier_output: str | None = None
+
+
+def export_file(model: Any, options: ExportOptions, output: Path) -> None:
+    """Write a calibrator for other programs."""
+    if options.to not in EXPORTS:
+        raise ValueError(unknown_name("target", options.to, EXPORTS))
+    if options.compose is not None and options.to != "onnx":
+        raise ValueError(f"--compose goes with --to onnx, not {options.to}")
+    check_writable(output)
+    EXPORTS[options.to](model, options, output)
+
+
+def _export_onnx(model: Any, options: ExportOptions, output: Path) -> None:
+    export.to_onnx(model, output, model=options.compose, output=options.classifier_output)
+
+
+def _export_sql(model: Any, options: ExportOptions, output: Path) -> None:
+    columns = _listed(options.columns) or [f"p_{label}" for label in model.classes_.tolist()]
+    query = export.to_sql(
+        model,
+        table=options.table,
+        columns=columns,
+        dialect=options.dialect,
+        keep=_listed(options.keep),
+    )
+    write_text(output, query)
+
+
+def _listed(names: str | None) -> list[str]:
+    return names.split(",") if names else []
+
+
+EXPORTS: dict[str, Callable[[Any, ExportOptions, Path], None]] = {
+    "onnx": _export_onnx,
+    "torch": lambda model, options, output: export.save_torch(model, output),
+    "sql": _export_sql,
+    "python": lambda model, options, output: write_text(output, export.to_python(model)),
+    "javascript": lambda model, options, output: write_text(output, export.to_javascript(model)),
+}
+"""How a calibrator is written, by the name of the target."""

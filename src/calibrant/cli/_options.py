@@ -69,6 +69,32 @@ ReportToWrite = Annotated[
     Path,
     typer.Option("--output", "-o", metavar="OUT", help="An .html, .md or .json file to write."),
 ]
+Target = Annotated[
+    str,
+    typer.Option("--to", metavar="TARGET", help="onnx, torch, sql, python or javascript."),
+]
+ExportToWrite = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
+]
+SqlDialect = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="duckdb, sqlite, postgres, bigquery, snowflake or spark."),
+]
+SqlTable = Annotated[str, typer.Option(metavar="NAME", help="Of SQL: the table of scores.")]
+SqlColumns = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; p_<class> else."),
+]
+SqlKeep = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Of SQL: other columns to carry over: a,b.")
+]
+Compose = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
+]
+ClassifierOutput = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of --compose: its output that holds scores.")
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")
 ]

@@ -1,0 +1,115 @@
+"""Programs of `MulticlassToBinary`: the claims of a notion, and rows that carry them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+from calibrant.export._emit import as_proba, emit_claim, lifted_claim, register
+from calibrant.export._program import Builder
+from calibrant.notions import Notion, as_notion
+from calibrant.notions._kinds import ClassNotion, RankNotion, WithinTopNotion
+from calibrant.reductions import MulticlassToBinary
+
+_NO_LIMIT = 1e300
+
+
+@register(MulticlassToBinary)
+def _reduction(build: Builder, model: MulticlassToBinary, scores: int) -> int:
+    notion, proba = as_notion(model.notion), as_proba(build, scores, model.inputs)
+    if isinstance(notion, ClassNotion) and notion.column is None:
+        return _class_wise(build, model, proba)
+    if isinstance(notion, RankNotion):
+        return _ranks(build, model, notion, proba)
+    if isinstance(notion, ClassNotion):
+        label = _constant(build, proba, np.array([float(notion.column or 0)]))
+        claimed = _claim(build, model, 0, build.append("take", (proba, label)))
+        return _complete(build, proba, label, claimed)
+    return _sets(build, model, notion, proba)
+
+
+def _class_wise(build: Builder, model: MulticlassToBinary, proba: int) -> int:
+    claims = [_claim(build, model, k, _column(build, proba, k)) for k in range(model.n_classes_)]
+    rows = build.append("stack", claims)
+    return _normalised(build, rows) if model.normalize else rows
+
+
+def _ranks(build: Builder, model: MulticlassToBinary, notion: RankNotion, proba: int) -> int:
+    """Claims about the classes of some ranks, each by the calibrator of the rank, or of the rank
+    and the class.
+    """
+    first, last = notion.ranks[0], max(notion.ranks)
+    top = build.append("top", (proba,), {"count": last})
+    label = build.append("columns", (top,), {"columns": np.arange(first - 1, last)})
+    score = build.append("take", (proba, label))
+    n_labels, claims = notion.n_labels(model.n_classes_), []
+    for j in range(len(notion.ranks)):
+        own = _column(build, score, j)
+        each = [_claim(build, model, j * n_labels + code, own) for code in range(n_labels)]
+        claims.append(each[0] if n_labels == 1 else _of_label(build, each, label, j))
+    return _complete(build, proba, label, build.append("stack", claims))
+
+
+def _of_label(build: Builder, each: list[int], label: int, quantity: int) -> int:
+    return build.append("take", (build.append("stack", each), _column(build, label, quantity)))
+
+
+def _sets(build: Builder, model: MulticlassToBinary, notion: Notion, proba: int) -> int:
+    """Claims about sums of columns: the highest ones, or sets that the notion names."""
+    claimed, labels = [], []
+    for quantity, label in enumerate(_set_labels(build, notion, proba, model.n_classes_)):
+        entries = build.append("take", (proba, label))
+        claim = _claim(build, model, quantity, build.append("sum", (entries,)))
+        claimed.append(build.append("multiply", (_normalised(build, entries), claim)))
+        labels.append(label)
+    return _complete(build, proba, build.append("stack", labels), build.append("stack", claimed))
+
+
+def _set_labels(build: Builder, notion: Notion, proba: int, n_classes: int) -> list[int]:
+    if isinstance(notion, WithinTopNotion):
+        return [build.append("top", (proba,), {"count": notion.rank})]
+    sets = [notion.members(j, n_classes) for j in range(notion.n_quantities(n_classes))]
+    known = [np.asarray(columns, dtype=np.float64) for columns in sets if columns is not None]
+    taken = np.concatenate(known) if known else np.empty(0)
+    if len(known) < len(sets) or np.unique(taken).size < taken.size or notion.splits_by_label:
+        raise ValueError(
+            f"notion {notion.name!r} does not say which columns its claims add up, each in one "
+            f"claim at most: rows that carry them have no program"
+        )
+    return [_constant(build, proba, columns) for columns in known]
+
+
+def _claim(build: Builder, model: MulticlassToBinary, claim: int, score: int) -> int:
+    """The calibrated score of a claim; rows may exceed one by rounding."""
+    fitted = model.calibrators_[claim]
+    kept = build.append("clip", (score,), {"low": 0.0, "high": 1.0})
+    return emit_claim(build, fitted, lifted_claim(build, fitted, kept))
+
+
+def _complete(build: Builder, proba: int, label: int, claimed: int) -> int:
+    """Rows that hold what is claimed, and what is left in the proportions of ``proba``."""
+    n_free = build.widths[proba] - build.widths[label]
+    total = build.append("sum", (claimed,))
+    if n_free == 0:
+        return build.append("put", (proba, label, _normalised(build, claimed)))
+    limit = build.append("clip", (total,), {"low": 1.0, "high": _NO_LIMIT})
+    kept = build.append("quotient", (claimed, limit))
+    zero = _constant(build, proba, np.zeros(1))
+    others = build.append("put", (proba, label, zero))
+    shares = build.append("normalise", (others,), {"empty": 1.0 / n_free})
+    minus = {"factor": np.array([-1.0]), "offset": np.array([1.0])}
+    left = build.append("scale", (total,), minus)
+    left = build.append("clip", (left,), {"low": 0.0, "high": 1.0})
+    return build.append("put", (build.append("multiply", (shares, left)), label, kept))
+
+
+def _column(build: Builder, value: int, column: int) -> int:
+    return build.append("columns", (value,), {"columns": np.array([column])})
+
+
+def _constant(build: Builder, value: int, values: FloatArray) -> int:
+    return build.append("constant", (value,), {"values": values})
+
+
+def _normalised(build: Builder, value: int) -> int:
+    return build.append("normalise", (value,), {"empty": 1.0 / build.widths[value]})

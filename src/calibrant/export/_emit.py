@@ -1,0 +1,409 @@
+"""From fitted calibrators to programs: one function for each class of calibrators, by its public
+fitted attributes.
+
+A function takes the builder, the fitted calibrator and the number of the value that holds the
+scores, and gives the number of the value that holds the probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibrant import binary
+from calibrant._gp.kernel import InducingInputs, Kernel
+from calibrant._simplex import LOG_ZERO, TINY
+from calibrant._validation import check_fitted
+from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
+from calibrant.classifier import CalibratedClassifier
+from calibrant.export._program import Builder, Program, plain_labels
+from calibrant.multiclass import (
+    CanonicalBinning,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    GaussianProcessCalibration,
+    Identity,
+    MatrixScaling,
+    StructuredScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calibrant.selection import AutoCalibration, CrossFitted
+
+Emit = Callable[[Builder, Any, int], int]
+Function = TypeVar("Function", bound=Emit)
+
+_ROUND_OFF = 1e-9
+"""A program that differs more from its calibrator on the rows of the probe is not its program."""
+
+_LAST_BITS = 1e-13
+"""Relative difference of the same score computed by different means, at the most."""
+
+_emitters: dict[type, Emit] = {}
+
+
+def register(cls: type) -> Callable[[Function], Function]:
+    """Say how fitted calibrators of a class become programs; for classes of other packages too.
+
+    Parameters
+    ----------
+    cls : class of calibrators
+        This class and no other: a subclass may compute something else.
+
+    Returns
+    -------
+    decorator of a function ``(build, calibrator, scores) -> value``
+        ``build.append(op, args, constants)`` adds an operation of `calibrant.export.OPS` and gives
+        the number of its value; ``scores`` is the number of the scores, and the function returns
+        that of the probabilities. For binary calibrators ``scores`` is one column, the score of
+        the claim, and so is what is returned.
+
+    Examples
+    --------
+    >>> from calibrant import Identity
+    >>> class Flat(Identity):
+    ...     def _proba_of(self, scores):
+    ...         return np.full(scores.shape, 1.0 / scores.shape[1])
+    >>> @register(Flat)
+    ... def emit_flat(build, calibrator, scores):
+    ...     uniform = np.full(calibrator.n_classes_, 1 / calibrator.n_classes_)
+    ...     return build.append("constant", (scores,), {"values": uniform})
+    >>> program(Flat().fit([[0.9, 0.1]], [0]))([[0.3, 0.7]]).tolist()
+    [[0.5, 0.5]]
+    """
+
+    def keep(function: Function) -> Function:
+        _emitters[cls] = function
+        return function
+
+    return keep
+
+
+def program(calibrator: Any) -> Program:
+    """What a fitted calibrator computes, as a list of operations.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator
+        Of this package, or of a class that was given to `register`; a `Program` is returned as it
+        is.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    TypeError
+        For what is no calibrator, or of an unknown class.
+    ValueError
+        For what no short program computes: Monte-Carlo predictions, and canonical binning.
+
+    Notes
+    -----
+    The program is run on a few rows and compared with the calibrator before it is returned.
+
+    Examples
+    --------
+    >>> from calibrant import IsotonicCalibration
+    >>> model = IsotonicCalibration().fit([0.1, 0.3, 0.4, 0.9], [0, 1, 0, 1])
+    >>> program(model)([0.2, 0.95])[:, 1].tolist()
+    [0.5, 1.0]
+    """
+    if isinstance(calibrator, Program):
+        return calibrator
+    if isinstance(calibrator, CalibratedClassifier):
+        raise TypeError(
+            "a CalibratedClassifier holds a classifier that has its own way out: export its "
+            "calibrator_, and give to_onnx the classifier as model="
+        )
+    if not isinstance(calibrator, Calibrator):
+        raise TypeError(
+            f"a {type(calibrator).__name__} is no calibrator: export takes a fitted one such as "
+            f"TemperatureScaling().fit(P, y)"
+        )
+    check_fitted(calibrator)
+    build = Builder(calibrator.n_classes_)
+    build.last(emit(build, calibrator, 0))
+    classes = plain_labels(calibrator.classes_)
+    made = build.program(calibrator.inputs, classes, type(calibrator).__name__)
+    _check_agrees(made, calibrator)
+    return made
+
+
+def _check_agrees(made: Program, calibrator: Calibrator) -> None:
+    rows = _probe(calibrator.inputs, made.n_classes)
+    far = float(np.abs(made.run(rows) - calibrator._proba_of(rows)).max())
+    if not far <= _ROUND_OFF:
+        raise ValueError(
+            f"the program of {type(calibrator).__name__} differs from its predictions by {far:.3g}"
+            f": what was given to register for it computes something else"
+        )
+
+
+def _probe(inputs: str, n_classes: int) -> Any:
+    """A few rows to try: undecided, sure, and in between, each class on top."""
+    ramp = np.arange(1.0, n_classes + 1.0)
+    decided = np.eye(n_classes)[: min(n_classes, 50)]
+    rows = np.vstack([np.ones((1, n_classes)), ramp, ramp[::-1], decided, 0.5 * decided + 0.1])
+    return np.log(rows + 1e-4) if inputs == "logits" else rows / rows.sum(axis=1, keepdims=True)
+
+
+def emit(build: Builder, calibrator: Any, scores: int) -> int:
+    """The probabilities (n, K) of a calibrator of vectors, its own or inside another."""
+    if isinstance(calibrator, BaseBinaryCalibrator):
+        one = emit_claim(build, calibrator, _claim_scores(build, calibrator, scores))
+        rest = build.append("scale", (one,), {"factor": _array(-1.0), "offset": _array(1.0)})
+        return build.append("stack", (rest, one))
+    return _emitter(calibrator)(build, calibrator, scores)
+
+
+def emit_claim(build: Builder, calibrator: Any, score: int) -> int:
+    """The probability (n, 1) of a binary calibrator, of a score or log-odds as it wants them."""
+    return _emitter(calibrator)(build, calibrator, score)
+
+
+def _emitter(calibrator: Any) -> Emit:
+    found = _emitters.get(type(calibrator))
+    if found is None:
+        raise TypeError(
+            f"there is no program for {type(calibrator).__name__}: say by "
+            f"calibrant.export.register how it becomes one"
+        )
+    return found
+
+
+def _array(*values: float) -> Any:
+    return np.array(values)
+
+
+# The inner forms.
+
+
+def finite(build: Builder, scores: int) -> int:
+    """Logits without -inf."""
+    return build.append("finite", (scores,), {"floor": LOG_ZERO})
+
+
+def as_proba(build: Builder, scores: int, inputs: str) -> int:
+    """Probabilities of scores."""
+    return scores if inputs == "proba" else build.append("softmax", (finite(build, scores),))
+
+
+def _clipped(build: Builder, value: int, eps: float) -> int:
+    return build.append("clip", (value,), {"low": float(eps), "high": float(1.0 - eps)})
+
+
+def lifted_claim(build: Builder, calibrator: Any, score: int) -> int:
+    """The inner form of a probability of one claim."""
+    if calibrator.form == "score":
+        return score
+    return build.append("log_odds", (_clipped(build, score, calibrator.eps),))
+
+
+def _claim_scores(build: Builder, calibrator: Any, scores: int) -> int:
+    """The inner form of the two columns of a binary problem."""
+    if calibrator.inputs == "proba":
+        one = build.append("columns", (scores,), {"columns": np.array([1])})
+        return lifted_claim(build, calibrator, one)
+    pair = {"coef": np.array([[-1.0, 1.0]]), "offset": _array(0.0)}
+    odds = build.append("affine", (finite(build, scores),), pair)
+    return odds if calibrator.form == "log_odds" else build.append("expit", (odds,))
+
+
+def lifted(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
+    """The inner form of the scores of a calibrator of whole vectors."""
+    if calibrator.inputs == "proba":
+        if calibrator.form == "proba":
+            return scores
+        return build.append("log", (_clipped(build, scores, calibrator.eps),))
+    rows = finite(build, scores)
+    last = {"log": "center", "log_softmax": "log_softmax", "proba": "softmax"}[calibrator.form]
+    return build.append(last, (rows,))
+
+
+# Whole vectors.
+
+
+@register(Identity)
+def _identity(build: Builder, model: Identity, scores: int) -> int:
+    return as_proba(build, scores, model.inputs)
+
+
+def _tempered(build: Builder, u: int, temperature: float) -> int:
+    return build.append("log_softmax", (build.append("divide", (u,), {"by": temperature}),))
+
+
+@register(TemperatureScaling)
+def _temperature(build: Builder, model: TemperatureScaling, scores: int) -> int:
+    u = lifted(build, model, scores)
+    return build.append("exp", (_tempered(build, u, model.temperature_),))
+
+
+@register(EnsembleTemperatureScaling)
+def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) -> int:
+    u = lifted(build, model, scores)
+    uniform = np.full(model.n_classes_, -np.log(model.n_classes_))
+    members = [
+        _tempered(build, u, model.temperature_),
+        build.append("log_softmax", (u,)),
+        build.append("constant", (u,), {"values": uniform}),
+    ]
+    used = np.flatnonzero(model.weights_ > 0)
+    weights = {"weights": np.log(model.weights_[used])}
+    mixed = build.append("log_mix", [members[i] for i in used], weights)
+    return build.append("exp", (mixed,))
+
+
+def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:
+    """The probabilities of an affine map of the inner form; a vector of coefficients is a
+    diagonal.
+    """
+    op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
+    logits = build.append(op, (u,), {name: coef, "offset": intercept})
+    return build.append("exp", (build.append("log_softmax", (logits,)),))
+
+
+@register(VectorScaling)
+@register(MatrixScaling)
+@register(DirichletCalibration)
+def _affine(build: Builder, model: Any, scores: int) -> int:
+    return _scaled(build, lifted(build, model, scores), model.coef_, model.intercept_)
+
+
+@register(StructuredScaling)
+def _structured(build: Builder, model: StructuredScaling, scores: int) -> int:
+    u = lifted(build, model, scores)
+    proba = build.append("exp", (_tempered(build, u, model.temperature_),))
+    share = model.smoothing_
+    mixture = {"factor": _array(1.0 - share), "offset": _array(share / model.n_classes_)}
+    log_q = build.append("log", (build.append("scale", (proba,), mixture),))
+    log_q = build.append("center", (log_q,)) if model.centre else log_q
+    return _scaled(build, log_q, model.coef_, model.intercept_)
+
+
+@register(GaussianProcessCalibration)
+def _gaussian_process(build: Builder, model: GaussianProcessCalibration, scores: int) -> int:
+    if len(model.draws_):
+        raise ValueError(
+            "predictions of GaussianProcessCalibration are averages of random draws, which no "
+            "short program makes: fit with n_samples=0 to export the mean"
+        )
+    u = lifted(build, model, scores)
+    low, high = model.score_range_.tolist()
+    at = build.append("clip", (u,), {"low": low, "high": high}) if model.monotone else u
+    kernel = Kernel(model.kernel_variance_, model.lengthscale_, model.noise_)
+    heights = InducingInputs(kernel, model.inducing_inputs_).weights(model.inducing_mean_)
+    constants = {
+        "centres": model.inducing_inputs_,
+        "heights": heights * kernel.variance,
+        "width": float(kernel.lengthscale),
+    }
+    latent = build.append("add", (u, build.append("bumps", (at,), constants)))
+    proba = build.append("softmax", (latent,))
+    return build.append("clip", (proba,), {"low": TINY, "high": 1.0})
+
+
+@register(CanonicalBinning)
+def _canonical(build: Builder, model: CanonicalBinning, scores: int) -> int:
+    raise ValueError(
+        "bins of whole probability vectors make no short program: export MulticlassToBinary("
+        'HistogramBinning(), notion="top-label") or StructuredScaling() instead'
+    )
+
+
+# One claim. The score is in the form that the calibrator wants.
+
+
+@register(binary.PlattScaling)
+def _platt(build: Builder, model: binary.PlattScaling, score: int) -> int:
+    line = {"factor": _array(model.coef_), "offset": _array(model.intercept_)}
+    return build.append("expit", (build.append("scale", (score,), line),))
+
+
+@register(binary.BetaCalibration)
+def _beta(build: Builder, model: binary.BetaCalibration, score: int) -> int:
+    minus = build.append("scale", (score,), {"factor": _array(-1.0), "offset": _array(0.0)})
+    logs = [build.append("log_expit", (value,)) for value in (score, minus)]
+    weights = {"weights": np.array([model.a_, -model.b_]), "constant": 0.0}
+    line = {"factor": _array(1.0), "offset": _array(model.c_)}
+    odds = build.append("scale", (build.append("mix", logs, weights),), line)
+    return build.append("expit", (odds,))
+
+
+def _step(build: Builder, score: int, edges: Any, values: Any, side: str = "left") -> int:
+    if not build.is_exact(score):
+        edges = _beside(edges, side)
+    return build.append("step", (score,), {"edges": edges, "values": values, "side": side})
+
+
+def _beside(edges: Any, side: str) -> Any:
+    """Edges a hair beside the scores that made them.
+
+    Edges are calibration scores. Where scores are computed (from logits, or as sums) the last bit
+    depends on who computes them, and a row of the calibration data would fall on either side.
+    """
+    sign = 1.0 if side == "left" else -1.0
+    between = np.diff(edges) / 2.0
+    room = np.append(between, np.inf) if side == "left" else np.append(np.inf, between)
+    return edges + sign * np.minimum(_LAST_BITS * np.abs(edges), room)
+
+
+@register(binary.HistogramBinning)
+@register(binary.BayesianBinning)
+def _bins(build: Builder, model: Any, score: int) -> int:
+    return _step(build, score, model.edges_[:-1], model.values_)
+
+
+@register(binary.IsotonicCalibration)
+def _isotonic(build: Builder, model: binary.IsotonicCalibration, score: int) -> int:
+    if model.interpolation == "linear":
+        points = {"x": model.centres_, "y": model.values_}
+        return build.append("interpolate", (score,), points)
+    return _bins(build, model, score)
+
+
+@register(binary.SplineCalibration)
+def _spline(build: Builder, model: binary.SplineCalibration, score: int) -> int:
+    return build.append("interpolate", (score,), {"x": model.scores_, "y": model.values_})
+
+
+@register(binary.VennAbers)
+def _venn_abers(build: Builder, model: binary.VennAbers, score: int) -> int:
+    low = _step(build, score, model.scores_, np.append(0.0, model.p0_), "right")
+    high = _step(build, score, model.scores_, np.append(model.p1_, 1.0))
+    rest = build.append("scale", (low,), {"factor": _array(-1.0), "offset": _array(1.0)})
+    return build.append("quotient", (high, build.append("add", (rest, high))))
+
+
+# Composites.
+
+
+def _check_members(members: Sequence[Any]) -> None:
+    for member in members:
+        if not isinstance(member, Calibrator):
+            raise TypeError(
+                f"a member is a {type(member).__name__}, which is no calibrator of this package "
+                f"and has no program"
+            )
+
+
+@register(CrossFitted)
+def _cross_fitted(build: Builder, model: CrossFitted, scores: int) -> int:
+    _check_members(model.calibrators_)
+    parts = [emit(build, part, scores) for part in model.calibrators_]
+    weights = {"weights": np.ones(len(parts)), "constant": 0.0}
+    return build.append("divide", (build.append("mix", parts, weights),), {"by": float(len(parts))})
+
+
+@register(AutoCalibration)
+def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
+    _check_members(list(model.members_.values()))
+    uniform = float(model.weights_[-1] / model.n_classes_)
+    if not model.members_:
+        return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
+    parts = [emit(build, part, scores) for part in model.members_.values()]
+    weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
+    return build.append("mix", parts, {"weights": weights, "constant": uniform})

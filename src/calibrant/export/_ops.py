@@ -1,0 +1,242 @@
+"""The operations of programs: a closed set, each with one sentence of mathematics, its constants,
+its shape rule, and its definition in NumPy.
+
+Values are matrices with one row a case and C columns; "row by row" is meant throughout. A back end
+has one function for each of these names, and a test holds the lists together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from calibrant._kernels import entries, top_labels
+from calibrant._simplex import centred, log_odds, log_softmax, softmax
+from calibrant._typing import FloatArray
+
+Constants = Mapping[str, Any]
+"""Constants of an operation by name: numbers, words, or arrays."""
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Op:
+    """What an operation means: ``evaluate(values, constants)``, and the columns of its result.
+
+    ``n_args`` is None where there may be any number of arguments.
+    """
+
+    evaluate: Callable[[list[FloatArray], Constants], FloatArray]
+    width: Callable[[list[int], Constants], int]
+    constants: tuple[str, ...] = ()
+    n_args: int | None = 1
+
+
+def _same(widths: list[int], constants: Constants) -> int:
+    return widths[0]
+
+
+def _one(widths: list[int], constants: Constants) -> int:
+    return 1
+
+
+def _broadcast(widths: list[int], constants: Constants) -> int:
+    """Two arguments of the same width, or the second of one column."""
+    if widths[1] not in (1, widths[0]):
+        raise ValueError(f"{widths[1]} columns do not go with {widths[0]}")
+    return widths[0]
+
+
+def _all_same(widths: list[int], constants: Constants) -> int:
+    if len(set(widths)) != 1:
+        raise ValueError(f"arguments must have the same number of columns, got {widths}")
+    return widths[0]
+
+
+def _weighted(widths: list[int], constants: Constants) -> int:
+    _check_length(constants, "weights", (len(widths),))
+    return _all_same(widths, constants)
+
+
+def _check_length(constants: Constants, name: str, allowed: tuple[int, ...]) -> None:
+    shape = np.shape(constants[name])
+    if len(shape) != 1 or shape[0] not in allowed:
+        raise ValueError(f"{name} must have length {' or '.join(map(str, allowed))}, got {shape}")
+
+
+def _affine_width(widths: list[int], constants: Constants) -> int:
+    shape = np.shape(constants["coef"])
+    if len(shape) != 2 or shape[1] != widths[0]:
+        raise ValueError(f"coef must have {widths[0]} columns, got shape {shape}")
+    _check_length(constants, "offset", (shape[0],))
+    return int(shape[0])
+
+
+def _scale_width(widths: list[int], constants: Constants) -> int:
+    for name in ("factor", "offset"):
+        _check_length(constants, name, (1, widths[0]))
+    return widths[0]
+
+
+def _step_width(widths: list[int], constants: Constants) -> int:
+    edges = np.asarray(constants["edges"])
+    _check_length(constants, "values", (len(edges) + 1,))
+    if constants["side"] not in SIDES or (np.diff(edges) < 0).any():
+        raise ValueError("edges must increase, and side is 'left' or 'right'")
+    return widths[0]
+
+
+def _interpolate_width(widths: list[int], constants: Constants) -> int:
+    x = np.asarray(constants["x"])
+    _check_length(constants, "y", (len(x),))
+    if not len(x) or (np.diff(x) <= 0).any():
+        raise ValueError("x must increase")
+    return widths[0]
+
+
+def _bumps_width(widths: list[int], constants: Constants) -> int:
+    _check_length(constants, "heights", (len(constants["centres"]),))
+    return widths[0]
+
+
+def _top_width(widths: list[int], constants: Constants) -> int:
+    if not 1 <= constants["count"] <= widths[0]:
+        raise ValueError(f"count must lie between 1 and {widths[0]}")
+    return int(constants["count"])
+
+
+def _columns_width(widths: list[int], constants: Constants) -> int:
+    columns = np.asarray(constants["columns"])
+    if not len(columns) or columns.min() < 0 or columns.max() >= widths[0]:
+        raise ValueError(f"columns must be among 0..{widths[0] - 1}")
+    return len(columns)
+
+
+def _put_width(widths: list[int], constants: Constants) -> int:
+    if widths[2] not in (1, widths[1]):
+        raise ValueError(f"{widths[2]} values for {widths[1]} columns")
+    return widths[0]
+
+
+def _finite(values: list[FloatArray], c: Constants) -> FloatArray:
+    return np.where(np.isneginf(values[0]), c["floor"], values[0])
+
+
+def _mix(values: list[FloatArray], c: Constants) -> FloatArray:
+    total = np.full(values[0].shape, c["constant"])
+    for weight, value in zip(c["weights"], values, strict=True):
+        total += weight * value
+    return total
+
+
+def _log_mix(values: list[FloatArray], c: Constants) -> FloatArray:
+    terms = [value + weight for weight, value in zip(c["weights"], values, strict=True)]
+    return np.logaddexp.reduce(np.stack(terms), axis=0)
+
+
+def _normalise(values: list[FloatArray], c: Constants) -> FloatArray:
+    total = values[0].sum(axis=1, keepdims=True)
+    return np.divide(values[0], total, out=np.full(values[0].shape, c["empty"]), where=total > 0)
+
+
+def _step(values: list[FloatArray], c: Constants) -> FloatArray:
+    return np.asarray(c["values"])[np.searchsorted(c["edges"], values[0], side=c["side"])]
+
+
+def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
+    distance = (values[0][..., None] - np.asarray(c["centres"])) / c["width"]
+    return np.exp(-0.5 * distance * distance) @ np.asarray(c["heights"])
+
+
+def _as_labels(values: FloatArray) -> Any:
+    return values.astype(np.intp)
+
+
+def _put(values: list[FloatArray], c: Constants) -> FloatArray:
+    out, labels = np.array(values[0]), _as_labels(values[1])
+    np.put_along_axis(out, labels, np.broadcast_to(values[2], labels.shape), axis=1)
+    return out
+
+
+def segments(x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Start, height and slope of the pieces of a broken line: before the first point, between the
+    points, after the last.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    slope = np.diff(y) / np.diff(x)
+    flat = np.zeros(1)
+    return np.append(x[:1], x), np.append(y[:1], y), np.concatenate([flat, slope, flat])
+
+
+OPS: dict[str, Op] = {
+    # x with -inf replaced by a floor
+    "finite": Op(_finite, _same, ("floor",)),
+    # min(max(x, low), high)
+    "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same, ("low", "high")),
+    "log": Op(lambda v, c: np.log(v[0]), _same),
+    "exp": Op(lambda v, c: np.exp(v[0]), _same),
+    # log(x / (1 - x)) of x strictly between 0 and 1
+    "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same),
+    # log(1 / (1 + exp(-x)))
+    "log_expit": Op(lambda v, c: log_expit(v[0]), _same),
+    # 1 / (1 + exp(-x))
+    "expit": Op(lambda v, c: expit(v[0]), _same),
+    # x / by, by a number
+    "divide": Op(lambda v, c: v[0] / c["by"], _same, ("by",)),
+    # x_k factor_k + offset_k; one number of either serves all columns
+    "scale": Op(
+        lambda v, c: v[0] * np.asarray(c["factor"]) + np.asarray(c["offset"]),
+        _scale_width,
+        ("factor", "offset"),
+    ),
+    # sum_k coef_jk x_k + offset_j
+    "affine": Op(
+        lambda v, c: v[0] @ np.asarray(c["coef"]).T + np.asarray(c["offset"]),
+        _affine_width,
+        ("coef", "offset"),
+    ),
+    # x_k minus the mean of the row
+    "center": Op(lambda v, c: centred(v[0]), _same),
+    # exp(x_k) / sum_l exp(x_l), and its logarithm
+    "softmax": Op(lambda v, c: softmax(v[0]), _same),
+    "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same),
+    # sum of the row
+    "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one),
+    # x_k / sum_l x_l; all entries are ``empty`` where the sum is 0
+    "normalise": Op(_normalise, _same, ("empty",)),
+    # a + b, a b, a / b; b may be one column
+    "add": Op(lambda v, c: v[0] + v[1], _broadcast, n_args=2),
+    "multiply": Op(lambda v, c: v[0] * v[1], _broadcast, n_args=2),
+    "quotient": Op(lambda v, c: v[0] / v[1], _broadcast, n_args=2),
+    # constant + sum_i weights_i x_i
+    "mix": Op(_mix, _weighted, ("weights", "constant"), None),
+    # log sum_i exp(weights_i + x_i)
+    "log_mix": Op(_log_mix, _weighted, ("weights",), None),
+    # values_j, j the number of edges below x ("left"), or not above x ("right")
+    "step": Op(_step, _step_width, ("edges", "values", "side")),
+    # linear between the points (x_j, y_j), constant beyond them
+    "interpolate": Op(lambda v, c: np.interp(v[0], c["x"], c["y"]), _interpolate_width, ("x", "y")),
+    # sum_j heights_j exp(-(x - centres_j)^2 / (2 width^2))
+    "bumps": Op(_bumps, _bumps_width, ("centres", "heights", "width")),
+    # columns of the ``count`` largest entries, from the largest; ties go to the lowest column
+    "top": Op(lambda v, c: top_labels(v[0], c["count"]).astype(float), _top_width, ("count",)),
+    # some of the columns
+    "columns": Op(lambda v, c: v[0][:, np.asarray(c["columns"])], _columns_width, ("columns",)),
+    # the columns of all arguments, side by side
+    "stack": Op(lambda v, c: np.hstack(v), lambda widths, c: sum(widths), n_args=None),
+    # the same numbers in every row (of the argument)
+    "constant": Op(
+        lambda v, c: np.tile(np.asarray(c["values"], dtype=np.float64), (len(v[0]), 1)),
+        lambda widths, c: len(c["values"]),
+        ("values",),
+    ),
+    # the entries of a in the columns that b names
+    "take": Op(lambda v, c: entries(v[0], _as_labels(v[1])), lambda w, c: w[1], n_args=2),
+    # a with the entries in the columns that b names replaced by c
+    "put": Op(_put, _put_width, n_args=3),
+}

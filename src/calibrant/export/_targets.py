@@ -1,0 +1,201 @@
+"""The public functions, one a target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from calibrant._files import check_writable
+from calibrant._validation import check_option
+from calibrant.export._emit import program
+from calibrant.export._javascript import as_javascript
+from calibrant.export._python import as_python
+from calibrant.export._sql import as_sql
+
+
+def to_onnx(
+    calibrator: Any,
+    path: str | os.PathLike[str],
+    *,
+    opset: int = 17,
+    dtype: str = "float64",
+    model: str | os.PathLike[str] | None = None,
+    output: str | None = None,
+) -> None:
+    """Write a fitted calibrator as an ONNX model, alone or behind a classifier.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+    path : path of the file
+        Written aside and then renamed.
+    opset : int
+        Operator set of a calibrator alone, at least 13; with ``model`` it is that of the model.
+    dtype : {"float64", "float32"}
+        Of scores and probabilities. The arithmetic is in double precision in any case.
+    model : path of an ONNX file, optional
+        A classifier: the file that is written takes its inputs and runs both.
+    output : str, optional
+        The output of the classifier that holds the scores; by default the first that is called
+        something with "prob" or "logit", else the first.
+
+    Raises
+    ------
+    ImportError
+        Without the package onnx: ``pip install "calibrant[onnx]"``.
+
+    Notes
+    -----
+    Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
+    numbers as the classes are, else the number of the column. Step functions are compared with
+    every edge: O(n edges) time and memory.
+    """
+    made = program(calibrator)
+    check_writable(path)
+    try:
+        from calibrant.export._onnx import write_model
+    except ImportError as error:
+        raise _missing("onnx", 'pip install "calibrant[onnx]"') from error
+    write_model(made, path, opset, dtype, model, output)
+
+
+def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False) -> Any:
+    """A fitted calibrator as a ``torch.nn.Module`` that maps scores (n, K) to probabilities.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+    dtype : {"float64", "float32"}
+        Of the arithmetic; the result has the dtype of the scores.
+    trainable : bool
+        Make temperatures, coefficients and offsets parameters, to be fine-tuned; else all
+        constants are buffers.
+
+    Returns
+    -------
+    torch.nn.Module
+
+    Raises
+    ------
+    ImportError
+        Without PyTorch.
+    """
+    made = program(calibrator)
+    check_option(dtype, "dtype", ("float64", "float32"))
+    return _torch().as_module(made, dtype, trainable)
+
+
+def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted calibrator as an exported program of PyTorch (``torch.export``).
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+    path : path of the file
+        ``torch.export.load(path).module()`` maps float64 scores (n, K) to probabilities.
+    """
+    made = program(calibrator)
+    check_writable(path)
+    _torch().save_module(made, path)
+
+
+def _torch() -> Any:
+    try:
+        from calibrant.export import _torch as backend
+    except ImportError as error:
+        raise _missing("torch", "see pytorch.org for the build of your machine") from error
+    return backend
+
+
+def to_sql(
+    calibrator: Any,
+    *,
+    table: str,
+    columns: Sequence[str],
+    dialect: str = "duckdb",
+    keep: Sequence[str] = (),
+) -> str:
+    """A fitted calibrator as one SELECT over a table of scores.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+    table : str
+        Name of the table; dots separate schema and table.
+    columns : sequence of str
+        Its columns of scores, in the order of the classes.
+    dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake", "spark"}
+    keep : sequence of str
+        Other columns to carry over, such as the key.
+
+    Returns
+    -------
+    str
+        The query. Its columns are those to keep, ``calibrated_<class>``, and
+        ``calibrated_label``.
+
+    Notes
+    -----
+    Names and text are quoted; numbers have all their digits. Probabilities below 1e-304 are zero.
+    Engines must know ``ln`` and ``exp``: SQLite does from 3.35 on, where it was built with its
+    mathematical functions (``SELECT ln(exp(1))`` tells).
+
+    Examples
+    --------
+    >>> from calibrant import Identity
+    >>> model = Identity().fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
+    >>> 'AS "calibrated_yes"' in to_sql(model, table="t", columns=["p_no", "p_yes"])
+    True
+    """
+    return as_sql(program(calibrator), table, columns, dialect, keep)
+
+
+def to_python(calibrator: Any) -> str:
+    """A fitted calibrator as a Python module that needs nothing but ``math``.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+
+    Returns
+    -------
+    str
+        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+
+    Examples
+    --------
+    >>> from calibrant import TemperatureScaling
+    >>> model = TemperatureScaling(inputs="logits").fit([[2.0, 0.0], [1.0, 0.0]], [0, 1])
+    >>> space = {}
+    >>> exec(to_python(model), space)
+    >>> round(sum(space["calibrate"]([0.3, 1.7])), 12)
+    1.0
+    """
+    return as_python(program(calibrator))
+
+
+def to_javascript(calibrator: Any) -> str:
+    """A fitted calibrator as an ES module without imports.
+
+    Parameters
+    ----------
+    calibrator : fitted calibrator or Program
+
+    Returns
+    -------
+    str
+        The text of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+
+    Examples
+    --------
+    >>> from calibrant import Identity
+    >>> model = Identity().fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
+    >>> 'export const CLASSES = ["no", "yes"];' in to_javascript(model)
+    True
+    """
+    return as_javascript(program(calibrator))
+
+
+def _missing(package: str, remedy: str) -> ImportError:
+    return ImportError(f"this export needs the package {package}: {remedy}")

@@ -1,0 +1,125 @@
+"""Random programs on random rows: all targets agree."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+
+import numpy as np
+import pytest
+
+from calibrant import export
+from exported import run_javascript, run_onnx, run_python, run_sql, run_torch
+
+N_ROWS = 40
+
+
+def squeezed(build, value):
+    """Any value as numbers between 0.01 and 0.99."""
+    odds = build.append("expit", (build.append("divide", (value,), {"by": 3.0}),))
+    return build.append("clip", (odds,), {"low": 0.01, "high": 0.99})
+
+
+def through_logarithms(build, value, rng):
+    width = build.widths[value]
+    logs = build.append("log", (value,))
+    kind = rng.integers(3)
+    if kind == 0:
+        maps = {"coef": rng.normal(size=(width, width)), "offset": rng.normal(size=width)}
+        logs = build.append("affine", (logs,), maps)
+    elif kind == 1:
+        logs = build.append("center", (logs,))
+    shares = build.append("log_softmax", (logs,))
+    uniform = build.append("constant", (value,), {"values": np.full(width, -np.log(width))})
+    mixed = build.append("log_mix", (shares, uniform), {"weights": np.log([0.8, 0.2])})
+    return build.append("exp", (mixed,))
+
+
+def through_curves(build, value, rng):
+    points = np.sort(rng.random(6))
+    kind = rng.integers(3)
+    if kind == 0:
+        side = ("left", "right")[rng.integers(2)]
+        steps = {"edges": points, "values": rng.random(7), "side": side}
+        return build.append("step", (value,), steps)
+    if kind == 1:
+        return build.append("interpolate", (value,), {"x": points, "y": rng.random(6)})
+    bumps = {"centres": points, "heights": rng.normal(size=6), "width": 0.3}
+    return build.append("bumps", (value,), bumps)
+
+
+def through_odds(build, value, rng):
+    odds = build.append("log_odds", (value,))
+    line = {"factor": rng.normal(size=1), "offset": rng.normal(size=build.widths[value])}
+    return build.append("log_expit", (build.append("scale", (odds,), line),))
+
+
+def through_ranks(build, value, rng):
+    count = int(rng.integers(1, build.widths[value]))
+    label = build.append("top", (value,), {"count": count})
+    highest = build.append("take", (value, label))
+    total = build.append("sum", (highest,))
+    shares = build.append("quotient", (highest, total))
+    put = build.append("put", (value, label, shares if rng.integers(2) else total))
+    return build.append("normalise", (put,), {"empty": 0.5})
+
+
+def through_columns(build, value, rng):
+    order = rng.permutation(build.widths[value])
+    turned = build.append("columns", (value,), {"columns": order})
+    parts = [build.append("columns", (turned,), {"columns": [k]}) for k in range(len(order))]
+    first = build.append("multiply", (turned, parts[0]))
+    return build.append("add", (build.append("stack", parts), first))
+
+
+KINDS = (through_logarithms, through_curves, through_odds, through_ranks, through_columns)
+
+
+def random_program(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 6))
+    build = export.Builder(n_classes)
+    finite = build.append("finite", (0,), {"floor": -5.0})
+    pool = [squeezed(build, finite)]
+    for kind in rng.choice(len(KINDS), size=6):
+        source = pool[rng.integers(len(pool))]
+        pool.append(squeezed(build, KINDS[kind](build, source, rng)))
+    weights = rng.dirichlet(np.ones(len(pool)))
+    mixed = build.append("mix", pool, {"weights": weights, "constant": 0.1})
+    build.append("softmax", (mixed,))
+    program = build.program("logits", tuple(f"class {k}" for k in range(n_classes)), "random")
+    rows = rng.normal(scale=3.0, size=(N_ROWS, n_classes))
+    rows[0, 0] = -np.inf
+    return program, rows
+
+
+def available():
+    """Targets that can be run here."""
+    targets = {
+        "python": lambda program, rows, folder: run_python(program, rows),
+        "sqlite": lambda program, rows, folder: run_sql(program, rows, "sqlite"),
+    }
+    if shutil.which("node"):
+        targets["javascript"] = run_javascript
+    if importlib.util.find_spec("duckdb"):
+        targets["duckdb"] = lambda program, rows, folder: run_sql(program, rows, "duckdb")
+    if importlib.util.find_spec("onnxruntime"):
+        targets["onnx"] = run_onnx
+    if importlib.util.find_spec("torch"):
+        targets["torch"] = lambda program, rows, folder: run_torch(program, rows)
+    return targets
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_agree_on_all_targets(seed, tmp_path):
+    program, rows = random_program(seed)
+    expected = program(rows)
+    for name, run in available().items():
+        proba, labels = run(program, rows, tmp_path)
+        assert np.abs(proba - expected).max() <= 1e-13, name
+        assert labels == [program.classes[k] for k in expected.argmax(axis=1)], name
+
+
+def test_random_programs_use_every_operation():
+    used = {node.op for seed in range(20) for node in random_program(seed)[0].nodes}
+    assert used == set(export.OPS)

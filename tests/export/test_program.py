@@ -1,0 +1,113 @@
+"""Programs as data: checked, serialised, run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant.export import Node, Program, program
+from calibrant.export._program import Builder
+
+
+@pytest.fixture(scope="module")
+def tempered():
+    scores = [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]
+    return program(calibrant.TemperatureScaling().fit(scores, [0, 1, 0]))
+
+
+def test_a_program_is_read_back_as_it_was(tempered):
+    again = Program.from_json(tempered.to_json())
+    assert again.to_json() == tempered.to_json()
+    assert np.array_equal(again([[0.3, 0.7]]), tempered([[0.3, 0.7]]))
+
+
+def test_float32_scores_give_float32_probabilities(tempered):
+    assert tempered(np.array([[0.25, 0.75]], dtype=np.float32)).dtype == np.float32
+
+
+def test_scores_of_other_columns_are_refused(tempered):
+    with pytest.raises(ValueError, match="3 columns"):
+        tempered([[0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "x"}, "format"),
+        ({"schema": 2}, "schema"),
+        ({"nodes": {}}, "lists"),
+        ({"classes": [0]}, "two or more"),
+        ({"inputs": "odds"}, "inputs"),
+        ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "no such operation"),
+        ({"nodes": [{"op": "exp", "args": [1], "constants": {}}]}, "come before"),
+        ({"nodes": [{"op": "exp", "args": [], "constants": {}}]}, "takes 1"),
+        ({"nodes": [{"op": "exp", "args": ["0"], "constants": {}}]}, "whole numbers"),
+        ({"nodes": [{"op": "exp", "args": [0], "constants": {"by": 1}}]}, "constants are none"),
+        ({"nodes": [{"op": "sum", "args": [0], "constants": {}}]}, "1 columns, not 2"),
+        ({"nodes": [7]}, "not a program"),
+    ],
+)
+def test_a_damaged_program_is_refused_with_the_reason(tempered, change, said):
+    document = {**json.loads(tempered.to_json()), **change}
+    with pytest.raises(ValueError, match=said):
+        Program.from_json(json.dumps(document))
+
+
+def test_text_that_is_not_json_is_refused():
+    with pytest.raises(ValueError, match="not a program"):
+        Program.from_json("import os")
+
+
+def test_deeply_nested_text_is_refused():
+    with pytest.raises(ValueError, match="nested too deeply"):
+        Program.from_json("[" * 100_000)
+
+
+def test_nan_is_refused(tempered):
+    text = tempered.to_json().replace('"by": ', '"by": NaN, "x": ')
+    with pytest.raises(ValueError, match="NaN is not allowed"):
+        Program.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "said"),
+    [
+        ("scale", {"factor": np.ones(3), "offset": np.ones(1)}, "factor must have length"),
+        ("affine", {"coef": np.ones((2, 3)), "offset": np.ones(2)}, "coef must have 2 columns"),
+        ("step", {"edges": [1.0, 0.0], "values": [0, 1, 2], "side": "left"}, "increase"),
+        ("step", {"edges": [0.0], "values": [0.0, 1.0], "side": "up"}, "side"),
+        ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "increase"),
+        ("bumps", {"centres": [0.0], "heights": [], "width": 1.0}, "heights"),
+        ("top", {"count": 3}, "between 1 and 2"),
+        ("columns", {"columns": np.array([2])}, "among 0..1"),
+        ("mix", {"weights": [1.0, 1.0], "constant": 0.0}, "weights"),
+    ],
+)
+def test_constants_that_do_not_fit_are_refused(op, constants, said):
+    with pytest.raises(ValueError, match=said):
+        Builder(2).append(op, (0,), constants)
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    build = Builder(3)
+    two = build.append("top", (0,), {"count": 2})
+    with pytest.raises(ValueError, match="do not go with"):
+        build.append("add", (0, two))
+    with pytest.raises(ValueError, match="same number of columns"):
+        build.append("log_mix", (0, two), {"weights": np.zeros(2)})
+    with pytest.raises(ValueError, match="3 values for 2"):
+        build.append("put", (0, two, 0))
+
+
+def test_a_node_must_say_its_width():
+    with pytest.raises(ValueError, match="it has 2 columns"):
+        Program("logits", (0, 1), (Node("softmax", (0,), {}, 3),))
+
+
+def test_the_same_operation_is_written_once():
+    build = Builder(3)
+    assert build.append("exp", (0,)) == build.append("exp", (0,))
+    assert len(build.nodes) == 1

@@ -1,0 +1,140 @@
+"""Calibrators that are exported, rows to export them for, and how each target is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant import export
+from calibrant._crossfit.members import set_up
+from calibrant.datasets import noisy_simplex
+from calibrant.exceptions import ConvergenceWarning
+from calibrators import ALL, COMPOSED
+
+EXPORTED = [
+    c
+    for c in [*ALL, *COMPOSED]
+    if not isinstance(c, calibrant.CanonicalBinning | calibrant.GaussianProcessCalibration)
+]
+MEAN_PROCESSES = [
+    calibrant.GaussianProcessCalibration(n_samples=0),
+    calibrant.GaussianProcessCalibration(n_samples=0, monotone=True),
+]
+
+
+def fitted(calibrator, n_classes, inputs="proba", n_samples=300):
+    """A calibrator fitted to rows with zeros, ones and ties, and these rows."""
+    data = noisy_simplex(n_samples, n_classes, noise=0.7, rng=n_classes)
+    proba = np.array(data.proba)
+    proba[:3] = 0.0
+    proba[0, 0] = proba[1, 1] = 1.0
+    proba[2, :2] = 0.5
+    scores = proba if inputs == "proba" else np.log(data.proba + 1e-12)
+    if inputs == "logits":
+        scores[0, 1:] = -np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return set_up(calibrator, inputs, n_classes).fit(scores, data.labels), scores
+
+
+CASES = [
+    pytest.param(calibrator, n_classes, inputs, id=f"{calibrator}-{n_classes}-{inputs}")
+    for calibrator in EXPORTED
+    for n_classes, inputs in [(2, "proba"), (3, "proba"), (3, "logits"), (10, "proba")]
+]
+"""Every calibrator that has a program, for some numbers of classes."""
+
+
+def check(run, calibrator, n_classes, inputs):
+    """A target gives the probabilities and the labels of a calibrator.
+
+    Within 1e-15 where scores are probabilities. The softmax of logits is only as good as the
+    engine's exp, and a steep map multiplies its last bits.
+    """
+    model, scores = fitted(calibrator, n_classes, inputs)
+    proba, labels = run(export.program(model), scores)
+    assert np.abs(proba - model.predict_proba(scores)).max() <= (
+        1e-15 if inputs == "proba" else 1e-13
+    )
+    assert labels == model.classes_[model._proba_of(scores).argmax(axis=1)].tolist()
+
+
+def run_python(program, scores):
+    space = {}
+    exec(export.to_python(program), space)
+    rows = scores.tolist()
+    return np.array(list(map(space["calibrate"], rows))), list(map(space["predict"], rows))
+
+
+_SCRIPT = """
+import { calibrate, predict } from "./calibrator.mjs";
+import fs from "fs";
+const rows = JSON.parse(fs.readFileSync("rows.json")).map(r => r.map(x => x ?? -Infinity));
+console.log(JSON.stringify([rows.map(calibrate), rows.map(predict)]));
+"""
+
+
+def run_javascript(program, scores, folder):
+    if shutil.which("node") is None:
+        pytest.skip("Node.js is not installed")
+    (folder / "calibrator.mjs").write_text(export.to_javascript(program), encoding="utf-8")
+    (folder / "run.mjs").write_text(_SCRIPT)
+    rows = [[None if x == -np.inf else x for x in row] for row in scores.tolist()]
+    (folder / "rows.json").write_text(json.dumps(rows))
+    done = subprocess.run(["node", "run.mjs"], cwd=folder, capture_output=True, check=True)
+    proba, labels = json.loads(done.stdout)
+    return np.array(proba), labels
+
+
+def run_sql(program, scores, dialect, columns=None):
+    columns = columns or [f"p_{k}" for k in range(program.n_classes)]
+    connection = _connect(dialect)
+    names = ['"' + name.replace('"', '""') + '"' for name in columns]
+    typed = ", ".join(f"{name} DOUBLE" for name in names)
+    connection.execute(f"CREATE TABLE scores (id INTEGER, {typed})")
+    places = ", ".join("?" * (len(columns) + 1))
+    rows = [[i, *row] for i, row in enumerate(scores.tolist())]
+    connection.executemany(f"INSERT INTO scores VALUES ({places})", rows)
+    query = export.to_sql(program, table="scores", columns=columns, dialect=dialect, keep=["id"])
+    found = sorted(connection.execute(query).fetchall())
+    connection.close()
+    return np.array([row[1:-1] for row in found]), [row[-1] for row in found]
+
+
+def _connect(dialect):
+    if dialect == "duckdb":
+        return pytest.importorskip("duckdb").connect()
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("SELECT ln(exp(1))")
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite was built without mathematical functions")
+    return connection
+
+
+def session_of(path):
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def run_onnx(program, scores, folder, dtype="float64"):
+    pytest.importorskip("onnx")
+    export.to_onnx(program, folder / "calibrator.onnx", dtype=dtype)
+    session = session_of(folder / "calibrator.onnx")
+    proba, labels = session.run(None, {"scores": scores.astype(dtype)})
+    return proba, labels.tolist()
+
+
+def run_torch(program, scores):
+    torch = pytest.importorskip("torch")
+    proba = export.to_torch(program)(torch.tensor(scores)).numpy()
+    return proba, [program.classes[k] for k in proba.argmax(axis=1)]
