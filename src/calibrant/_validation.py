@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant._blocks import READ_ELEMENTS, map_blocks
 from calibrant._simplex import row_sum
+from calibrant._text import printable
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -306,7 +307,7 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
 
 
 def shortened(
-    values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = str
+    values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = printable
 ) -> str:
     """The first of some values for a message, and how many more there are."""
     first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
