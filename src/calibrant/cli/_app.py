@@ -13,6 +13,7 @@ import typer
 import calibrant
 from calibrant.cli._commands import (
     apply_file,
+    check_other_file,
     demo_report,
     evaluate_file,
     file_report,
@@ -119,6 +120,7 @@ def fit(
     not trained on.
     """
     output = printing.output()
+    check_other_file(output_path, data.file, data.labels)
     rows = read_all(data.options(), output.say, output.watch)
     with output.working(f"Fitting {method}"):
         fitted = fit_file(rows, method, notion, seed, output_path)
@@ -134,6 +136,7 @@ def apply(
     read in blocks.
     """
     output = printing.output()
+    check_other_file(output_path, model)
     calibrator = calibrant.load(model)
     n_rows = apply_file(calibrator, data.options(), output_path, output.say, output.watch)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
@@ -180,9 +183,10 @@ def report(
     the code to repeat it.
     """
     output = printing.output()
+    check_other_file(output_path, data.file, data.labels)
     rows = read_all(data.options(), output.say, output.watch)
     with output.working("Calibrating, testing and drawing"):
-        content = file_report(rows, method, notion, cv, seed, data.file.name, output_path)
+        content = file_report(rows, method, notion, cv, seed, data.options(), output_path)
     output.show(content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from calibrant._text import printable, printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
 from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
@@ -36,25 +37,25 @@ _SEEN = 5e-5
 def to_html(report: Report) -> str:
     """One self-contained page: styles, charts and data are in it, nothing is loaded."""
     parts = {
-        "name": escape(report.name),
-        "facts": escape(facts(report)),
+        "name": _text(report.name),
+        "facts": _text(facts(report)),
         "nav": "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS.items()),
-        "judgement": escape(report.judgement),
-        "verdict": escape(report.verdict),
+        "judgement": _text(report.judgement),
+        "verdict": _text(report.verdict),
         "warnings": _warnings(report.warnings),
         "metrics": _metrics_table(report.metrics),
         "notions": "".join(map(_radio, NOTIONS)),
         "classes": _class_table(report),
-        "ks_label": escape(ks_sentence(report)),
-        "decomposition_label": escape(decomposition_sentence(report)),
+        "ks_label": _text(ks_sentence(report)),
+        "decomposition_label": _text(decomposition_sentence(report)),
         "tests": _test_table(report),
         "guarantee": _guarantee(report.guarantee),
-        "map_name": escape(report.map.name),
-        "map_text": escape(report.map.text),
+        "map_name": _text(report.map.name),
+        "map_text": _text(report.map.text),
         "map_tables": "".join(_map_table(table) for table in report.map.tables),
-        "how": "".join(f"<li>{escape(line)}</li>" for line in report.how),
-        "code": escape(report.code),
-        "version": escape(report.version),
+        "how": "".join(f"<li>{_text(line)}</li>" for line in report.how),
+        "code": escape(printable_lines(report.code)),
+        "version": _text(report.version),
         "css": _read("static", "report.css"),
         "js": _read("static", "report.js"),
         "chart_js": _read("static", "chart.umd.min.js"),
@@ -62,6 +63,11 @@ def to_html(report: Report) -> str:
     }
     # What is put in is not looked at again: a class may be called "$data".
     return Template(_read("templates", "report.html")).substitute(parts)
+
+
+def _text(value: str) -> str:
+    """Text of others: it is no tag, commands nothing, and stays on its line."""
+    return escape(printable(value))
 
 
 def _read(folder: str, name: str) -> str:
@@ -79,7 +85,7 @@ def _script_data(report: Report) -> str:
 def _warnings(lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
     return (
         f'<section class="warnings" aria-label="Warnings"><h2>Be '
         f"careful</h2><ul>{items}</ul></section>"
@@ -88,7 +94,7 @@ def _warnings(lines: Sequence[str]) -> str:
 
 def _radio(notion: str) -> str:
     checked = " checked" if notion == NOTIONS[0] else ""
-    title = escape(as_notion(notion).title)
+    title = _text(as_notion(notion).title)
     return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{title}</label>'
 
 
@@ -98,17 +104,17 @@ def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]
     """
     heads = "".join(_column_head(title, is_number=is_number) for title, is_number in header)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    hidden = f'<caption class="hidden">{escape(caption)}</caption>'
+    hidden = f'<caption class="hidden">{_text(caption)}</caption>'
     return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _column_head(title: str, *, is_number: bool) -> str:
     kind = "number" if is_number else "note" if title in _WIDE else "text"
-    return f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
+    return f'<th scope="col" class="{kind}"><button type="button">{_text(title)}</button></th>'
 
 
 def _head(text: str) -> str:
-    return f'<th scope="row">{escape(text)}</th>'
+    return f'<th scope="row">{_text(text)}</th>'
 
 
 def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
@@ -123,7 +129,7 @@ def _metrics_table(rows: Sequence[MetricRow]) -> str:
         _head(row.title)
         + _estimate(row.before, "")
         + _estimate(row.after, _change(row))
-        + f'<td class="note">{escape(row.note)}</td>'
+        + f'<td class="note">{_text(row.note)}</td>'
         for row in rows
     ]
     return _table("Before and after calibration", header, cells)
@@ -176,7 +182,7 @@ def _test_table(report: Report) -> str:
             )
         )
         + "".join(_number(p, 4) for p in (test.p_before, test.p_after))
-        + f'<td class="note">{escape(test.null)} ({escape(test.guarantee)})</td>'
+        + f'<td class="note">{_text(test.null)} ({_text(test.guarantee)})</td>'
         for test in report.tests
     ]
     return _table("Tests of calibration", header, rows)
@@ -184,7 +190,7 @@ def _test_table(report: Report) -> str:
 
 def _guarantee(note: GuaranteeNote | None) -> str:
     if note is None:
-        return f"<p>{escape(NO_GUARANTEE)}</p>"
+        return f"<p>{_text(NO_GUARANTEE)}</p>"
     header = [
         ("when the model says", False),
         ("with", True),
@@ -198,7 +204,7 @@ def _guarantee(note: GuaranteeNote | None) -> str:
     ]
     table = _table("Guaranteed ranges of the true frequency", header, rows)
     return (
-        f'<p>{escape(note.text)}</p><p class="hint">By {escape(note.method)}.</p><div '
+        f'<p>{_text(note.text)}</p><p class="hint">By {_text(note.method)}.</p><div '
         f'class="scroll tall">{table}</div>'
     )
 
@@ -207,7 +213,7 @@ def _map_table(table: Any) -> str:
     header = [(title, place > 0) for place, title in enumerate(table.header)]
     rows = ["".join(_cell(value) for value in row) for row in table.rows]
     return (
-        f"<h3>{escape(table.caption)}</h3><div "
+        f"<h3>{_text(table.caption)}</h3><div "
         f'class="scroll">{_table(table.caption, header, rows)}</div>'
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant._text import printable_lines
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
 from calibrant.selection._table import markdown_table, plain
@@ -64,7 +65,7 @@ def to_markdown(report: Report) -> str:
         *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),
         *_listed("How this was computed", report.how),
         "## Code to repeat it",
-        f"```python\n{report.code}\n```",
+        f"```python\n{printable_lines(report.code)}\n```",
     ]
     return "\n\n".join(blocks) + "\n"
 

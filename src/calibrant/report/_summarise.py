@@ -14,6 +14,7 @@ from calibrant import __version__, inference
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
+from calibrant._text import printable
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binary import HistogramBinning
@@ -168,7 +169,7 @@ def summarise(
         map=describe(case.model, names),
         warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
         how=_how(case, method, n_bins, n_resamples, random_state),
-        code=_code(made, inputs, is_held_out=calibration is not None, command=command),
+        code=_code(made, inputs, classes, is_held_out=calibration is not None, command=command),
         version=__version__,
     )
 
@@ -366,18 +367,31 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
     )
 
 
-def _code(made: Any, inputs: str, *, is_held_out: bool, command: str | None) -> str:
+def _code(
+    made: Any,
+    inputs: str,
+    classes: LabelsLike | None,
+    *,
+    is_held_out: bool,
+    command: str | None,
+) -> str:
+    """Lines to paste; the command, and names of classes, cannot end a line."""
     fit = "val_scores, val_labels" if is_held_out else "scores, labels"
+    plain = clone(made).set_params(classes=None)
+    named = [] if classes is None else [f"classes = {np.asarray(classes).tolist()!r}"]
+    also = ", classes=classes" if named else ""
     return "\n".join(
         [
-            *([f"# {command}", "# and the calibrator in Python:"] if command else []),
+            *([f"# {printable(command)}", "# and the calibrator in Python:"] if command else []),
             "import calibrant",
             f"from calibrant import {_names(made)}",
             "",
-            f"model = {made!r}",
+            *named,
+            f"model = {plain!r}",
+            *(["model.set_params(classes=classes)"] if named else []),
             f"model.fit({fit})",
-            f'print(calibrant.evaluate(labels, scores, inputs="{inputs}"))',
-            "print(calibrant.evaluate(labels, model.predict_proba(scores)))",
+            f'print(calibrant.evaluate(labels, scores, inputs="{inputs}"{also}))',
+            f"print(calibrant.evaluate(labels, model.predict_proba(scores){also}))",
             'calibrant.save(model, "model.json")',
         ]
     )
