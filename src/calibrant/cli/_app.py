@@ -187,7 +187,7 @@ def report(
     rows = read_all(data.options(), output.say, output.watch)
     with output.working("Calibrating, testing and drawing"):
         content = file_report(rows, method, notion, cv, seed, data.options(), output_path)
-    output.show(content.verdict, f"Wrote {output_path}")
+    output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 
 
@@ -213,7 +213,7 @@ def _demo_lines(content: calibrant.report.Report) -> list[Any]:
         "on 600 others.",
         "On 600 more that neither has seen, with 95 % intervals:",
         "",
-        f"  {content.verdict}",
+        f"  {content.action} {content.verdict}",
         "",
         report_table(content),
         "",

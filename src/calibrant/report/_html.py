@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -12,8 +11,16 @@ from typing import Any
 from calibrant._text import printable, printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
-from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
+from calibrant.report._content import (
+    ClassRow,
+    Estimate,
+    GuaranteeNote,
+    MetricRow,
+    Reliability,
+    Report,
+)
 from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
+from calibrant.report._svg import counts_svg, decomposition_svg, ks_svg, reliability_svg
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -30,8 +37,11 @@ _SECTIONS = {
 _WIDE = ("note", "null hypothesis")
 """Columns of sentences."""
 
-_SEEN = 5e-5
-"""A change that four digits show."""
+MOST_DRAWN = 12
+"""Diagrams of a notion with one for each class."""
+
+MOST_PRINTED = 40
+"""Classes of the table that are printed, a page of them; report.css has the same number."""
 
 
 def to_html(report: Report) -> str:
@@ -40,12 +50,18 @@ def to_html(report: Report) -> str:
         "name": _text(report.name),
         "facts": _text(facts(report)),
         "nav": "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS.items()),
-        "judgement": _text(report.judgement),
+        "advice": _text(report.advice),
+        "action": _text(report.action),
         "verdict": _text(report.verdict),
         "warnings": _warnings(report.warnings),
-        "metrics": _metrics_table(report.metrics),
+        "metrics": _metrics_table(report.metrics, report.judgement),
         "notions": "".join(map(_radio, NOTIONS)),
+        "panels": "".join(_panels(report)),
+        "left_out": _left_out(report),
         "classes": _class_table(report),
+        "classes_left_out": _classes_left_out(report),
+        "ks": ks_svg(report.ks, ks_sentence(report)),
+        "decomposition": decomposition_svg(report.decomposition, decomposition_sentence(report)),
         "ks_label": _text(ks_sentence(report)),
         "decomposition_label": _text(decomposition_sentence(report)),
         "tests": _test_table(report),
@@ -58,8 +74,6 @@ def to_html(report: Report) -> str:
         "version": _text(report.version),
         "css": _read("static", "report.css"),
         "js": _read("static", "report.js"),
-        "chart_js": _read("static", "chart.umd.min.js"),
-        "data": _script_data(report),
     }
     # What is put in is not looked at again: a class may be called "$data".
     return Template(_read("templates", "report.html")).substitute(parts)
@@ -74,12 +88,57 @@ def _read(folder: str, name: str) -> str:
     return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
-def _script_data(report: Report) -> str:
-    """What the charts need, as JSON that cannot end the script element that holds it."""
-    content = report.to_dict()
-    data = {key: content[key] for key in ("classes", "reliability", "ks", "decomposition")}
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+def _panels(report: Report) -> Iterator[str]:
+    """The diagrams that are drawn: of each notion those of the largest errors."""
+    for notion in NOTIONS:
+        own = [diagram for diagram in report.reliability if diagram.notion == notion]
+        yield from (_panel(diagram, report.classes) for diagram in own[:MOST_DRAWN])
+
+
+def _panel(diagram: Reliability, classes: Sequence[str]) -> str:
+    question = printable(diagram.question)
+    name = "" if diagram.column is None else _text(classes[diagram.column])
+    column = "" if diagram.column is None else str(diagram.column)
+    chart = reliability_svg(diagram, f"Reliability diagram. {question}")
+    counts = counts_svg(diagram, f"Rows by reported probability. {question}")
+    return (
+        f'<div class="panel" data-notion="{diagram.notion}" data-column="{column}" '
+        f'data-name="{name}"><div class="charts"><figure>{chart}<figcaption>{escape(question)}'
+        f"</figcaption></figure><figure>{counts}<figcaption>Rows by reported probability."
+        f"</figcaption></figure></div><details><summary>The same as a table</summary>"
+        f'<div class="scroll">{_curve_table(diagram)}</div></details></div>'
+    )
+
+
+def _curve_table(diagram: Reliability) -> str:
+    titles = ["said", "came true", "low", "high", "rows"]
+    rows = [
+        _head(when) + "".join(_number(value, 3) for value in cells[:4]) + _number(cells[4], 0)
+        for when, curve in (("before", diagram.before), ("after", diagram.after))
+        for cells in zip(
+            curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
+        )
+    ]
+    header = [("when", False), *((title, True) for title in titles)]
+    return _table("Reliability, as a table", header, rows)
+
+
+def _left_out(report: Report) -> str:
+    if report.n_classes <= MOST_DRAWN:
+        return ""
+    return (
+        f'<p class="hint">Of {report.n_classes:,} classes the {MOST_DRAWN} with the largest errors '
+        f"are drawn; the table below has all of them.</p>"
+    )
+
+
+def _classes_left_out(report: Report) -> str:
+    if report.n_classes <= MOST_PRINTED:
+        return ""
+    return (
+        f'<p class="hint">The largest errors first; on paper the first {MOST_PRINTED} of '
+        f"{report.n_classes:,} classes.</p>"
+    )
 
 
 def _warnings(lines: Sequence[str]) -> str:
@@ -123,12 +182,12 @@ def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
     return f'<td class="number {kind}" data-value="{value!r}">{value:.{digits}f}</td>'
 
 
-def _metrics_table(rows: Sequence[MetricRow]) -> str:
+def _metrics_table(rows: Sequence[MetricRow], judgement: str) -> str:
     header = [("measure", False), ("before", True), ("after", True), ("note", False)]
     cells = [
         _head(row.title)
         + _estimate(row.before, "")
-        + _estimate(row.after, _change(row))
+        + _estimate(row.after, _change(row, judgement))
         + f'<td class="note">{_text(row.note)}</td>'
         for row in rows
     ]
@@ -145,11 +204,21 @@ def _estimate(estimate: Estimate, kind: str) -> str:
     return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
 
 
-def _change(row: MetricRow) -> str:
-    difference = row.after.value - row.before.value
-    if row.better == "neither" or abs(difference) < _SEEN:
+def _change(row: MetricRow, judgement: str) -> str:
+    """Whether a number is shown as better or worse: only where chance does not explain it."""
+    if row.name == "log_loss":  # judged row by row, which shows more than two intervals do
+        return {"good": "better", "bad": "worse"}.get(judgement, "")
+    low, high = _apart(row.before, row.after)
+    if row.better == "neither" or not (low or high):
         return ""
-    return "better" if (difference > 0) == (row.better == "higher") else "worse"
+    return "better" if high == (row.better == "higher") else "worse"
+
+
+def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
+    """Whether the interval after lies below, or above, the one before."""
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        return False, False
+    return after.high < before.low, after.low > before.high
 
 
 def _class_table(report: Report) -> str:
@@ -162,9 +231,17 @@ def _class_table(report: Report) -> str:
         + "".join(
             _number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after)
         )
-        for row in report.per_class
+        for row in _ordered(report)
     ]
-    return _table("Calibration error of each class", header, rows)
+    table = _table("Calibration error of each class", header, rows)
+    return table.replace("<table>", '<table class="many">', 1)
+
+
+def _ordered(report: Report) -> Sequence[ClassRow]:
+    """Classes by column; of many those with the largest errors first."""
+    if report.n_classes <= MOST_PRINTED:
+        return report.per_class
+    return sorted(report.per_class, key=lambda row: -row.class_before)
 
 
 def _test_table(report: Report) -> str:

@@ -16,7 +16,7 @@ def to_markdown(report: Report) -> str:
     blocks = [
         f"# Calibration report: {plain(report.name)}",
         facts(report),
-        f"**Verdict.** {plain(report.verdict)}",
+        f"**{plain(report.action)}** {plain(report.verdict)}",
         *_listed("Be careful", report.warnings),
         "## Before and after",
         markdown_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import METRICS
 from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
+from calibrant.report._advice import advise
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import (
     CheckRow,
@@ -45,6 +46,10 @@ _LEAST_RESAMPLES = 50
 
 _MOST_BINS_SHOWN = 60
 """Ranges of a guarantee that a table shows, the widest: some screens of it."""
+
+_TESTED_ROWS = 20_000
+"""Rows that tests and the decomposition look at: so many show any error that matters, and their
+cost grows faster than the rows."""
 
 _KERNEL_ROWS = 100
 """The level of the kernel test is asymptotic: below so many rows it is not shown."""
@@ -148,12 +153,16 @@ def summarise(
     names = tuple(str(label) for label in np.asarray(labels).tolist())
     evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
     gain = _gain(case)
-    tests = _tests(case, n_resamples, random_state)
+    looked_at = _sampled(case, random_state)
+    tests = _tests(looked_at, n_resamples, random_state)
     judgement, sentence = verdict(
         evaluations[0], float(case.before.max(axis=1).mean()), gain, method
     )
+    action, advice = advise(len(y), gain, tests, method)
     return Report(
         name=name,
+        action=action,
+        advice=advice,
         verdict=sentence,
         judgement=judgement,
         n_samples=len(y),
@@ -163,7 +172,7 @@ def summarise(
         reliability=reliability(y, case.before, case.after, names, n_bins),
         ks=ks_graph(y, case.before, case.after),
         per_class=class_rows(y, case.before, case.after, names, n_bins),
-        decomposition=_decomposition(case, random_state),
+        decomposition=_decomposition(looked_at, random_state),
         tests=tests,
         guarantee=_guarantee(*fit_data, inputs, labels),
         map=describe(case.model, names),
@@ -226,6 +235,15 @@ def _cut_folds(data: FloatArray, y: IntArray, cv: int, seed: int) -> list[Fold]:
             "a report needs at least two rows, to fit on one part and judge on the other"
         )
     return folds
+
+
+def _sampled(case: _Case, seed: int) -> _Case:
+    """The case, or a random part of its rows where there are many."""
+    if len(case.y) <= _TESTED_ROWS:
+        return case
+    rows = np.random.default_rng(seed).choice(len(case.y), _TESTED_ROWS, replace=False)
+    rows.sort()
+    return replace(case, y=case.y[rows], before=case.before[rows], after=case.after[rows])
 
 
 def _gain(case: _Case) -> Gain:
@@ -357,6 +375,11 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         fitted,
         f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
         f"go to the lowest column.",
+        *(
+            [f"Tests and decomposition look at {_TESTED_ROWS:,} of the rows, drawn at random."]
+            if len(case.y) > _TESTED_ROWS
+            else []
+        ),
         f"Tests use {n_resamples:,} resamples. Seed {seed}. The gain is paired over rows, its "
         f"interval asymptotic.",
         "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
@@ -378,7 +401,7 @@ def _code(
     """Lines to paste; the command, and names of classes, cannot end a line."""
     fit = "val_scores, val_labels" if is_held_out else "scores, labels"
     plain = clone(made).set_params(classes=None)
-    named = [] if classes is None else [f"classes = {np.asarray(classes).tolist()!r}"]
+    named = [] if classes is None else [f"classes = {_spelt(np.asarray(classes).tolist())}"]
     also = ", classes=classes" if named else ""
     return "\n".join(
         [
@@ -395,6 +418,11 @@ def _code(
             'calibrant.save(model, "model.json")',
         ]
     )
+
+
+def _spelt(values: list[Any]) -> str:
+    """Values as Python, without letters that would end a block of code or begin a tag."""
+    return repr(values).replace("<", "\\x3c").replace("`", "\\x60")
 
 
 def _names(made: Any) -> str:
