@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from calibrant._text import printable
+from calibrant._validation import printable
 
 BAD_INPUT = 2
 INTERRUPTED = 130

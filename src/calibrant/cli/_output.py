@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from calibrant._progress import spinning, tracked
-from calibrant._text import printable, printable_lines
+from calibrant._validation import printable, printable_lines
 from calibrant.evaluation import Evaluation
 from calibrant.metrics._registry import METRICS
 from calibrant.report import Report

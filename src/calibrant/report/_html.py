@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from calibrant._text import printable, printable_lines
+from calibrant._validation import printable, printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
 from calibrant.report._content import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant._text import printable_lines
+from calibrant._validation import printable_lines
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import NO_GUARANTEE, decomposition_sentence, facts, ks_sentence
 from calibrant.selection._table import markdown_table, plain

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +13,9 @@ from calibrant import __version__, inference
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
-from calibrant._text import printable
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import LOGITS_HINT, check_predictions
+from calibrant._validation import LOGITS_HINT, check_predictions, printable
+from calibrant.base._outcome import convergence_note
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -203,16 +202,17 @@ def _judge(
     without them it is cross-fitted.
     """
     n_classes = data.shape[1]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        scores, codes = held or (data, y)
-        model = fit_on(clone(made), scores, codes, None, inputs)
-        folds = [] if held else _cut_folds(data, y, cv, seed)
-        maps = fit_folds(made, data, y, folds, inputs)
-        after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
+    scores, codes = held or (data, y)
+    model = fit_on(clone(made), scores, codes, None, inputs)
+    folds = [] if held else _cut_folds(data, y, cv, seed)
+    maps = fit_folds(made, data, y, folds, inputs)
+    after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
     seen = np.bincount(codes, minlength=n_classes).astype(float)
     own = np.bincount(y, minlength=n_classes).astype(float)
-    remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
+    # Asked for and not caught: what warnings do is one thing for all threads of a process.
+    owner = type(made).__name__
+    notes = convergence_note(owner, [model]), convergence_note(owner, maps, "folds")
+    remarks = tuple(note for note in notes if note)
     # Logits become probabilities block by block.
     before = proba_of(Identity(inputs=inputs), data, inputs) if inputs == "logits" else data
     return _Case(
