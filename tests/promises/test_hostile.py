@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import os
 import shlex
@@ -12,7 +13,9 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -551,3 +554,61 @@ def test_d1_23_a_large_file_may_have_line_ends_in_quotes(files, capsys):
     assert os.path.getsize("large.csv") > 9_000_000
     result = json.loads(command(capsys, "evaluate", "large.csv", "--label", "y", "--json").out)
     assert result["n_samples"] == 300
+
+
+# All of them
+
+
+def hostile_cases():
+    path = Path(__file__).parents[2] / "docs" / "make_hostile_files.py"
+    spec = importlib.util.spec_from_file_location("make_hostile_files", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="memory is measured in a process of its own")
+@pytest.mark.parametrize("part", range(4))
+def test_every_hostile_or_damaged_input_is_refused_in_one_line(part):
+    made = hostile_cases()
+    assert len(made.cases()) >= 60
+    for case in made.cases()[part::4]:
+        outcome = made.measure(case)
+        assert outcome.code == 2, (case.name, outcome)
+        assert outcome.message.startswith("calibrant: "), (case.name, outcome)
+        assert outcome.message.count("\n") == 1, (case.name, outcome)
+        assert outcome.message[:-1].isprintable(), (case.name, outcome)
+        assert outcome.megabytes < made.MOST_MEGABYTES, (case.name, outcome)
+
+
+def test_the_page_of_hostile_files_lists_every_case():
+    page = (Path(__file__).parents[2] / "docs" / "hostile-files.md").read_text()
+    for case in hostile_cases().cases():
+        assert f"| {case.name} |" in page, case.name
+
+
+def test_d1_16_warnings_of_other_threads_are_not_taken():
+    class Talking(calibrant.Identity):
+        def _fit_scores(self, scores, y, weight):
+            warnings.warn("of another thread", UserWarning, stacklevel=1)
+            super()._fit_scores(scores, y, weight)
+
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(2), 60)
+    labels = calibrant.datasets.draw_labels(proba, rng=rng)
+    with pytest.warns(UserWarning, match="of another thread"):
+        made = calibrant.report.summarise(labels, proba, calibrator=Talking(), n_resamples=49)
+    assert "of another thread" not in " ".join(made.warnings)
+
+
+@pytest.mark.slow
+def test_d1_19_tests_of_many_rows_look_at_a_part():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(2), 60_000)
+    labels = calibrant.datasets.draw_labels(proba, rng=rng)
+    made = calibrant.report.summarise(
+        labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
+    )
+    assert "Tests and decomposition look at 20,000 of the rows, drawn at random." in made.how
+    assert made.n_samples == 60_000

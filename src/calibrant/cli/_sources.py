@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -193,7 +194,7 @@ class TableSource(Source):
         self.options = options
         with _named_errors(self.path):
             self.schema = self._read_schema()
-        repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
+        repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
         if repeated:
             raise ValueError(
                 f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
@@ -320,7 +321,12 @@ class CsvSource(TableSource):
 
     def _read_schema(self) -> Any:
         with self._open() as reader:
-            return reader.schema
+            schema = reader.schema
+        if len(schema.names) == 1 and ";" in schema.names[0]:
+            raise ValueError(
+                f"{self.path} is separated by semicolons: commas are read, and tabs in .tsv files"
+            )
+        return schema
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
         columns = self.columns
