@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,20 +15,37 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The path of a file to write instead of ``path``: it takes its place at the end, or is removed
     where writing fails.
 
-    What is no regular file (a device, a pipe) is written directly, because a renamed file would
-    replace it.
+    The file is new, in the same folder, under a name that nobody can foresee: a link that was
+    planted is not followed, and writers of one path at the same time do not meet. It gets the mode
+    of the file that it replaces. What is no regular file (a device, a pipe) is written directly,
+    because a renamed file would replace it.
     """
     check_writable(path)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         yield target
         return
-    aside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    aside = _make_aside(target)
     try:
         yield aside
+        _copy_mode(target, aside)
         os.replace(aside, target)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _make_aside(target: Path) -> Path:
+    """A new empty file beside ``target``; only the owner may read it where it replaces another."""
+    # Its name does not hold that of the target, which may be as long as names can be.
+    aside = target.with_name(f".{secrets.token_hex(12)}.part")
+    mode = 0o600 if target.exists() else 0o666  # less what the umask of the user forbids
+    os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    return aside
+
+
+def _copy_mode(target: Path, aside: Path) -> None:
+    if target.exists():
+        aside.chmod(stat.S_IMODE(target.stat().st_mode))
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -77,14 +77,18 @@ def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
         "b",
         "a",
     )
-    assert chosen({"s1": "float", "s2": "float"}, needs_label=False, expected=model).scores == (
-        "s1",
-        "s2",
+    numbered = {"p_0": "float", "p_1": "float"}
+    assert chosen(numbered, needs_label=False, expected=model).scores == ("p_0", "p_1")
+    with pytest.raises(ValueError, match="say which columns hold them, in this order"):
+        chosen({"s1": "float", "s2": "float"}, needs_label=False, expected=model)
+    listed = chosen(
+        {"s1": "float", "s2": "float"}, needs_label=False, expected=model, proba="s2,s1"
     )
+    assert listed.scores == ("s2", "s1")
     with pytest.raises(ValueError, match="the model has 2 classes"):
         chosen({"s1": "float", "s2": "float", "s3": "float"}, needs_label=False, expected=model)
 
 
 def test_text_is_no_score():
-    with pytest.raises(ValueError, match="column 'id' should hold scores, but holds text"):
+    with pytest.raises(ValueError, match="column 'id' should hold numbers, but holds text"):
         chosen(TABLE, label="y", proba="id,p_a")

@@ -56,10 +56,32 @@ def test_given_classes_name_the_columns(labels_of):
     )
 
 
-def test_words_that_match_no_column_are_sorted_and_said(labels_of):
-    labels, classes, notes = labels_of(["s1", "s2"], ["x", "y"], proba="s*")
-    assert (labels, classes) == (["x", "y"], ["x", "y"])
-    assert "taken to be the classes x, y" in notes[-1]
+def test_words_that_match_no_column_are_asked_for(labels_of):
+    with pytest.raises(ValueError, match="the labels are x, y and the columns of scores 1, 2"):
+        labels_of(["s1", "s2"], ["x", "y"], proba="s*")
+
+
+def test_what_all_columns_begin_and_end_with_is_no_name(labels_of):
+    columns = ["score_zebra_now", "score_ape_now"]
+    assert labels_of(columns, ["ape", "zebra"], proba=",".join(columns))[:2] == (
+        ["ape", "zebra"],
+        ["zebra", "ape"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["01", "02", "01"], ("01", "02")),
+        (["True", "False", "True"], ("True", "False")),
+        (["2020-01-01", "2020-01-02", "2020-01-01"], ("2020-01-01", "2020-01-02")),
+        (["1.0", "2.0", "1.0"], ("1", "2")),
+        ([" a", "b ", " a"], ("a", "b")),
+    ],
+)
+def test_labels_of_any_spelling_are_found_among_given_classes(labels, classes, labels_of):
+    read, named, _ = labels_of(["s1", "s2"], labels, proba="s*", classes=classes)
+    assert [named.index(label) for label in read] == [0, 1, 0]
 
 
 def test_a_word_that_matches_nothing_is_an_error(labels_of):

@@ -339,11 +339,11 @@ def test_nan_in_an_array_is_refused(document, refused):
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
-        ({"temperature_": "hot"}, "do not fit together"),
-        ({"temperature_": None}, "do not fit together"),
-        ({"temperature_": []}, "do not fit together"),
-        ({"n_classes_": 10**18}, "classes_ must be"),
-        ({"n_classes_": "4"}, "do not fit together"),
+        ({"temperature_": "hot"}, "must be a number"),
+        ({"temperature_": None}, "must be a number"),
+        ({"temperature_": []}, "must be a number"),
+        ({"n_classes_": 10**18}, "there are 4 labels"),
+        ({"n_classes_": "4"}, "there are 4 labels"),
         ({"classes_": [0, 1, 2, 3]}, "classes_ must be"),
         ({"training_": 1}, "training_ must be"),
         ({"__class__": 1}, "'__class__' is no fitted attribute"),

@@ -48,7 +48,12 @@ from calibrant._validation._scores import (
     check_inputs,
     check_scores,
 )
-from calibrant._validation._text import shortened, unknown_name
+from calibrant._validation._text import (
+    printable,
+    printable_lines,
+    shortened,
+    unknown_name,
+)
 
 __all__ = [
     "DIVIDE_HINT",
@@ -74,6 +79,8 @@ __all__ = [
     "column_names",
     "encode_labels",
     "order_of",
+    "printable",
+    "printable_lines",
     "remark",
     "remark_few_weights",
     "shortened",

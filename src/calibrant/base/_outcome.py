@@ -36,20 +36,27 @@ def store_outcome(calibrator: Any, solution: Solution) -> None:
 
 
 def warn_unless_converged(owner: str, calibrators: Sequence[Any], what: str | None = None) -> None:
-    """One warning, at the line of the user, where any of these fits did not converge.
+    """One warning, at the line of the user, where any of these fits did not converge."""
+    said = convergence_note(owner, calibrators, what)
+    if said is not None:
+        _warn(said)
+
+
+def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = None) -> str | None:
+    """What is to be said where any of these fits did not converge.
 
     ``what`` they are ("claims", "folds") is said with how many of how many; None is for one fit
     that ``owner`` is the name of.
     """
     failed = [list(_failures(calibrator)) for calibrator in calibrators]
     if not any(failed):
-        return
+        return None
     # The most frequent cause first.
     causes = Counter(_explanation(fit) for fits in failed for fit in fits)
     said = "; ".join(text for text, _ in causes.most_common())
     if what is not None:
         said = f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge: {said}"
-    _warn(f"{owner}: {said}")
+    return f"{owner}: {said}"
 
 
 def warn_of(owner: str, outcome: Outcome) -> None:

@@ -2,19 +2,32 @@
 monitor``.
 
 Results go to standard output, remarks and progress to standard error. Bad input ends with exit code
-2 and one line that says what is wrong; an interrupted command with 130. The commands themselves are
-in `calibrant.cli._app`, which needs the extra ``cli``.
+2 and one line that says what is wrong; an interrupted command with 130, one that a signal ended
+with 128 and its number. The commands themselves are in `calibrant.cli._app`, which needs the extra
+``cli``.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from calibrant._validation import printable
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+_KILLED = 128
+_LONGEST_MESSAGE = 2000
+"""Characters of a message: it may repeat what a file holds."""
+
+
+class _Ended(BaseException):
+    """A signal asks the command to end: what it has begun to write is removed on the way out."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -25,6 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
     try:
+        with _ended_by_signals():
+            code = _run(arguments)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except _Ended as ended:
+        code = _KILLED + int(ended.args[0])
+    if code > _KILLED:
+        return _complain("interrupted; nothing was written", code)
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
         import typer
 
         from calibrant.cli._app import app
@@ -34,13 +60,33 @@ def run(arguments: Sequence[str]) -> int:
         )
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
         code = INTERRUPTED
     except Exception as error:
         return _explain(error, _usage_error(typer))
-    if code == INTERRUPTED:
-        return _complain("interrupted; nothing was written", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as an error does, so that nothing is left behind."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        names = []  # only the main thread may say what signals do
+    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+    # What the parent ignores (nohup) stays ignored.
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, frame: Any) -> NoReturn:
+    raise _Ended(number)
 
 
 def _usage_error(typer: Any) -> Any:
@@ -65,5 +111,8 @@ def _explain(error: Exception, usage_error: Any) -> int:
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:
-    sys.stderr.write(f"calibrant: {' '.join(message.split())}\n")
+    shown = printable(" ".join(message.split()))
+    if len(shown) > _LONGEST_MESSAGE:
+        shown = f"{shown[:_LONGEST_MESSAGE]} ..."
+    sys.stderr.write(f"calibrant: {shown}\n")
     return code

@@ -14,6 +14,7 @@ import calibrant
 from calibrant.cli._commands import (
     ExportOptions,
     apply_file,
+    check_other_file,
     demo_report,
     evaluate_file,
     export_file,
@@ -131,6 +132,7 @@ def fit(
     not trained on.
     """
     output = printing.output()
+    check_other_file(output_path, data.file, data.labels)
     rows = read_all(data.options(), output.say, output.watch)
     with output.working(f"Fitting {method}"):
         fitted = fit_file(rows, method, notion, seed, output_path)
@@ -146,6 +148,7 @@ def apply(
     read in blocks.
     """
     output = printing.output()
+    check_other_file(output_path, model)
     calibrator = calibrant.load(model)
     n_rows = apply_file(calibrator, data.options(), output_path, output.say, output.watch)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
@@ -213,10 +216,11 @@ def report(
     the code to repeat it.
     """
     output = printing.output()
+    check_other_file(output_path, data.file, data.labels)
     rows = read_all(data.options(), output.say, output.watch)
     with output.working("Calibrating, testing and drawing"):
-        content = file_report(rows, method, notion, cv, seed, data.file.name, output_path)
-    output.show(content.verdict, f"Wrote {output_path}")
+        content = file_report(rows, method, notion, cv, seed, data.options(), output_path)
+    output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 
 
@@ -242,7 +246,7 @@ def _demo_lines(content: calibrant.report.Report) -> list[Any]:
         "on 600 others.",
         "On 600 more that neither has seen, with 95 % intervals:",
         "",
-        f"  {content.verdict}",
+        f"  {content.action} {content.verdict}",
         "",
         report_table(content),
         "",

@@ -4,6 +4,7 @@ files out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_inputs, check_weight, unknown_name
+from calibrant._validation import check_inputs, check_weight, shortened, unknown_name
 from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import Block, Source, check_block, open_source
+from calibrant.cli._sources import Block, Source, check_block, check_promise, open_source
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator
@@ -31,6 +32,12 @@ from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
+
+_ROUNDED = 1e-3
+"""Sums of rounded probabilities differ less from one."""
+
+_BYTES = 8
+"""Of a score."""
 
 Say = Callable[[str], None]
 Watch = Callable[[Iterator[Block], int | None], Iterator[Block]]
@@ -64,9 +71,10 @@ def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
 def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     """A whole file, for what needs all rows at once."""
     source, rule = open_labelled(options, say)
+    check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
     parts = [
         (
-            check_block(block, source, options.renormalize),
+            _checked(block, source, options, say),
             rule.codes(block.labels, block.start),
             block.weight,
         )
@@ -77,6 +85,22 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     return FilePredictions(scores, codes, weight, rule.classes, source.inputs)
 
 
+def _checked(block: Block, source: Source, options: FileOptions, say: Say) -> FloatArray:
+    """Scores of a block; of the first one it is said where they look like another kind."""
+    scores = check_block(block, source, options.renormalize)
+    if block.start == 0 and source.inputs == "logits" and _look_like_proba(scores):
+        say(
+            "note: the logits are between 0 and 1 and every row sums to one: if these are "
+            "probabilities, say --proba"
+        )
+    return scores
+
+
+def _look_like_proba(scores: FloatArray) -> bool:
+    is_inside = bool(scores.min() >= 0 and scores.max() <= 1)
+    return is_inside and bool((np.abs(scores.sum(axis=1) - 1.0) < _ROUNDED).all())
+
+
 def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:
     """The evaluation of a file of any size, block by block; blocks are evaluated by threads while
     the next is read.
@@ -85,7 +109,7 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
     total = MetricAccumulator(n_bins)
 
     def evaluated(block: Block) -> MetricAccumulator:
-        scores = check_block(block, source, options.renormalize)
+        scores = _checked(block, source, options, say)
         codes = rule.codes(block.labels, block.start)
         part = MetricAccumulator(n_bins, inputs=check_inputs(source.inputs))
         return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
@@ -177,13 +201,13 @@ def file_report(
     notion: str | None,
     cv: int,
     seed: int,
-    title: str,
+    options: FileOptions,
     output: Path,
 ) -> Report:
     """A report about a file, cross-fitted, written to ``output``."""
     calibrator = make_calibrator(name, notion, data, seed)
     check_report_path(output)
-    said = f" --notion {notion}" if notion else ""
+    said = ["-m", name, *(["--notion", notion] if notion else []), "--cv", cv, "--seed", seed]
     report = summarise(
         data.labels,
         data.scores,
@@ -191,9 +215,9 @@ def file_report(
         inputs=data.inputs,
         classes=data.classes,
         method=name,
-        name=title,
-        command=(
-            f"calibrant report {title} -m {name}{said} --cv {cv} --seed {seed} -o {output.name}"
+        name=options.path.name,
+        command=shlex.join(
+            ["calibrant", "report", *options.arguments(), *map(str, said), "-o", output.name]
         ),
         cv=cv,
         random_state=seed,
@@ -231,19 +255,28 @@ def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: 
     expected = Columns((), names, model.inputs, None, None, was_guessed=True)
     is_text = {options.path.suffix.lower(), output.suffix.lower()} <= {".csv", ".tsv"}
     source = open_source(options, needs_label=False, expected=expected, as_text=is_text)
-    _check_fits(source, model, names)
+    order = _check_fits(source, model, names)
     if source.said:
         say(source.said)
     n_rows = 0
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
-            scores = check_block(block, source, options.renormalize)
-            writer.write(block, np.asarray(model.predict_proba(scores)))
+            scores = _checked(block, source, options, say)[:, order]
+            writer.write(block, _predict(model, scores))
             n_rows += len(scores)
     return n_rows
 
 
-def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
+def _predict(model: Any, scores: FloatArray) -> FloatArray:
+    try:
+        return np.asarray(model.predict_proba(scores))
+    except (IndexError, KeyError, AttributeError, ArithmeticError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"the model is damaged, and cannot predict these rows ({said})") from None
+
+
+def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> list[int]:
+    """Raise where scores are not those of a model; the order of its columns in the file."""
     if source.inputs != model.inputs:
         raise ValueError(
             f"the model takes {KINDS[model.inputs]} and the file holds {KINDS[source.inputs]}"
@@ -252,6 +285,20 @@ def _check_fits(source: Source, model: Any, names: tuple[str, ...]) -> None:
         raise ValueError(
             f"the model has {len(names)} classes and the file {source.n_classes} columns of scores"
         )
+    if sorted(source.names) == sorted(names):
+        return [source.names.index(name) for name in names]
+    if source.names != tuple(map(str, range(len(names)))):
+        raise ValueError(
+            f"the model has the classes {shortened(names)} and the file {shortened(source.names)}"
+        )
+    return list(range(len(names)))
+
+
+def check_other_file(output: Path, *inputs: Path | None) -> None:
+    """Raise where what is written would replace what is read."""
+    for path in inputs:
+        if path is not None and output.exists() and path.exists() and output.samefile(path):
+            raise ValueError(f"{output} is the input, which would be lost: write another file")
 
 
 class ExportOptions(NamedTuple):

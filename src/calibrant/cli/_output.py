@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from calibrant._progress import spinning, tracked
+from calibrant._validation import printable, printable_lines
 from calibrant.evaluation import Evaluation
 from calibrant.metrics._registry import METRICS
 from calibrant.report import Report
@@ -31,14 +32,17 @@ class Output:
     def say(self, line: str) -> None:
         """A remark."""
         if not self.quiet:
-            self.err.print(line, markup=False)
+            self.err.print(printable(line), markup=False)
 
     def show(self, *shown: Any) -> None:
         """Text and tables for people; nothing where JSON is asked for."""
         if self.as_json:
             return
         for part in shown:
-            self.out.print(part, **({"markup": False} if isinstance(part, str) else {}))
+            if isinstance(part, str):
+                self.out.print(printable_lines(part), markup=False)
+            else:
+                self.out.print(part)
 
     def result(self, values: dict[str, Any]) -> None:
         """The result as JSON, where it is asked for."""

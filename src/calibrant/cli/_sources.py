@@ -5,19 +5,21 @@ all columns.
 from __future__ import annotations
 
 import re
-import zipfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from calibrant._blocks import FILE_ELEMENTS, row_blocks
+from calibrant._blocks import FILE_ELEMENTS
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import check_scores
 from calibrant.cli._columns import Columns, FileOptions, choose_columns
@@ -26,10 +28,30 @@ _CSV_BYTES = 2**23
 """Of a block of a text file: about as many scores as those of other files, at eight letters each
 and some."""
 
+_LOOKED_AT = 2**20
+"""Bytes of a text file that are looked at for quotes."""
+
 _MOST_CLASSES = 10_000
 """Different labels beyond which a column is taken for something else, such as an identifier."""
 
-_ARRAY_NAMES = {"proba": "probs", "logits": "logits", "log_proba": "log_probs"}
+_MOST_PROMISED = 2**28
+"""Bytes that a file may promise whatever its own size."""
+
+_MOST_PACKED = 500
+"""Times its own size that a file may promise beyond: predictions that differ from row to row do not
+pack so well."""
+
+
+def check_promise(path: Path, promised: int) -> None:
+    """Raise where a file says that it holds far more bytes than it can, before memory is taken for
+    them.
+    """
+    held = path.stat().st_size
+    if promised > max(_MOST_PROMISED, _MOST_PACKED * held):
+        raise ValueError(
+            f"{path} has {held:,} bytes and says that it holds {promised:,}: it is damaged, or "
+            f"packed so well that its rows must be all alike; unpack it first if you trust it"
+        )
 
 
 class Block(NamedTuple):
@@ -47,6 +69,7 @@ class Block(NamedTuple):
 class Source(ABC):
     """A file of predictions: what its columns are, and its rows block by block."""
 
+    path: Path
     names: tuple[str, ...]
     inputs: str
     n_rows: int | None = None
@@ -95,6 +118,8 @@ def open_source(
         raise FileNotFoundError(f"there is no file {path}")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
+        from calibrant.cli._arrays import ArraySource
+
         return ArraySource(options, needs_label=needs_label, expected=expected)
     if ending in (".csv", ".tsv", ".txt"):
         return CsvSource(options, needs_label=needs_label, expected=expected, as_text=as_text)
@@ -116,6 +141,8 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
         if column and names and int(column[1]) < len(names):
             text = text.replace(column[0], f"column {names[int(column[1])]!r}")
         raise ValueError(f"{path} cannot be read: {text}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} cannot be read: it is no text in UTF-8 ({error})") from None
 
 
 def as_text(labels: Any) -> Any:
@@ -133,7 +160,13 @@ def as_text(labels: Any) -> Any:
             raise ValueError(
                 "labels must be names or whole numbers, and the label column holds fractions"
             ) from None
+    if pa.types.is_nested(labels.type):
+        raise ValueError(f"labels must be names or whole numbers, not of type {labels.type}")
     return labels.cast(pa.string())
+
+
+def _is_spelt(column: Any) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())
 
 
 def _kind(dtype: Any) -> str:
@@ -143,7 +176,10 @@ def _kind(dtype: Any) -> str:
         return "int"
     if pa.types.is_dictionary(dtype):
         return _kind(dtype.value_type)
-    return "text" if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) else "other"
+    if pa.types.is_temporal(dtype):
+        return "time"
+    is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "text" if any(is_kind(dtype) for is_kind in is_text) else "other"
 
 
 class TableSource(Source):
@@ -156,7 +192,7 @@ class TableSource(Source):
         self.options = options
         with _named_errors(self.path):
             self.schema = self._read_schema()
-        repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
+        repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
         if repeated:
             raise ValueError(
                 f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
@@ -167,9 +203,9 @@ class TableSource(Source):
         )
         self.inputs = self.columns.inputs
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
-        self.has_text_labels = (
-            self.columns.label is not None and self.kinds[self.columns.label] == "text"
-        )
+        self.has_text_labels = self.columns.label is not None and self.kinds[
+            self.columns.label
+        ] in ("text", "time")
         self.said = self.columns.said() if self.columns.was_guessed else None
 
     @property
@@ -189,7 +225,9 @@ class TableSource(Source):
         for batch in self._read_batches(
             self.schema.names if whole else own, max(1, FILE_ELEMENTS // len(self.columns.scores))
         ):
-            yield self._block(batch, start)
+            with _named_errors(self.path):
+                block = self._block(batch, start)
+            yield block
             start += batch.num_rows
         if start == 0:
             raise ValueError(f"{self.path} has no rows")
@@ -251,14 +289,42 @@ class CsvSource(TableSource):
             self.path,
             read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
             parse_options=pa_csv.ParseOptions(
-                delimiter="\t" if self.path.suffix.lower() == ".tsv" else ","
+                delimiter="\t" if self.path.suffix.lower() == ".tsv" else ",",
+                newlines_in_values=self._has_quotes,
             ),
             convert_options=pa_csv.ConvertOptions(**convert),
         )
 
+    @cached_property
+    def _has_quotes(self) -> bool:
+        """Whether text may hold line ends: looking for them is slower."""
+        with self.path.open("rb") as file:
+            return b'"' in file.read(_LOOKED_AT)
+
+    @cached_property
+    def _spelt(self) -> list[str]:
+        """Columns of whole numbers that are written as no number is ("00007"), and so are text:
+        looked for in all rows before any is written.
+        """
+        whole = [name for name, kind in self.kinds.items() if kind == "int"]
+        spelt: set[str] = set()
+        if not whole:
+            return []
+        kinds = dict.fromkeys(whole, pa.string())
+        with self._open(column_types=kinds, include_columns=whole) as reader:
+            for batch in reader:
+                columns = zip(batch.schema.names, batch.columns, strict=True)
+                spelt.update(name for name, column in columns if _is_spelt(column))
+        return sorted(spelt)
+
     def _read_schema(self) -> Any:
         with self._open() as reader:
-            return reader.schema
+            schema = reader.schema
+        if len(schema.names) == 1 and ";" in schema.names[0]:
+            raise ValueError(
+                f"{self.path} is separated by semicolons: commas are read, and tabs in .tsv files"
+            )
+        return schema
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
         columns = self.columns
@@ -268,127 +334,10 @@ class CsvSource(TableSource):
         else:
             kinds = dict.fromkeys([c for c in numbers if c in names], pa.float64())
             kinds |= {columns.label: pa.string()} if columns.label in names else {}
+            if len(names) == len(self.schema.names):
+                kinds |= {name: pa.string() for name in self._spelt if name not in kinds}
         with self._open(column_types=kinds, include_columns=names) as reader:
             yield from reader
-
-
-class _Arrays(NamedTuple):
-    """What a file of arrays holds: the scores, their name and kind, labels, and all by name."""
-
-    scores: AnyArray
-    score_name: str
-    inputs: str
-    labels: AnyArray | None
-    held: dict[str, AnyArray]
-
-
-class ArraySource(Source):
-    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with
-    ``--labels FILE``.
-    """
-
-    def __init__(
-        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
-    ) -> None:
-        self.path = options.path
-        if self.path.suffix == ".npz" and (options.label or options.proba or options.logits):
-            raise ValueError(
-                "--label, --proba and --logits name columns; an .npz file has arrays probs or "
-                "logits, and labels"
-            )
-        found = _read_arrays(options, expected)
-        self.scores, self.score_name, self.inputs, self.labels, self.arrays = found
-        self._check_shapes(needs_label)
-        given = self.arrays.get("class_names")
-        self.names = tuple(map(str, range(self.n_classes) if given is None else given.tolist()))
-        self.n_rows = len(self.scores)
-        if self.labels is not None:
-            self.has_text_labels = self.labels.dtype.kind in "US"
-
-    def _check_shapes(self, needs_label: bool) -> None:
-        if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
-            raise ValueError(
-                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got "
-                f"{self.scores.shape}"
-            )
-        if len(self.scores) == 0:
-            raise ValueError(f"{self.path} has no rows")
-        if needs_label and self.labels is None:
-            raise ValueError(
-                f"{self.path} has no labels: add an array labels, or give --labels FILE.npy"
-            )
-        if self.labels is not None and self.labels.shape != (len(self.scores),):
-            raise ValueError(
-                f"{self.path}: labels have shape {self.labels.shape}, the scores "
-                f"{len(self.scores)} rows"
-            )
-
-    @property
-    def n_classes(self) -> int:
-        return self.scores.shape[1] if self.scores.ndim == 2 else 2
-
-    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
-        """The rows; ``whole`` asks for a table, of the labels where there are any."""
-        for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):
-            labels = None if self.labels is None else pa.array(self.labels[rows])
-            table = pa.table({} if labels is None else {"label": labels}) if whole else None
-            yield Block(rows.start, np.asarray(self.scores[rows]), labels, None, table)
-
-    def _label_parts(self) -> Iterator[Any]:
-        yield pa.array(self.labels)
-
-
-def _read_arrays(options: FileOptions, expected: Columns | None) -> _Arrays:
-    labels = None if options.labels is None else _load(options.labels)
-    if isinstance(labels, dict):
-        raise ValueError(f"--labels {options.labels} must be an .npy file of labels")
-    data = _load(options.path)
-    if isinstance(data, dict):
-        return _arrays_of_npz(data, options, expected, labels)
-    inputs = expected.inputs if expected else options.inputs or "proba"
-    return _Arrays(data, _ARRAY_NAMES[inputs], inputs, labels, {_ARRAY_NAMES[inputs]: data})
-
-
-def _arrays_of_npz(
-    data: dict[str, AnyArray],
-    options: FileOptions,
-    expected: Columns | None,
-    labels: AnyArray | None,
-) -> _Arrays:
-    start = f"{options.split}_" if options.split else ""
-    kinds = [inputs for inputs, name in _ARRAY_NAMES.items() if start + name in data]
-    if len(kinds) > 1 and expected:
-        kinds = [expected.inputs]
-    if len(kinds) != 1:
-        raise ValueError(
-            f"{options.path} must have an array {start}probs or {start}logits; it has "
-            f"{', '.join(data)}{_hint(data)}"
-        )
-    name = start + _ARRAY_NAMES[kinds[0]]
-    return _Arrays(data[name], name, kinds[0], data.get(f"{start}labels", labels), data)
-
-
-def _hint(data: dict[str, AnyArray]) -> str:
-    splits = sorted(
-        {name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))}
-    )
-    return f" (choose by --split {' or '.join(splits)})" if splits else ""
-
-
-def _load(path: Path) -> Any:
-    """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
-    try:
-        data = np.load(
-            path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False
-        )
-        if isinstance(data, np.ndarray):
-            return data
-        with data as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise ValueError(f"{path} cannot be read as NumPy arrays: {error}") from None
 
 
 def check_block(block: Block, source: Source, renormalize: bool) -> FloatArray:

@@ -18,7 +18,8 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._files import written_aside
 from calibrant._typing import FloatArray
-from calibrant.cli._sources import ArraySource, Block, Source
+from calibrant.cli._arrays import ArraySource
+from calibrant.cli._sources import Block, Source
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".npz", ".npy")
 
@@ -66,16 +67,17 @@ def _make_writer(path: Path, ending: str, source: Source, names: Sequence[str]) 
 
 def extended(batch: Any, proba: FloatArray, names: Sequence[str]) -> Any:
     """A table with the calibrated columns ``names`` added; columns that are called so are kept as
-    ``raw_...``.
+    ``raw_...``, or replaced where such a one is kept already.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    new = set(names)
-    table = table.rename_columns(
-        [f"raw_{name}" if name in new else name for name in table.column_names]
+    own = set(table.column_names)
+    kept = [n for n in table.column_names if n not in names or f"raw_{n}" not in own]
+    columns = [(f"raw_{n}" if n in names else n, table.column(n)) for n in kept]
+    added = zip(names, map(pa.array, np.asfortranarray(proba).T), strict=True)
+    names_and_columns = [*columns, *added]
+    return pa.table(
+        [column for _, column in names_and_columns], names=[name for name, _ in names_and_columns]
     )
-    for name, column in zip(names, np.asfortranarray(proba).T, strict=True):
-        table = table.append_column(name, pa.array(column))
-    return table
 
 
 class _ParquetWriter(Writer):

@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from calibrant._typing import AnyArray
+from calibrant.io._shapes import References
 from calibrant.notions import Notion, as_notion, is_named
 
 _NUMERIC = {
@@ -34,8 +35,11 @@ _NUMERIC |= {
 }
 
 _LONGEST_TEXT = 2**16
-"""Characters of an entry of an array of text: a file cannot ask for more memory than a small
-multiple of its own size."""
+"""Characters of an entry of an array of text."""
+
+_MOST_TEXT = 2**26
+"""Bytes of all arrays of text: an array gives every entry the room of the longest, so that a small
+file could ask for much."""
 
 
 class Writer:
@@ -166,9 +170,14 @@ def _is_fitted(name: str) -> bool:
     return name.endswith("_") and not name.startswith("_")
 
 
+def _accept(name: str, made: Any, fitted: dict[str, Any]) -> None:
+    """Nothing is asked of fitted attributes."""
+
+
 class Reader:
     """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``renew`` makes fitted
-    attributes of an earlier version those of this one.
+    attributes of an earlier version those of this one; ``check`` raises where those of a calibrator
+    are not what they must be.
     """
 
     def __init__(
@@ -176,11 +185,15 @@ class Reader:
         classes: Mapping[str, type],
         may_be_nan: frozenset[str] = frozenset(),
         renew: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        check: Callable[[str, Any, dict[str, Any]], None] = _accept,
     ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
         self.renew = renew
+        self.check = check
         self.models: list[Any] = []
+        self.references = References()
+        self._text_bytes = 0
 
     def model(self, entry: Any) -> None:
         """Add the calibrator of an entry to the list."""
@@ -199,12 +212,15 @@ class Reader:
                 f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
             )
         made = cls(**parameters)
-        for name, value in self.renew(fitted).items():
+        fitted = self.renew(fitted)
+        for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property
             ):
                 raise ValueError(f"{name!r} is no fitted attribute of {entry['class']}")
             setattr(made, name, value)
+        self.check(entry["class"], made, fitted)
+        self.references.close()
         self.models.append(made)
 
     def _class(self, name: Any) -> type[Any]:
@@ -273,6 +289,7 @@ class Reader:
         place = _object(value, {"model"})["model"]
         if type(place) is not int or not 0 <= place < len(self.models):
             raise ValueError(f"model {_short(place)} is referred to before it is given")
+        self.references.refer(place)
         return self.models[place]
 
     def _array(self, value: dict[str, Any]) -> Any:
@@ -305,6 +322,9 @@ class Reader:
             raise ValueError(f"{_short(kind)} is no kind of array")
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
             raise ValueError(f"entries of the array do not fit {_short(kind)}")
+        self._text_bytes += 4 * int(width) * len(data)
+        if self._text_bytes > _MOST_TEXT:
+            raise ValueError(f"its text would take more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from calibrant.base._training import TrainingSummary
 from calibrant.classifier import CalibratedClassifier
 from calibrant.io._codec import Reader, Writer
 from calibrant.io._registry import registered
+from calibrant.io._shapes import check_fitted_values
 
 __all__ = ["load", "save"]
 
@@ -25,6 +27,9 @@ FORMAT = "calibrant-model"
 SCHEMA = 1
 MOST_BYTES = 2**30
 """Larger files are not read: they are no calibrators, or belong elsewhere."""
+
+_MOST_PROBED = 32
+"""Classes that a loaded calibrator is tried on."""
 
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
 
@@ -130,8 +135,18 @@ def _read_document(path: Path) -> Any:
     if size > MOST_BYTES:
         raise ValueError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
     with path.open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
+        raw = b"".join(_pieces(file))
     return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """What a file holds, which may be a pipe that has no size, or a device that never ends."""
+    left = MOST_BYTES
+    while piece := file.read(2**20):
+        left -= len(piece)
+        if left < 0:
+            raise ValueError(f"it has more than the {MOST_BYTES:,} bytes that are read")
+        yield piece
 
 
 def _refuse_constant(name: str) -> Any:
@@ -150,12 +165,23 @@ def _from_document(document: Any) -> Any:
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
-    reader = Reader(registered(), _MAY_BE_NAN, _renewed)
+    reader = Reader(registered(), _MAY_BE_NAN, _renewed, check_fitted_values)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
     _check_works(loaded)
+    _check_header(document, loaded)
     return loaded
+
+
+def _check_header(document: dict[str, Any], loaded: Any) -> None:
+    """What is said at the head of a file, for whoever reads it, must be what it holds."""
+    if document.get("classes") != np.asarray(loaded.classes_).tolist():
+        raise ValueError("the classes at its head are not those of its calibrator")
+    training = vars(loaded).get("training_")
+    own, said = ({} if training is None else training.to_dict()), document.get("training") or {}
+    if not isinstance(said, dict) or any(own.get(key) != value for key, value in said.items()):
+        raise ValueError("the training at its head is not that of its calibrator")
 
 
 def _renewed(fitted: dict[str, Any]) -> dict[str, Any]:
@@ -187,27 +213,23 @@ def _check_works(loaded: Any) -> None:
 
 def _check_prediction(loaded: Any) -> None:
     labels = loaded.classes_
-    if (
-        not isinstance(labels, np.ndarray)
-        or labels.ndim != 1
-        or len(labels) != loaded.n_classes_
-        or len(labels) < 2
-    ):
-        raise ValueError("classes_ must be the labels of two or more columns")
-    if not isinstance(vars(loaded).get("training_", None), TrainingSummary | None):
-        raise ValueError("training_ must be a summary of the training data")
     loaded._check_parameters(len(labels))
-    proba = np.asarray(loaded.predict_proba(_probe(loaded.inputs, len(labels))))
-    if proba.shape != (3, len(labels)) or not (
+    rows = _probe(loaded.inputs, len(labels))
+    proba = np.asarray(loaded.predict_proba(rows))
+    if proba.shape != rows.shape or not (
         np.isfinite(proba).all() and proba.min() >= 0 and proba.max() <= 1 + 1e-6
     ):
         raise ValueError("its predictions are not probabilities")
+    loaded.predict(rows)
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
-    """Three rows to try: undecided, sure, and in between."""
+    """Rows to try: undecided, in between, and sure of each class, of the first ones where there
+    are many.
+    """
     ramp = np.arange(1.0, n_classes + 1.0)
-    proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), ramp == 1])
+    sure = np.eye(min(n_classes, _MOST_PROBED), n_classes)
     if inputs == "logits":
-        return np.array([np.zeros(n_classes), np.log(ramp), 30.0 * (ramp == 1)])
+        return np.array([np.zeros(n_classes), np.log(ramp), *(30.0 * sure)])
+    proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), *sure])
     return log_of(proba) if inputs == "log_proba" else proba

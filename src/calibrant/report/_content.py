@@ -148,9 +148,14 @@ class MapNote:
 
 @dataclass(frozen=True, repr=False)
 class Report(ShortRepr):
-    """Everything that a report says; see `calibrant.report.summarise`."""
+    """Everything that a report says; see `calibrant.report.summarise`. ``action`` is what to do and
+    ``advice`` how sure that is, ``judgement`` what the gain of the method says: "good", "mixed" or
+    "bad".
+    """
 
     name: str
+    action: str
+    advice: str
     verdict: str
     judgement: str
     n_samples: int

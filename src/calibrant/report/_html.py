@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from calibrant._validation import printable, printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
-from calibrant.report._content import Estimate, GuaranteeNote, MetricRow, Report
+from calibrant.report._content import (
+    ClassRow,
+    Estimate,
+    GuaranteeNote,
+    MetricRow,
+    Reliability,
+    Report,
+)
 from calibrant.report._sentences import (
     NO_GUARANTEE,
     decomposition_sentence,
@@ -19,6 +26,7 @@ from calibrant.report._sentences import (
     ks_sentence,
     null_sentence,
 )
+from calibrant.report._svg import counts_svg, decomposition_svg, ks_svg, reliability_svg
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -35,58 +43,115 @@ _SECTIONS = {
 _WIDE = ("note", "null hypothesis")
 """Columns of sentences."""
 
-_SEEN = 5e-5
-"""A change that four digits show."""
+MOST_DRAWN = 12
+"""Diagrams of a notion with one for each class."""
+
+MOST_PRINTED = 40
+"""Classes of the table that are printed, a page of them; report.css has the same number."""
 
 
 def to_html(report: Report) -> str:
     """One self-contained page: styles, charts and data are in it, nothing is loaded."""
     parts = {
-        "name": escape(report.name),
-        "facts": escape(facts(report)),
+        "name": _text(report.name),
+        "facts": _text(facts(report)),
         "nav": "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS.items()),
-        "judgement": escape(report.judgement),
-        "verdict": escape(report.verdict),
+        "advice": _text(report.advice),
+        "action": _text(report.action),
+        "verdict": _text(report.verdict),
         "warnings": _warnings(report.warnings),
-        "metrics": _metrics_table(report.metrics),
+        "metrics": _metrics_table(report.metrics, report.judgement),
         "notions": "".join(map(_radio, NOTIONS)),
+        "panels": "".join(_panels(report)),
+        "left_out": _left_out(report),
         "classes": _class_table(report),
         "groups": "" if report.groups is None else _map_table(report.groups),
-        "ks_label": escape(ks_sentence(report)),
-        "decomposition_label": escape(decomposition_sentence(report)),
+        "classes_left_out": _classes_left_out(report),
+        "ks": ks_svg(report.ks, ks_sentence(report)),
+        "decomposition": decomposition_svg(report.decomposition, decomposition_sentence(report)),
+        "ks_label": _text(ks_sentence(report)),
+        "decomposition_label": _text(decomposition_sentence(report)),
         "tests": _test_table(report),
         "guarantee": _guarantee(report.guarantee),
-        "map_name": escape(report.map.name),
-        "map_text": escape(report.map.text),
+        "map_name": _text(report.map.name),
+        "map_text": _text(report.map.text),
         "map_tables": "".join(_map_table(table) for table in report.map.tables),
-        "how": "".join(f"<li>{escape(line)}</li>" for line in report.how),
-        "code": escape(report.code),
-        "version": escape(report.version),
+        "how": "".join(f"<li>{_text(line)}</li>" for line in report.how),
+        "code": escape(printable_lines(report.code)),
+        "version": _text(report.version),
         "css": _read("static", "report.css"),
         "js": _read("static", "report.js"),
-        "chart_js": _read("static", "chart.umd.min.js"),
-        "data": _script_data(report),
     }
     # What is put in is not looked at again: a class may be called "$data".
     return Template(_read("templates", "report.html")).substitute(parts)
+
+
+def _text(value: str) -> str:
+    """Text of others: it is no tag, commands nothing, and stays on its line."""
+    return escape(printable(value))
 
 
 def _read(folder: str, name: str) -> str:
     return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
-def _script_data(report: Report) -> str:
-    """What the charts need, as JSON that cannot end the script element that holds it."""
-    content = report.to_dict()
-    data = {key: content[key] for key in ("classes", "reliability", "ks", "decomposition")}
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+def _panels(report: Report) -> Iterator[str]:
+    """The diagrams that are drawn: of each notion those of the largest errors."""
+    for notion in NOTIONS:
+        own = [diagram for diagram in report.reliability if diagram.notion == notion]
+        yield from (_panel(diagram, report.classes) for diagram in own[:MOST_DRAWN])
+
+
+def _panel(diagram: Reliability, classes: Sequence[str]) -> str:
+    question = printable(diagram.question)
+    name = "" if diagram.column is None else _text(classes[diagram.column])
+    column = "" if diagram.column is None else str(diagram.column)
+    chart = reliability_svg(diagram, f"Reliability diagram. {question}")
+    counts = counts_svg(diagram, f"Rows by reported probability. {question}")
+    return (
+        f'<div class="panel" data-notion="{diagram.notion}" data-column="{column}" '
+        f'data-name="{name}"><div class="charts"><figure>{chart}<figcaption>{escape(question)}'
+        f"</figcaption></figure><figure>{counts}<figcaption>Rows by reported probability."
+        f"</figcaption></figure></div><details><summary>The same as a table</summary>"
+        f'<div class="scroll">{_curve_table(diagram)}</div></details></div>'
+    )
+
+
+def _curve_table(diagram: Reliability) -> str:
+    titles = ["said", "came true", "low", "high", "rows"]
+    rows = [
+        _head(when) + "".join(_number(value, 3) for value in cells[:4]) + _number(cells[4], 0)
+        for when, curve in (("before", diagram.before), ("after", diagram.after))
+        for cells in zip(
+            curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
+        )
+    ]
+    header = [("when", False), *((title, True) for title in titles)]
+    return _table("Reliability, as a table", header, rows)
+
+
+def _left_out(report: Report) -> str:
+    if report.n_classes <= MOST_DRAWN:
+        return ""
+    return (
+        f'<p class="hint">Of {report.n_classes:,} classes the {MOST_DRAWN} with the largest errors '
+        f"are drawn; the table below has all of them.</p>"
+    )
+
+
+def _classes_left_out(report: Report) -> str:
+    if report.n_classes <= MOST_PRINTED:
+        return ""
+    return (
+        f'<p class="hint">The largest errors first; on paper the first {MOST_PRINTED} of '
+        f"{report.n_classes:,} classes.</p>"
+    )
 
 
 def _warnings(lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
     return (
         f'<section class="warnings" aria-label="Warnings"><h2>Be '
         f"careful</h2><ul>{items}</ul></section>"
@@ -95,7 +160,7 @@ def _warnings(lines: Sequence[str]) -> str:
 
 def _radio(notion: str) -> str:
     checked = " checked" if notion == NOTIONS[0] else ""
-    title = escape(as_notion(notion).title)
+    title = _text(as_notion(notion).title)
     return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{title}</label>'
 
 
@@ -105,17 +170,17 @@ def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]
     """
     heads = "".join(_column_head(title, is_number=is_number) for title, is_number in header)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    hidden = f'<caption class="hidden">{escape(caption)}</caption>'
+    hidden = f'<caption class="hidden">{_text(caption)}</caption>'
     return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _column_head(title: str, *, is_number: bool) -> str:
     kind = "number" if is_number else "note" if title in _WIDE else "text"
-    return f'<th scope="col" class="{kind}"><button type="button">{escape(title)}</button></th>'
+    return f'<th scope="col" class="{kind}"><button type="button">{_text(title)}</button></th>'
 
 
 def _head(text: str) -> str:
-    return f'<th scope="row">{escape(text)}</th>'
+    return f'<th scope="row">{_text(text)}</th>'
 
 
 def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
@@ -124,13 +189,13 @@ def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
     return f'<td class="number {kind}" data-value="{value!r}">{value:.{digits}f}</td>'
 
 
-def _metrics_table(rows: Sequence[MetricRow]) -> str:
+def _metrics_table(rows: Sequence[MetricRow], judgement: str) -> str:
     header = [("measure", False), ("before", True), ("after", True), ("note", False)]
     cells = [
         _head(row.title)
         + _estimate(row.before, "")
-        + _estimate(row.after, _change(row))
-        + f'<td class="note">{escape(row.note)}</td>'
+        + _estimate(row.after, _change(row, judgement))
+        + f'<td class="note">{_text(row.note)}</td>'
         for row in rows
     ]
     return _table("Before and after calibration", header, cells)
@@ -146,11 +211,21 @@ def _estimate(estimate: Estimate, kind: str) -> str:
     return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
 
 
-def _change(row: MetricRow) -> str:
-    difference = row.after.value - row.before.value
-    if row.better == "neither" or abs(difference) < _SEEN:
+def _change(row: MetricRow, judgement: str) -> str:
+    """Whether a number is shown as better or worse: only where chance does not explain it."""
+    if row.name == "log_loss":  # judged row by row, which shows more than two intervals do
+        return {"good": "better", "bad": "worse"}.get(judgement, "")
+    low, high = _apart(row.before, row.after)
+    if row.better == "neither" or not (low or high):
         return ""
-    return "better" if (difference > 0) == (row.better == "higher") else "worse"
+    return "better" if high == (row.better == "higher") else "worse"
+
+
+def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
+    """Whether the interval after lies below, or above, the one before."""
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        return False, False
+    return after.high < before.low, after.low > before.high
 
 
 def _class_table(report: Report) -> str:
@@ -163,9 +238,17 @@ def _class_table(report: Report) -> str:
         + "".join(
             _number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after)
         )
-        for row in report.per_class
+        for row in _ordered(report)
     ]
-    return _table("Calibration error of each class", header, rows)
+    table = _table("Calibration error of each class", header, rows)
+    return table.replace("<table>", '<table class="many">', 1)
+
+
+def _ordered(report: Report) -> Sequence[ClassRow]:
+    """Classes by column; of many those with the largest errors first."""
+    if report.n_classes <= MOST_PRINTED:
+        return report.per_class
+    return sorted(report.per_class, key=lambda row: -row.class_before)
 
 
 def _test_table(report: Report) -> str:
@@ -183,7 +266,7 @@ def _test_table(report: Report) -> str:
             )
         )
         + "".join(_number(p, 4) for p in (test.p_holm_before, test.p_holm_after))
-        + f'<td class="note">{escape(null_sentence(test))}</td>'
+        + f'<td class="note">{_text(null_sentence(test))}</td>'
         for test in report.tests
     ]
     return _table("Tests of calibration", header, rows)
@@ -191,7 +274,7 @@ def _test_table(report: Report) -> str:
 
 def _guarantee(note: GuaranteeNote | None) -> str:
     if note is None:
-        return f"<p>{escape(NO_GUARANTEE)}</p>"
+        return f"<p>{_text(NO_GUARANTEE)}</p>"
     header = [
         ("when the binning says", False),
         ("with", True),
@@ -205,7 +288,7 @@ def _guarantee(note: GuaranteeNote | None) -> str:
     ]
     table = _table("Guaranteed ranges of the true frequency", header, rows)
     return (
-        f'<p>{escape(note.text)}</p><p class="hint">By {escape(note.method)}.</p><div '
+        f'<p>{_text(note.text)}</p><p class="hint">By {_text(note.method)}.</p><div '
         f'class="scroll tall">{table}</div>'
     )
 
@@ -214,7 +297,7 @@ def _map_table(table: Any) -> str:
     header = [(title, place > 0) for place, title in enumerate(table.header)]
     rows = ["".join(_cell(value) for value in row) for row in table.rows]
     return (
-        f"<h3>{escape(table.caption)}</h3><div "
+        f"<h3>{_text(table.caption)}</h3><div "
         f'class="scroll">{_table(table.caption, header, rows)}</div>'
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant._validation import printable_lines
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import (
     NO_GUARANTEE,
@@ -21,7 +22,7 @@ def to_markdown(report: Report) -> str:
     blocks = [
         f"# Calibration report: {plain(report.name)}",
         facts(report),
-        f"**Verdict.** {plain(report.verdict)}",
+        f"**{plain(report.action)}** {plain(report.verdict)}",
         *_listed("Be careful", report.warnings),
         "## Before and after",
         markdown_table(
@@ -78,7 +79,7 @@ def to_markdown(report: Report) -> str:
         *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),
         *_listed("How this was computed", report.how),
         "## Code to repeat it",
-        f"```python\n{report.code}\n```",
+        f"```python\n{printable_lines(report.code)}\n```",
     ]
     return "\n\n".join(blocks) + "\n"
 

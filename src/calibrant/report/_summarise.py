@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,8 @@ from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import LOGITS_HINT, check_predictions
+from calibrant._validation import LOGITS_HINT, check_predictions, printable
+from calibrant.base._outcome import convergence_note
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -26,6 +26,7 @@ from calibrant.inference._results import holm
 from calibrant.metrics._registry import METRICS
 from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
+from calibrant.report._advice import advise
 from calibrant.report._charts import class_rows, ks_graph, reliability
 from calibrant.report._content import (
     CheckRow,
@@ -45,6 +46,10 @@ _LEAST_RESAMPLES = 50
 
 _MOST_BINS_SHOWN = 60
 """Ranges of a guarantee that a table shows, the widest: some screens of it."""
+
+_TESTED_ROWS = 20_000
+"""Rows that tests and the decomposition look at: so many show any error that matters, and their
+cost grows faster than the rows."""
 
 _KERNEL_ROWS = 100
 """The level of the kernel test is asymptotic: below so many rows it is not shown."""
@@ -154,10 +159,14 @@ def summarise(
     names = tuple(str(label) for label in np.asarray(labels).tolist())
     evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
     gain = _gain(case)
-    tests = _tests(case, n_resamples, random_state)
+    looked_at = _sampled(case, random_state)
+    tests = _tests(looked_at, n_resamples, random_state)
     judgement, sentence = verdict(evaluations[0], confidence_gap(y, case.before), gain, method)
+    action, advice = advise(len(y), gain, tests, method)
     return Report(
         name=name,
+        action=action,
+        advice=advice,
         verdict=sentence,
         judgement=judgement,
         n_samples=len(y),
@@ -167,13 +176,13 @@ def summarise(
         reliability=reliability(y, case.before, case.after, names, n_bins),
         ks=ks_graph(y, case.before, case.after),
         per_class=class_rows(y, case.before, case.after, names, n_bins),
-        decomposition=_decomposition(case, random_state),
+        decomposition=_decomposition(looked_at, random_state),
         tests=tests,
         guarantee=_guarantee(*fit_data, inputs, labels),
         map=describe(case.model, names),
         warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
         how=_how(case, method, n_bins, n_resamples, random_state),
-        code=_code(made, inputs, is_held_out=calibration is not None, command=command),
+        code=_code(made, inputs, classes, is_held_out=calibration is not None, command=command),
         version=__version__,
         groups=None if by is None else group_table(y, case.before, case.after, by, n_bins),
     )
@@ -199,16 +208,17 @@ def _judge(
     without them it is cross-fitted.
     """
     n_classes = data.shape[1]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        scores, codes = held or (data, y)
-        model = fit_on(clone(made), scores, codes, None, inputs)
-        folds = [] if held else _cut_folds(data, y, cv, seed)
-        maps = fit_folds(made, data, y, folds, inputs)
-        after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
+    scores, codes = held or (data, y)
+    model = fit_on(clone(made), scores, codes, None, inputs)
+    folds = [] if held else _cut_folds(data, y, cv, seed)
+    maps = fit_folds(made, data, y, folds, inputs)
+    after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
     seen = np.bincount(codes, minlength=n_classes).astype(float)
     own = np.bincount(y, minlength=n_classes).astype(float)
-    remarks = tuple(dict.fromkeys(str(w.message) for w in caught))
+    # Asked for and not caught: what warnings do is one thing for all threads of a process.
+    owner = type(made).__name__
+    notes = convergence_note(owner, [model]), convergence_note(owner, maps, "folds")
+    remarks = tuple(note for note in notes if note)
     # Logits become probabilities block by block.
     before = (
         proba_of(Identity().set_params(inputs=inputs), data, inputs) if inputs != "proba" else data
@@ -233,6 +243,15 @@ def _cut_folds(data: FloatArray, y: IntArray, cv: int, seed: int) -> list[Fold]:
             "a report needs at least two rows, to fit on one part and judge on the other"
         )
     return folds
+
+
+def _sampled(case: _Case, seed: int) -> _Case:
+    """The case, or a random part of its rows where there are many."""
+    if len(case.y) <= _TESTED_ROWS:
+        return case
+    rows = np.random.default_rng(seed).choice(len(case.y), _TESTED_ROWS, replace=False)
+    rows.sort()
+    return replace(case, y=case.y[rows], before=case.before[rows], after=case.after[rows])
 
 
 def _gain(case: _Case) -> Gain:
@@ -400,6 +419,11 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         fitted,
         f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
         f"go to the lowest column.",
+        *(
+            [f"Tests and decomposition look at {_TESTED_ROWS:,} of the rows, drawn at random."]
+            if len(case.y) > _TESTED_ROWS
+            else []
+        ),
         f"Tests use {n_resamples:,} resamples. Seed {seed}. P-values are adjusted for the number "
         f"of tests (Holm). The gain is paired over rows, its interval asymptotic.",
         *_how_tested(case),
@@ -421,21 +445,39 @@ def _how_tested(case: _Case) -> tuple[str, ...]:
     )
 
 
-def _code(made: Any, inputs: str, *, is_held_out: bool, command: str | None) -> str:
+def _code(
+    made: Any,
+    inputs: str,
+    classes: LabelsLike | None,
+    *,
+    is_held_out: bool,
+    command: str | None,
+) -> str:
+    """Lines to paste; the command, and names of classes, cannot end a line."""
     fit = "val_scores, val_labels" if is_held_out else "scores, labels"
+    plain = clone(made).set_params(classes=None)
+    named = [] if classes is None else [f"classes = {_spelt(np.asarray(classes).tolist())}"]
+    also = ", classes=classes" if named else ""
     return "\n".join(
         [
-            *([f"# {command}", "# and the calibrator in Python:"] if command else []),
+            *([f"# {printable(command)}", "# and the calibrator in Python:"] if command else []),
             "import calibrant",
             f"from calibrant import {_names(made)}",
             "",
-            f"model = {made!r}",
+            *named,
+            f"model = {plain!r}",
+            *(["model.set_params(classes=classes)"] if named else []),
             f"model.fit({fit})",
-            f'print(calibrant.evaluate(labels, scores, inputs="{inputs}"))',
-            "print(calibrant.evaluate(labels, model.predict_proba(scores)))",
+            f'print(calibrant.evaluate(labels, scores, inputs="{inputs}"{also}))',
+            f"print(calibrant.evaluate(labels, model.predict_proba(scores){also}))",
             'calibrant.save(model, "model.json")',
         ]
     )
+
+
+def _spelt(values: list[Any]) -> str:
+    """Values as Python, without letters that would end a block of code or begin a tag."""
+    return repr(values).replace("<", "\\x3c").replace("`", "\\x60")
 
 
 def _names(made: Any) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from calibrant._validation import printable
+
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     r"""A table with a line per row; numbers with four digits, "-" for None.
@@ -28,8 +30,8 @@ def _cell(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is: no tags, no cells, no line breaks."""
-    one_line = " ".join(text.split())
+    """Text that Markdown shows as it is: no tags, no cells, no line breaks, nothing unseen."""
+    one_line = printable(" ".join(text.split()))
     return (
         one_line.replace("\\", "\\\\")
         .replace("|", "\\|")

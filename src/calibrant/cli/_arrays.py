@@ -1,0 +1,185 @@
+"""Files of NumPy arrays: what their heads say is checked before any memory is taken for them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from calibrant._blocks import FILE_ELEMENTS, row_blocks
+from calibrant._typing import AnyArray
+from calibrant._validation import shortened
+from calibrant.cli._columns import Columns, FileOptions
+from calibrant.cli._sources import Block, Source, check_promise
+
+ARRAY_NAMES = {
+    "proba": ("probs", "proba", "probabilities", "y_prob", "y_proba"),
+    "logits": ("logits", "y_logits"),
+    "log_proba": ("log_probs", "log_proba", "y_log_proba"),
+}
+LABEL_ARRAYS = ("labels", "y_true", "y")
+
+
+class _Arrays(NamedTuple):
+    """What a file of arrays holds: the scores, their name and kind, labels, and all by name."""
+
+    scores: AnyArray
+    score_name: str
+    inputs: str
+    labels: AnyArray | None
+    held: dict[str, AnyArray]
+
+
+class ArraySource(Source):
+    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with
+    ``--labels FILE``.
+    """
+
+    def __init__(
+        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
+    ) -> None:
+        self.path = options.path
+        if self.path.suffix == ".npz" and (options.label or options.proba or options.logits):
+            raise ValueError(
+                "--label, --proba and --logits name columns; an .npz file has arrays probs or "
+                "logits, and labels"
+            )
+        found = _read_arrays(options, expected)
+        self.scores, self.score_name, self.inputs, self.labels, self.arrays = found
+        self._check_shapes(needs_label)
+        self.names = self._class_names()
+        self.n_rows = len(self.scores)
+        if self.labels is not None:
+            self.has_text_labels = self.labels.dtype.kind in "US"
+
+    def _class_names(self) -> tuple[str, ...]:
+        given = self.arrays.get("class_names")
+        if given is None:
+            return tuple(map(str, range(self.n_classes)))
+        if given.shape != (self.n_classes,):
+            raise ValueError(
+                f"{self.path}: class_names have shape {given.shape}, the scores "
+                f"{self.n_classes} classes"
+            )
+        return tuple(map(str, given.tolist()))
+
+    def _check_shapes(self, needs_label: bool) -> None:
+        if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got "
+                f"{self.scores.shape}"
+            )
+        if len(self.scores) == 0:
+            raise ValueError(f"{self.path} has no rows")
+        if needs_label and self.labels is None:
+            raise ValueError(
+                f"{self.path} has no labels: add an array labels, or give --labels FILE.npy"
+            )
+        if self.labels is not None and self.labels.shape != (len(self.scores),):
+            raise ValueError(
+                f"{self.path}: labels have shape {self.labels.shape}, the scores "
+                f"{len(self.scores)} rows"
+            )
+
+    @property
+    def n_classes(self) -> int:
+        return self.scores.shape[1] if self.scores.ndim == 2 else 2
+
+    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
+        """The rows; ``whole`` asks for a table, of the labels where there are any."""
+        for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):
+            labels = None if self.labels is None else pa.array(self.labels[rows])
+            table = pa.table({} if labels is None else {"label": labels}) if whole else None
+            yield Block(rows.start, np.asarray(self.scores[rows]), labels, None, table)
+
+    def _label_parts(self) -> Iterator[Any]:
+        yield pa.array(self.labels)
+
+
+def _read_arrays(options: FileOptions, expected: Columns | None) -> _Arrays:
+    labels = None if options.labels is None else _load(options.labels)
+    if isinstance(labels, dict):
+        raise ValueError(f"--labels {options.labels} must be an .npy file of labels")
+    data = _load(options.path)
+    if isinstance(data, dict):
+        return _arrays_of_npz(data, options, expected, labels)
+    inputs = expected.inputs if expected else options.inputs or "proba"
+    name = ARRAY_NAMES[inputs][0]
+    return _Arrays(data, name, inputs, labels, {name: data})
+
+
+def _arrays_of_npz(
+    data: dict[str, AnyArray],
+    options: FileOptions,
+    expected: Columns | None,
+    labels: AnyArray | None,
+) -> _Arrays:
+    start = f"{options.split}_" if options.split else ""
+    found = [
+        (inputs, start + name)
+        for inputs, names in ARRAY_NAMES.items()
+        for name in names
+        if start + name in data and (expected is None or inputs == expected.inputs)
+    ]
+    if expected and not found:  # what it holds is another kind of scores, which is said later
+        return _arrays_of_npz(data, options, None, labels)
+    if len(found) != 1:
+        raise ValueError(
+            f"{options.path} must have an array {start}probs or {start}logits; it has "
+            f"{shortened(list(data))}{_hint(data)}"
+        )
+    inputs, name = found[0]
+    own = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
+    return _Arrays(data[name], name, inputs, own, data)
+
+
+def _hint(data: dict[str, AnyArray]) -> str:
+    splits = sorted(
+        {name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))}
+    )
+    return f" (choose by --split {' or '.join(splits)})" if splits else ""
+
+
+def _load(path: Path) -> Any:
+    """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
+    try:
+        if path.suffix.lower() == ".npz":
+            return _load_archive(path)
+        data = np.load(path, mmap_mode="r", allow_pickle=False)
+        return data if isinstance(data, np.ndarray) else _load_archive(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except Exception as error:  # a damaged head may end in anything, a SyntaxError among them
+        said = str(error) or type(error).__name__
+        raise ValueError(f"{path} cannot be read as NumPy arrays: {said}") from None
+
+
+def _load_archive(path: Path) -> dict[str, AnyArray]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            check_promise(path, entry.file_size)
+            _check_head(archive, entry)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """Raise where the head of an array speaks of other bytes than follow it: memory is taken by
+    what it says.
+    """
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+        said = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        left = entry.file_size - file.tell()
+    if said != left:
+        raise ValueError(f"{entry.filename} has {left:,} bytes and its head says {said:,}")

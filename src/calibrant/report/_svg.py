@@ -1,0 +1,253 @@
+"""The charts of a report as inline SVG: they print, need no JavaScript, and take their colours from
+the style of the page, so that a dark scheme and paper are served by one drawing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from calibrant.report._content import Curve, Decomposition, KsGraph, Reliability
+
+_WHEN = ("before", "after")
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 46
+_LEAST_RADIUS, _MOST_RADIUS = 2.0, 9.0
+"""Of points, in pixels: of a bin with one row of many, and of the largest bin."""
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_BAR = 0.016
+"""Width of a bar of rows, as a share of the axis."""
+
+
+@dataclass(frozen=True)
+class _Plane:
+    """A chart's rectangle: numbers to places."""
+
+    width: int
+    height: int
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+    def across(self, value: float) -> float:
+        low, high = self.x
+        return _LEFT + (value - low) / (high - low) * (self.width - _LEFT - _RIGHT)
+
+    def up(self, value: float) -> float:
+        low, high = self.y
+        inner = self.height - _TOP - _BOTTOM
+        return self.height - _BOTTOM - (value - low) / (high - low) * inner
+
+    def drawn(self, label: str, *parts: str) -> str:
+        """The picture; ``label`` is what is read aloud instead of it."""
+        return (
+            f'<svg viewBox="0 0 {self.width} {self.height}" role="img" '
+            f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+        )
+
+
+def reliability_svg(diagram: Reliability, label: str) -> str:
+    """How often claims came true against how sure they were; the area of a point says how many
+    rows it stands for.
+    """
+    plane = _Plane(560, 420, (0.0, 1.0), (0.0, 1.0))
+    most = max((*diagram.before.count, *diagram.after.count), default=1.0)
+    parts = [
+        _frame(plane, "reported probability", "how often it came true"),
+        _path(plane, ((0.0, 0.0), (1.0, 1.0)), "honest"),
+        *(_points(plane, getattr(diagram, when), when, most) for when in _WHEN),
+        _legend(plane, [*((when, when) for when in _WHEN), ("honest", "honest")]),
+    ]
+    return plane.drawn(label, *parts)
+
+
+def _points(plane: _Plane, curve: Curve, when: str, most: float) -> str:
+    joined = _path(plane, tuple(zip(curve.score, curve.frequency, strict=True)), f"{when} joined")
+    columns = zip(curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True)
+    return joined + "".join(_point(plane, when, most, *values) for values in columns)
+
+
+def _point(
+    plane: _Plane,
+    when: str,
+    most: float,
+    score: float,
+    share: float,
+    low: float,
+    high: float,
+    rows: float,
+) -> str:
+    x, y, radius = plane.across(score), plane.up(share), _radius(rows, most)
+    said = (
+        f"{when}: said {score:.1%}, came true {share:.1%}, 95 % interval {low:.1%} to {high:.1%}, "
+        f"{rows:,.0f} rows"
+    )
+    faint = 0.15 + 0.5 * math.sqrt(rows / max(most, 1.0))  # few rows have the longest bars
+    bar = (
+        f'<path class="whisker" opacity="{faint:.2f}" '
+        f'd="M{x:.1f} {plane.up(low):.1f}V{plane.up(high):.1f}"/>'
+    )
+    mark = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+        if when == "after"
+        else _diamond(x, y, 1.2 * radius)
+    )
+    return f'<g class="point {when}"><title>{said}</title>{bar}{mark}</g>'
+
+
+def _diamond(x: float, y: float, r: float) -> str:
+    return f'<path d="M{x - r:.1f} {y:.1f}l{r:.1f} {-r:.1f} {r:.1f} {r:.1f} {-r:.1f} {r:.1f}Z"/>'
+
+
+def _radius(rows: float, most: float) -> float:
+    return _LEAST_RADIUS + (_MOST_RADIUS - _LEAST_RADIUS) * math.sqrt(rows / max(most, 1.0))
+
+
+def counts_svg(diagram: Reliability, label: str) -> str:
+    """Rows by what was reported, before and after side by side."""
+    most = max((*diagram.before.count, *diagram.after.count), default=1.0)
+    plane = _Plane(380, 420, (-0.03, 1.03), (0.0, _ceiling(most)))
+    bars = [
+        bar
+        for when, shift in (("before", -_BAR), ("after", 0.0))
+        for bar in _bars(plane, getattr(diagram, when), when, shift)
+    ]
+    frame = _frame(plane, "reported probability", "rows", ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
+    return plane.drawn(label, frame, *bars, _legend(plane, [(when, when) for when in _WHEN]))
+
+
+def _bars(plane: _Plane, curve: Curve, when: str, shift: float) -> Iterator[str]:
+    for score, rows in zip(curve.score, curve.count, strict=True):
+        left, right = plane.across(score + shift), plane.across(score + shift + _BAR)
+        top = plane.up(rows)
+        yield (
+            f'<rect class="{when}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+            f'height="{plane.up(0.0) - top:.1f}"><title>{when}: {rows:,.0f} rows at '
+            f"{score:.1%}</title></rect>"
+        )
+
+
+def ks_svg(graph: KsGraph, label: str) -> str:
+    """Outcomes minus confidences, added up over rows in the order of their confidence."""
+    lines = {when: getattr(graph, when) for when in _WHEN}
+    reach = max((abs(value) for line in lines.values() for value in line), default=0.0)
+    edge = _ceiling(max(reach, 1e-4))
+    plane = _Plane(960, 320, (0.0, 1.0), (-edge, edge))
+    frame = _frame(plane, "share of rows, least sure first", "outcomes minus confidences")
+    zero = _path(plane, ((0.0, 0.0), (1.0, 0.0)), "honest")
+    drawn = [
+        _path(plane, tuple(zip(graph.share, line, strict=True)), f"{when} line")
+        for when, line in lines.items()
+    ]
+    return plane.drawn(label, frame, zero, *drawn, _legend(plane, [(when, when) for when in _WHEN]))
+
+
+def decomposition_svg(parts: Decomposition, label: str) -> str:
+    """A score as what calibration can mend, and the rest; less than nothing to mend is none."""
+    most = max(sum(map(abs, pair)) for pair in (parts.before, parts.after))
+    plane = _Plane(960, 170, (0.0, _ceiling(most or 1.0)), (0.0, 2.0))
+    bars = []
+    for place, when in enumerate(_WHEN):
+        calibration, refinement = getattr(parts, when)
+        mended = max(calibration, 0.0)
+        bars += [
+            _bar_across(plane, place, 0.0, mended, "before", "calibration", calibration),
+            _bar_across(
+                plane, place, mended, mended + refinement, "after", "refinement", refinement
+            ),
+            f'<text class="name" x="{_LEFT - 8}" y="{plane.up(1.5 - place) + 4:.1f}" '
+            f'text-anchor="end">{when}</text>',
+        ]
+    names = [("before", "calibration (can be mended)"), ("after", "refinement (what is left)")]
+    frame = _frame(plane, "log-loss", "", has_rows=False)
+    return plane.drawn(label, frame, *bars, _legend(plane, names, shape="square"))
+
+
+def _bar_across(
+    plane: _Plane, place: int, start: float, end: float, kind: str, name: str, value: float
+) -> str:
+    left, right = plane.across(start), plane.across(max(start, end))
+    top, bottom = plane.up(1.85 - place), plane.up(1.15 - place)
+    return (
+        f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+        f'height="{bottom - top:.1f}"><title>{name}: {value:.5f}</title></rect>'
+    )
+
+
+def _frame(
+    plane: _Plane,
+    across: str,
+    up: str,
+    *,
+    has_rows: bool = True,
+    ticks: Sequence[float] | None = None,
+) -> str:
+    """Grid, numbers and titles of the axes."""
+    columns = _ticks(*plane.x) if ticks is None else ticks
+    rows = _ticks(*plane.y) if has_rows else ()
+    bottom, right = plane.height - _BOTTOM, plane.width - _RIGHT
+    lines = [
+        *(f"M{plane.across(t):.1f} {_TOP}V{bottom}" for t in columns),
+        *(f"M{_LEFT} {plane.up(t):.1f}H{right}" for t in rows),
+    ]
+    middle = (_TOP + bottom) / 2
+    return (
+        f'<path class="grid" d="{"".join(lines)}"/>'
+        + "".join(_tick(plane.across(t), bottom + 16, "middle", t) for t in columns)
+        + "".join(_tick(_LEFT - 7, plane.up(t) + 4, "end", t) for t in rows)
+        + f'<text class="title" x="{(_LEFT + right) / 2:.0f}" y="{plane.height - 8}" '
+        f'text-anchor="middle">{across}</text>'
+        f'<text class="title" transform="rotate(-90 14 {middle:.0f})" x="14" y="{middle:.0f}" '
+        f'text-anchor="middle">{up}</text>'
+    )
+
+
+def _tick(x: float, y: float, anchor: str, value: float) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{value:,.6g}</text>'
+
+
+def _legend(plane: _Plane, entries: Sequence[tuple[str, str]], shape: str = "point") -> str:
+    parts, x, y = [], float(_LEFT + 4), 14.0
+    for kind, name in entries:
+        if kind == "honest":
+            mark = f'<path class="honest" d="M{x - 5:.0f} {y}H{x + 9:.0f}"/>'
+        elif kind == "before" and shape == "point":
+            mark = f'<g class="before">{_diamond(x, y, 6.0)}</g>'
+        elif shape == "point":
+            mark = f'<circle class="{kind}" cx="{x:.0f}" cy="{y}" r="5"/>'
+        else:
+            mark = f'<rect class="{kind}" x="{x - 5:.0f}" y="{y - 5}" width="10" height="10"/>'
+        parts.append(f'{mark}<text x="{x + 14:.0f}" y="{y + 4}">{name}</text>')
+        x += 34 + 7.2 * len(name)
+    return "".join(parts)
+
+
+def _path(plane: _Plane, points: Sequence[tuple[float, float]], kind: str) -> str:
+    places = "L".join(f"{plane.across(x):.1f} {plane.up(y):.1f}" for x, y in points)
+    return f'<path class="{kind}" d="M{places}"/>' if points else ""
+
+
+def _ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """About ``wanted`` round numbers between two.
+
+    Examples
+    --------
+    >>> _ticks(0.0, 1.0), _ticks(-0.02, 0.02)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.02, -0.01, 0.0, 0.01, 0.02])
+    """
+    step = _round_up((high - low) / wanted)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(place * step, 12) + 0.0 for place in range(first, last + 1)]
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step for step in _STEPS if step * power >= value * (1 - 1e-9)) * power
+
+
+def _ceiling(value: float) -> float:
+    """A round number above, so that an axis ends at one."""
+    step = _round_up(value / 5)
+    return math.ceil(value / step - 1e-9) * step

@@ -1,0 +1,31 @@
+"""Files of NumPy arrays: what their heads say, and names that are understood."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from calibrant.cli._arrays import ArraySource
+from calibrant.cli._columns import FileOptions
+
+PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
+
+
+def opened(path):
+    return ArraySource(FileOptions(path), needs_label=True, expected=None)
+
+
+def test_class_names_must_be_as_many_as_columns(tmp_path):
+    np.savez(tmp_path / "a.npz", y_prob=PROBA, y_true=[0, 1, 1], class_names=["a", "b"])
+    assert opened(tmp_path / "a.npz").names == ("a", "b")
+    np.savez(tmp_path / "b.npz", probs=PROBA, labels=[0, 1, 1], class_names=["a"])
+    with pytest.raises(ValueError, match=r"class_names have shape \(1,\), the scores 2 classes"):
+        opened(tmp_path / "b.npz")
+
+
+def test_packed_arrays_are_read(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", logits=np.log(PROBA), labels=[0, 1, 1])
+    source = opened(tmp_path / "a.npz")
+    assert (source.inputs, source.n_rows) == ("logits", 3)
