@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 from calibrant.export._emit import as_proba, emit_claim, lifted_claim, register
 from calibrant.export._program import Builder
 from calibrant.notions import Notion, as_notion
 from calibrant.notions._kinds import ClassNotion, RankNotion, WithinTopNotion
+from calibrant.notions._rows import BELOW
 from calibrant.reductions import MulticlassToBinary
 
 _NO_LIMIT = 1e300
+_UNIT = {"low": 0.0, "high": 1.0}
+_IS_POSITIVE = {"edges": np.zeros(1), "values": np.array([0.0, 1.0]), "side": "left"}
 
 
 @register(MulticlassToBinary)
@@ -47,7 +51,8 @@ def _ranks(build: Builder, model: MulticlassToBinary, notion: RankNotion, proba:
         own = _column(build, score, j)
         each = [_claim(build, model, j * n_labels + code, own) for code in range(n_labels)]
         claims.append(each[0] if n_labels == 1 else _of_label(build, each, label, j))
-    return _complete(build, proba, label, build.append("stack", claims))
+    rows = _complete(build, proba, label, build.append("stack", claims))
+    return _keep_top(build, rows, top, label) if first == 1 else rows
 
 
 def _of_label(build: Builder, each: list[int], label: int, quantity: int) -> int:
@@ -62,7 +67,10 @@ def _sets(build: Builder, model: MulticlassToBinary, notion: Notion, proba: int)
         claim = _claim(build, model, quantity, build.append("sum", (entries,)))
         claimed.append(build.append("multiply", (_normalised(build, entries), claim)))
         labels.append(label)
-    return _complete(build, proba, build.append("stack", labels), build.append("stack", claimed))
+    whole = build.append("stack", labels)
+    rows = _complete(build, proba, whole, build.append("stack", claimed))
+    is_top = isinstance(notion, WithinTopNotion)
+    return _keep_top(build, rows, whole, whole) if is_top else rows
 
 
 def _set_labels(build: Builder, notion: Notion, proba: int, n_classes: int) -> list[int]:
@@ -101,6 +109,38 @@ def _complete(build: Builder, proba: int, label: int, claimed: int) -> int:
     left = build.append("scale", (total,), minus)
     left = build.append("clip", (left,), {"low": 0.0, "high": 1.0})
     return build.append("put", (build.append("multiply", (shares, left)), label, kept))
+
+
+def _keep_top(build: Builder, rows: int, top: int, label: int) -> int:
+    """The rows of `calibrant.notions._rows.keep_top`, step by step."""
+    n_free = build.widths[rows] - build.widths[label]
+    if n_free == 0:
+        return rows
+    limit = _scaled(build, build.append("take", (rows, _column(build, top, 0))), BELOW)
+    zero = _constant(build, rows, np.zeros(1))
+    rest = build.append("put", (rows, label, zero))
+    largest = build.append("take", (rest, build.append("top", (rest,), {"count": 1})))
+    mean = build.append("divide", (build.append("sum", (rest,)),), {"by": float(n_free)})
+    above = _minus(build, largest, limit)
+    spread = build.append("clip", (_minus(build, largest, mean),), {"low": TINY, "high": _NO_LIMIT})
+    needed = build.append("clip", (build.append("quotient", (above, spread)),), _UNIT)
+    has_room = build.append("step", (_minus(build, limit, mean),), _IS_POSITIVE)
+    share = build.append("multiply", (needed, has_room))
+    ones = _constant(build, rows, np.ones(build.widths[rows]))
+    is_free = build.append("put", (ones, label, zero))
+    minus = {"factor": np.array([-1.0]), "offset": np.array([1.0])}
+    kept = build.append("multiply", (rest, build.append("scale", (share,), minus)))
+    given = build.append("multiply", (is_free, build.append("multiply", (mean, share))))
+    out = build.append("add", (kept, given))
+    return build.append("put", (out, label, build.append("take", (rows, label))))
+
+
+def _minus(build: Builder, value: int, other: int) -> int:
+    return build.append("add", (value, _scaled(build, other, -1.0)))
+
+
+def _scaled(build: Builder, value: int, factor: float) -> int:
+    return build.append("scale", (value,), {"factor": np.array([factor]), "offset": np.zeros(1)})
 
 
 def _column(build: Builder, value: int, column: int) -> int:

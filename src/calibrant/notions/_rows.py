@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._simplex import normalized
-from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._simplex import TINY, normalized
+from calibrant._typing import FloatArray, IntArray
 
 
 def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
@@ -31,45 +31,36 @@ def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> Fl
     return rest
 
 
-_BELOW = 1 - 1e-6
+BELOW = 1 - 1e-6
 """What stays below a top class does so visibly, in float32 too."""
 
 
 def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
     """Completed rows whose highest entry stays at the columns ``top`` (m,), where that can be.
 
-    Columns other than the claimed ``label`` (m, r) are held below the entry of the top one, and
-    what they lose goes to those that have room, in their proportions. A row stays as it is where
-    the others cannot hold it, as with an entry below 1/K at the top, and where another claim is
-    higher.
+    Columns other than the claimed ``label`` (m, r) are drawn towards their mean, with the sum and
+    the order that they had, as far as the largest needs to stay below the entry of the top one. A
+    row stays as it is where their mean is not below it, as with an entry of at most 1/K at the top.
 
     >>> row = np.array([[0.4, 0.54, 0.06]])
     >>> keep_top(row, np.array([0]), np.array([[0]])).round(2)
     array([[0.4, 0.4, 0.2]])
     """
-    limit = np.take_along_axis(rows, top[:, None], axis=1) * _BELOW
-    is_free = np.ones(rows.shape, dtype=bool)
-    np.put_along_axis(is_free, label, False, axis=1)
-    rest = np.where(is_free, rows, 0.0)
-    has_room = rest.sum(axis=1) < limit[:, 0] * is_free.sum(axis=1)
-    changed = np.flatnonzero((rows.argmax(axis=1) != top) & has_room)
-    held = _hold_below(rest[changed], limit[changed], is_free[changed])
-    out = np.array(rows)
-    out[changed] = np.where(is_free[changed], held, rows[changed])
+    n_free = rows.shape[1] - label.shape[1]
+    if n_free == 0:
+        return rows
+    limit = np.take_along_axis(rows, top[:, None], axis=1) * BELOW
+    is_free = np.ones(rows.shape)
+    np.put_along_axis(is_free, label, 0.0, axis=1)
+    rest = np.array(rows)
+    np.put_along_axis(rest, label, 0.0, axis=1)
+    largest = rest.max(axis=1, keepdims=True)
+    mean = rest.sum(axis=1, keepdims=True) / n_free
+    needed = np.clip((largest - limit) / np.maximum(largest - mean, TINY), 0.0, 1.0)
+    share = needed * (limit > mean)
+    out = rest * (1.0 - share) + is_free * (mean * share)
+    np.put_along_axis(out, label, np.take_along_axis(rows, label, axis=1), axis=1)
     return out
-
-
-def _hold_below(rest: FloatArray, limit: FloatArray, is_free: AnyArray) -> FloatArray:
-    """Rows whose free columns are at most ``limit``, with the sums that they had; there is room."""
-    for _ in range(rest.shape[1]):  # each pass fills a column at least, or is the last
-        excess = np.maximum(rest - limit, 0.0).sum(axis=1, keepdims=True)
-        if not excess.any():
-            break
-        rest = np.minimum(rest, limit)
-        open_part = np.where(is_free & (rest < limit), rest, 0.0)
-        is_open_empty = is_free & (rest < limit) & ~open_part.any(axis=1, keepdims=True)
-        rest = rest + excess * normalized(np.where(is_open_empty, 1.0, open_part))
-    return rest
 
 
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:
