@@ -49,12 +49,12 @@ def test_the_top_class_stays_on_top_and_the_rest_keeps_its_sum_and_order():
     rows = np.array([[0.3, 0.5, 0.15, 0.05], [0.6, 0.2, 0.1, 0.1]])
     kept = keep_top(rows, np.array([0, 0]), np.array([[0], [0]]))
     np.testing.assert_allclose(kept.sum(axis=1), 1.0)
-    np.testing.assert_allclose(kept[0], [0.3, 0.3, 0.3, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(kept[0], [0.3, 0.3, 0.2125, 0.1875], rtol=1e-5)
     assert kept[0].argmax() == 0
     np.testing.assert_array_equal(kept[1], rows[1])
 
 
-def test_what_others_cannot_hold_goes_to_classes_without_mass_evenly():
+def test_classes_without_mass_take_their_part_of_what_others_cannot_hold():
     row = np.array([[0.3, 0.7, 0.0, 0.0]])
     kept = keep_top(row, np.array([0]), np.array([[0]]))
     np.testing.assert_allclose(kept, [[0.3, 0.3, 0.2, 0.2]], rtol=1e-5)

@@ -103,7 +103,15 @@ with, or are calibrators, which are checked themselves."""
 
 _EVERYWHERE = frozenset(
     {"classes_", "n_classes_", "n_features_in_", "feature_names_in_", "training_"}
-    | {"class_weights_", "class_prior_", "converged_", "n_iter_", "objective_", "cv_scores_"}
+    | {
+        "out_of_fold_",
+        "class_weights_",
+        "class_prior_",
+        "converged_",
+        "n_iter_",
+        "objective_",
+        "cv_scores_",
+    }
 )
 
 

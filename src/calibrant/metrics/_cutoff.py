@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.metrics._ks import KsPath, ks_path
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -16,6 +16,7 @@ def cutoff_calibration_error(
     notion: str | Notion = "confidence",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Cutoff calibration error: the largest mean residual of any interval of scores,
 
@@ -42,7 +43,7 @@ def cutoff_calibration_error(
     >>> cutoff_calibration_error([0, 0, 1, 1], [0.25, 0.25, 0.75, 0.75], notion="class-1")
     0.125
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _range(ks_path(claim)))
 
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 WIDEST = 100.0
@@ -25,6 +25,7 @@ def calibration_slope(
     notion: str | Notion = "confidence",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Calibration slope: :math:`b` of the maximum-likelihood fit
     :math:`P(o = 1) = \sigma(a + b\,\text{logit} f)`.
@@ -52,7 +53,7 @@ def calibration_slope(
     >>> round(calibration_slope([0, 0, 0, 1, 0, 1, 1, 1], p, notion="class-1"), 4)
     0.5493
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: fit_line(claim).slope)
 
 
@@ -63,6 +64,7 @@ def calibration_intercept(
     notion: str | Notion = "confidence",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Calibration in the large: :math:`a` of the maximum-likelihood fit
     :math:`P(o = 1) = \sigma(a + \text{logit} f)`, the slope held at 1.
@@ -81,7 +83,7 @@ def calibration_intercept(
     >>> round(calibration_intercept([1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5], notion="class-1"), 4)
     -1.0986
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: shift_at(claim, 0.0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 SPAN = 0.75
@@ -23,6 +23,7 @@ def integrated_calibration_index(
     span: float = SPAN,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Integrated calibration index (ICI): the mean gap between score and smoothed outcome.
 
@@ -52,7 +53,7 @@ def integrated_calibration_index(
     0.17
     """
     _check_share(span, "span")
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
 
     def mean_gap(claim: Claim) -> float:
         return float(np.average(local_gaps(claim, span), weights=claim.weight))
@@ -69,6 +70,7 @@ def local_gap_quantile(
     span: float = SPAN,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     """Quantile of the gaps of `integrated_calibration_index`: E50 the median, E90 with
     ``quantile=0.9``, and the largest with 1.
@@ -86,7 +88,7 @@ def local_gap_quantile(
     """
     _check_share(span, "span")
     _check_share(quantile, "quantile")
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
 
     def quantile_gap(claim: Claim) -> float:
         gaps = local_gaps(claim, span)

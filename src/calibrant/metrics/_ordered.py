@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.metrics._scores import brier_score
 
 
@@ -12,6 +12,7 @@ def ranked_probability_score(
     *,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Ranked probability score of ordered classes: a near miss costs less than a far one.
 
@@ -33,5 +34,10 @@ def ranked_probability_score(
     (0.5, 1.0)
     """
     return brier_score(
-        y_true, y_prob, notion="cumulative", sample_weight=sample_weight, classes=classes
+        y_true,
+        y_prob,
+        notion="cumulative",
+        sample_weight=sample_weight,
+        classes=classes,
+        inputs=inputs,
     )

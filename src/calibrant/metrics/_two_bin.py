@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.metrics._ks import KsPath, ks_path
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -16,6 +16,7 @@ def averaged_two_bin_error(
     notion: str | Notion = "class-wise",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    inputs: Inputs = "proba",
 ) -> float:
     r"""Averaged two-bin error: squared, without bins, and smallest in the mean for the truth.
 
@@ -45,7 +46,7 @@ def averaged_two_bin_error(
     >>> round(averaged_two_bin_error([0, 1], [0.25, 0.75]), 6)
     0.015625
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _two_bin(ks_path(claim)))
 
 

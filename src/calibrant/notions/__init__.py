@@ -131,7 +131,7 @@ def _named(name: Any) -> Notion:
             if number < 1 and not pattern.startswith(("class", "at-most")):
                 raise ValueError(f"notion {name!r}: ranks are counted from 1")
             return make(number)
-    if name.startswith(_BY_NAME) and name != _BY_NAME and not get_close_matches(name, _NAMES, n=1):
+    if name.startswith(_BY_NAME) and name != _BY_NAME:
         return NamedClassNotion(name.removeprefix(_BY_NAME))
     near = get_close_matches(name, _NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
