@@ -25,8 +25,10 @@ WITHOUT_TWIN = {
     **dict.fromkeys(
         [
             f"monitoring/_{name}.py"
-            for name in ("chunk", "evidence", "experts", "groups", "history", "members")
-            + ("results", "rule", "sentences", "state")
+            for name in (
+                *("chunk", "evidence", "experts", "groups", "history", "members"),
+                *("results", "rule", "sentences", "state"),
+            )
         ],
         "parts of a monitor, tested through it: tests/monitoring",
     ),
