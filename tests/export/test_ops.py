@@ -79,7 +79,7 @@ def random_program(seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 6))
     build = export.Builder(n_classes)
-    finite = build.append("finite", (0,), {"floor": -5.0})
+    finite = build.append("finite", (0,), {"eps": 1e-3})
     pool = [squeezed(build, finite)]
     for kind in rng.choice(len(KINDS), size=6):
         source = pool[rng.integers(len(pool))]
@@ -89,7 +89,8 @@ def random_program(seed):
     build.append("softmax", (mixed,))
     program = build.program("logits", tuple(f"class {k}" for k in range(n_classes)), "random")
     rows = rng.normal(scale=3.0, size=(N_ROWS, n_classes))
-    rows[0, 0] = -np.inf
+    rows[0, 0] = rows[1, 1] = -np.inf
+    rows[1, 0] = -30.0
     return program, rows
 
 

@@ -79,6 +79,10 @@ class _Graph:
     def gather(self, values: Any, index: str) -> str:
         return self.op("Gather", self.number(values), index, axis=0)
 
+    def at(self, x: str, labels: str) -> str:
+        """The entries in the columns that whole numbers name."""
+        return self.op("GatherElements", x, labels, axis=1)
+
     def labels(self, x: str) -> str:
         return self.op("Cast", x, to=TensorProto.INT64)
 
@@ -88,7 +92,12 @@ Write = Callable[[_Graph, list[str], Any], str]
 
 def _finite(g: _Graph, x: list[str], c: Any) -> str:
     is_low = g.op("IsInf", x[0], detect_positive=0)
-    return g.op("Where", is_low, g.number(c["floor"]), x[0])
+    top = g.at(x[0], g.op("ArgMax", x[0], axis=1, keepdims=1))
+    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)))
+    floor = g.op("Add", g.op("Add", top, g.op("Log", total)), g.number(np.log(c["eps"])))
+    possible = g.op("Where", is_low, top, x[0])
+    least = g.at(possible, g.op("ArgMin", possible, axis=1, keepdims=1))
+    return g.op("Where", is_low, g.op("Min", floor, least), x[0])
 
 
 def _log_odds(g: _Graph, x: list[str], c: Any) -> str:
@@ -221,7 +230,7 @@ OPERATORS: dict[str, Write] = {
     "columns": lambda g, x, c: g.op("Gather", x[0], g.integers(*c["columns"].tolist()), axis=1),
     "stack": lambda g, x, c: g.op("Concat", *x, axis=1),
     "constant": _constant,
-    "take": lambda g, x, c: g.op("GatherElements", x[0], g.labels(x[1]), axis=1),
+    "take": lambda g, x, c: g.at(x[0], g.labels(x[1])),
     "put": _put,
 }
 
