@@ -7,7 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import export
-from calibrant.notions import ClaimBlock, Notion, RankNotion
+from calibrant.notions import ClaimBlock, NamedClassNotion, Notion, RankNotion
 from exported import fitted
 
 NOTIONS = [
@@ -33,7 +33,9 @@ def test_running_sums_are_exported_for_any_number_of_classes(n_classes):
 def test_the_class_of_a_name_is_found_among_the_classes():
     scores = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.4, 0.3]])
     base = calibrant.PlattScaling()
-    model = calibrant.MulticlassToBinary(base, notion="class-owl", classes=["cat", "elk", "owl"])
+    model = calibrant.MulticlassToBinary(
+        base, NamedClassNotion("owl"), classes=["cat", "elk", "owl"]
+    )
     model.fit(scores, ["cat", "owl", "owl", "elk"])
     assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
 

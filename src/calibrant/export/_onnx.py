@@ -27,6 +27,9 @@ _LEAST_OPSET = 13
 _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
+_WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
+"""What the names of outputs of classifiers hold; "log" stands beside it where they are logarithms."""
+
 _OURS, _THEIRS = "calibrant_", "classifier_"
 
 
@@ -335,8 +338,7 @@ def _scores_output(classifier: Any, output: str | None, program: Program) -> tup
     """The output of a classifier that is to be calibrated, and the type of its elements."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
-        named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
-        output = [*named, *outputs][0]
+        output = _likely(list(outputs), program.inputs)
     if output not in outputs:
         raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
     if not outputs[output].HasField("tensor_type"):
@@ -353,6 +355,14 @@ def _scores_output(classifier: Any, output: str | None, program: Program) -> tup
             f"output {output!r} has {dims[1]} columns and the calibrator {program.n_classes}"
         )
     return output, int(kind.elem_type)
+
+
+def _likely(outputs: list[str], inputs: str) -> str:
+    """The first output whose name says that it holds what a program takes, else scores at all."""
+    is_log = inputs != "proba"
+    first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]
+    named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
+    return [*first, *named, *outputs][0]
 
 
 def write_model(
