@@ -14,6 +14,7 @@ import pytest
 import calibrant
 from calibrant import export
 from calibrant._crossfit.members import set_up
+from calibrant._simplex import log_softmax
 from calibrant.datasets import noisy_simplex
 from calibrant.exceptions import ConvergenceWarning
 from calibrators import ALL, COMPOSED
@@ -36,18 +37,34 @@ def fitted(calibrator, n_classes, inputs="proba", n_samples=300):
     proba[:3] = 0.0
     proba[0, 0] = proba[1, 1] = 1.0
     proba[2, :2] = 0.5
-    scores = proba if inputs == "proba" else np.log(data.proba + 1e-12)
-    if inputs == "logits":
-        scores[0, 1:] = -np.inf
+    scores = proba if inputs == "proba" else _logarithms(data.proba, inputs)
+    labels = np.array(data.labels)
+    if inputs != "proba":
+        labels[:3] = scores[:3].argmax(axis=1)  # what is impossible is not the truth
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return set_up(calibrator, inputs, n_classes).fit(scores, data.labels), scores
+        return set_up(calibrator, inputs, n_classes).fit(scores, labels), scores
+
+
+def _logarithms(proba, inputs):
+    """Logits or log-probabilities, some of them -inf: alone, and beside one that is lower still."""
+    scores = np.log(proba + 1e-12)
+    scores[0, 1:] = scores[1, 0] = -np.inf
+    if scores.shape[1] > 2:
+        scores[2, :3] = 0.0, -np.inf, -50.0
+    return scores + 0.7 if inputs == "logits" else log_softmax(scores)
 
 
 CASES = [
     pytest.param(calibrator, n_classes, inputs, id=f"{calibrator}-{n_classes}-{inputs}")
     for calibrator in EXPORTED
-    for n_classes, inputs in [(2, "proba"), (3, "proba"), (3, "logits"), (10, "proba")]
+    for n_classes, inputs in [
+        (2, "proba"),
+        (3, "proba"),
+        (3, "logits"),
+        (10, "proba"),
+        (4, "log_proba"),
+    ]
 ]
 """Every calibrator that has a program, for some numbers of classes."""
 

@@ -43,7 +43,7 @@ def row_max(block: FloatArray) -> FloatArray:
 
 def softmax(logits: FloatArray) -> FloatArray:
     """``exp(z_k) / sum_l exp(z_l)`` by row."""
-    out = np.asarray(logits - row_max(logits)[:, None], dtype=np.float64)
+    out = np.subtract(logits, row_max(logits)[:, None], dtype=np.float64)
     np.exp(out, out=out)
     out /= row_sum(out)[:, None]
     return out
@@ -51,7 +51,7 @@ def softmax(logits: FloatArray) -> FloatArray:
 
 def log_softmax(logits: FloatArray) -> FloatArray:
     """``z_k - log sum_l exp(z_l)`` by row."""
-    out = np.asarray(logits - row_max(logits)[:, None], dtype=np.float64)
+    out = np.subtract(logits, row_max(logits)[:, None], dtype=np.float64)
     out -= np.log(row_sum(np.exp(out)))[:, None]
     return out
 

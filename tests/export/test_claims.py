@@ -7,12 +7,12 @@ import pytest
 
 import calibrant
 from calibrant import export
-from calibrant.notions import ClaimBlock, Notion
+from calibrant.notions import ClaimBlock, NamedClassNotion, Notion, RankNotion
 from exported import fitted
 
 NOTIONS = [
     *("confidence", "top-label", "class-wise", "class-1", "rank-2", "within-top-2"),
-    *("top-2-confidence", "top-3-label"),
+    *("top-2-confidence", "top-3-label", "cumulative", "at-most-0", "at-most-1"),
 ]
 
 
@@ -20,6 +20,23 @@ NOTIONS = [
 def test_rows_carry_the_claims_of_every_notion(notion):
     lifted = calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=4), notion=notion)
     model, scores = fitted(lifted, 3)
+    assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
+
+
+@pytest.mark.parametrize("n_classes", [2, 12])
+def test_running_sums_are_exported_for_any_number_of_classes(n_classes):
+    lifted = calibrant.MulticlassToBinary(calibrant.VennAbers(), notion="cumulative")
+    model, scores = fitted(lifted, n_classes)
+    assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
+
+
+def test_the_class_of_a_name_is_found_among_the_classes():
+    scores = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.4, 0.3]])
+    base = calibrant.PlattScaling()
+    model = calibrant.MulticlassToBinary(
+        base, NamedClassNotion("owl"), classes=["cat", "elk", "owl"]
+    )
+    model.fit(scores, ["cat", "owl", "owl", "elk"])
     assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
 
 
@@ -50,4 +67,33 @@ def test_a_notion_that_does_not_is_refused():
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=Even())
     model, _ = fitted(lifted, 4)
     with pytest.raises(ValueError, match="which columns"):
+        export.program(model)
+
+
+class FilledEven(NamedEven):
+    """Has a way of its own to fill rows."""
+
+    def fill(self, proba, claims):
+        return np.array(proba)
+
+
+class OneEven(NamedEven):
+    """Names columns that are not those of its score."""
+
+    def members(self, quantity, n_classes):
+        return [0]
+
+
+class LastRank(RankNotion):
+    """A subclass may select something else."""
+
+    def select(self, proba, y=None):
+        return super().select(1.0 - proba, y)
+
+
+@pytest.mark.parametrize("notion", [FilledEven(), OneEven(), LastRank()], ids=lambda n: n.name)
+def test_a_notion_that_fills_rows_in_its_own_way_is_refused(notion):
+    lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=notion)
+    model, _ = fitted(lifted, 4)
+    with pytest.raises(ValueError, match="fit with a notion such as"):
         export.program(model)

@@ -10,7 +10,7 @@ from calibrant import export
 from exported import EXPORTED, MEAN_PROCESSES, fitted
 
 
-@pytest.mark.parametrize("inputs", ["proba", "logits"])
+@pytest.mark.parametrize("inputs", ["proba", "logits", "log_proba"])
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("calibrator", EXPORTED, ids=repr)
 def test_a_program_is_its_calibrator_bit_for_bit(calibrator, n_classes, inputs):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant import export
+from calibrant._simplex import finite_logits, softmax
 from exported import run_javascript, run_onnx, run_python, run_sql, run_torch
 
 N_ROWS = 40
@@ -79,7 +80,7 @@ def random_program(seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 6))
     build = export.Builder(n_classes)
-    finite = build.append("finite", (0,), {"floor": -5.0})
+    finite = build.append("finite", (0,), {"eps": 1e-3})
     pool = [squeezed(build, finite)]
     for kind in rng.choice(len(KINDS), size=6):
         source = pool[rng.integers(len(pool))]
@@ -89,7 +90,8 @@ def random_program(seed):
     build.append("softmax", (mixed,))
     program = build.program("logits", tuple(f"class {k}" for k in range(n_classes)), "random")
     rows = rng.normal(scale=3.0, size=(N_ROWS, n_classes))
-    rows[0, 0] = -np.inf
+    rows[0, 0] = rows[1, 1] = -np.inf
+    rows[1, 0] = -30.0
     return program, rows
 
 
@@ -123,3 +125,29 @@ def test_random_programs_agree_on_all_targets(seed, tmp_path):
 def test_random_programs_use_every_operation():
     used = {node.op for seed in range(20) for node in random_program(seed)[0].nodes}
     assert used == set(export.OPS)
+
+
+def impossible(n_classes, eps):
+    """A program of the floor of -inf, which shows in what it gives, and rows that need it."""
+    build = export.Builder(n_classes)
+    finite = build.append("finite", (0,), {"eps": eps})
+    build.append("softmax", (build.append("divide", (finite,), {"by": 10.0}),))
+    rows = np.random.default_rng(n_classes).normal(scale=4.0, size=(6, n_classes)) + 300.0
+    rows[0, 1:] = rows[1, 0] = rows[2, :-1] = -np.inf
+    rows[1, 1], rows[3, 0], rows[3, 1] = rows[1].max() - 90.0, -np.inf, -800.0
+    return build.program("logits", tuple(range(n_classes)), "floor"), rows
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-3])
+@pytest.mark.parametrize("n_classes", [3, 60])
+def test_impossible_classes_have_the_floor_of_the_library_everywhere(n_classes, eps, tmp_path):
+    program, rows = impossible(n_classes, eps)
+    expected = program(rows)
+    assert np.array_equal(expected, softmax(finite_logits(rows, eps) / 10.0))
+    for name, run in available().items():
+        assert np.abs(run(program, rows, tmp_path)[0] - expected).max() <= 1e-13, name
+
+
+def test_the_floor_is_between_zero_and_one():
+    with pytest.raises(ValueError, match="eps must lie between 0 and 1, got 0"):
+        export.Builder(2).append("finite", (0,), {"eps": 0.0})

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
-from calibrant._simplex import TINY
-from calibrant._typing import FloatArray
+from calibrant._simplex import TINY, normalized
+from calibrant._typing import FloatArray, IntArray
 from calibrant.export._emit import as_proba, emit_claim, lifted_claim, register
 from calibrant.export._program import Builder
-from calibrant.notions import Notion, as_notion
-from calibrant.notions._kinds import ClassNotion, RankNotion, WithinTopNotion
+from calibrant.notions import (
+    ClassNotion,
+    CumulativeNotion,
+    Notion,
+    RankNotion,
+    WithinTopNotion,
+    as_notion,
+)
 from calibrant.notions._rows import BELOW
 from calibrant.reductions import MulticlassToBinary
 
@@ -20,15 +29,16 @@ _IS_POSITIVE = {"edges": np.zeros(1), "values": np.array([0.0, 1.0]), "side": "l
 
 @register(MulticlassToBinary)
 def _reduction(build: Builder, model: MulticlassToBinary, scores: int) -> int:
-    notion, proba = as_notion(model.notion), as_proba(build, scores, model.inputs)
-    if isinstance(notion, ClassNotion) and notion.column is None:
-        return _class_wise(build, model, proba)
-    if isinstance(notion, RankNotion):
+    notion = as_notion(model.notion).bound(model.classes_)
+    proba = as_proba(build, scores, model.inputs)
+    if type(notion) is ClassNotion:
+        if notion.column is None:
+            return _class_wise(build, model, proba)
+        return _class(build, model, notion.column, proba)
+    if type(notion) is RankNotion:
         return _ranks(build, model, notion, proba)
-    if isinstance(notion, ClassNotion):
-        label = _constant(build, proba, np.array([float(notion.column or 0)]))
-        claimed = _claim(build, model, 0, build.append("take", (proba, label)))
-        return _complete(build, proba, label, claimed)
+    if type(notion) is CumulativeNotion and notion.column is None:
+        return _cumulative(build, model, proba)
     return _sets(build, model, notion, proba)
 
 
@@ -36,6 +46,28 @@ def _class_wise(build: Builder, model: MulticlassToBinary, proba: int) -> int:
     claims = [_claim(build, model, k, _column(build, proba, k)) for k in range(model.n_classes_)]
     rows = build.append("stack", claims)
     return _normalised(build, rows) if model.normalize else rows
+
+
+def _class(build: Builder, model: MulticlassToBinary, column: int, proba: int) -> int:
+    label = _constant(build, proba, np.array([float(column)]))
+    claimed = _claim(build, model, 0, build.append("take", (proba, label)))
+    return _complete(build, proba, label, claimed)
+
+
+def _cumulative(build: Builder, model: MulticlassToBinary, proba: int) -> int:
+    """Differences of the calibrated running sums, made to rise where they do not."""
+    score = _column(build, proba, 0)
+    rising = [_constant(build, proba, np.zeros(1)), _claim(build, model, 0, score)]
+    for k in range(1, model.n_classes_ - 1):
+        score = build.append("add", (score, _column(build, proba, k)))
+        rising.append(_larger(build, rising[-1], _claim(build, model, k, score)))
+    rising.append(_constant(build, proba, np.ones(1)))
+    return build.append("stack", [_minus(build, b, a) for a, b in pairwise(rising)])
+
+
+def _larger(build: Builder, value: int, other: int) -> int:
+    both = build.append("stack", (value, other))
+    return build.append("take", (both, build.append("top", (both,), {"count": 1})))
 
 
 def _ranks(build: Builder, model: MulticlassToBinary, notion: RankNotion, proba: int) -> int:
@@ -69,22 +101,35 @@ def _sets(build: Builder, model: MulticlassToBinary, notion: Notion, proba: int)
         labels.append(label)
     whole = build.append("stack", labels)
     rows = _complete(build, proba, whole, build.append("stack", claimed))
-    is_top = isinstance(notion, WithinTopNotion)
+    is_top = type(notion) is WithinTopNotion
     return _keep_top(build, rows, whole, whole) if is_top else rows
 
 
 def _set_labels(build: Builder, notion: Notion, proba: int, n_classes: int) -> list[int]:
-    if isinstance(notion, WithinTopNotion):
+    if type(notion) is WithinTopNotion:
         return [build.append("top", (proba,), {"count": notion.rank})]
     sets = [notion.members(j, n_classes) for j in range(notion.n_quantities(n_classes))]
-    known = [np.asarray(columns, dtype=np.float64) for columns in sets if columns is not None]
+    known = [np.asarray(columns, dtype=np.intp) for columns in sets if columns is not None]
     taken = np.concatenate(known) if known else np.empty(0)
-    if len(known) < len(sets) or np.unique(taken).size < taken.size or notion.splits_by_label:
+    is_told = len(known) == len(sets) and np.unique(taken).size == taken.size
+    if not is_told or notion.splits_by_label or not _adds_up(notion, known, n_classes):
         raise ValueError(
             f"notion {notion.name!r} does not say which columns its claims add up, each in one "
-            f"claim at most: rows that carry them have no program"
+            f"claim at most, or has a way of its own to fill rows: they have no program. Write its "
+            f"members(), without a fill() of its own, or fit with a notion such as 'class-wise'"
         )
-    return [_constant(build, proba, columns) for columns in known]
+    return [_constant(build, proba, columns.astype(np.float64)) for columns in known]
+
+
+def _adds_up(notion: Notion, sets: Sequence[IntArray], n_classes: int) -> bool:
+    """Whether the claims of a notion are the sums of these columns, and fill rows as such."""
+    if type(notion) is CumulativeNotion:
+        return True
+    rows = normalized(np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2)
+    block = notion.select(rows)
+    sums = np.column_stack([rows[:, columns].sum(axis=1) for columns in sets])
+    is_plain = type(notion).fill is Notion.fill and block.label is None
+    return is_plain and block.score.shape == sums.shape and np.allclose(block.score, sums)
 
 
 def _claim(build: Builder, model: MulticlassToBinary, claim: int, score: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant import binary
 from calibrant._gp.kernel import InducingInputs, Kernel
-from calibrant._simplex import LOG_ZERO, TINY
+from calibrant._simplex import TINY, log_of, log_softmax, normalized
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
 from calibrant.classifier import CalibratedClassifier
@@ -144,11 +144,14 @@ def _check_agrees(made: Program, calibrator: Calibrator) -> None:
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
-    """A few rows to try: undecided, sure, and in between, each class on top."""
+    """A few rows to try: undecided, certain, and in between, each class on top."""
     ramp = np.arange(1.0, n_classes + 1.0)
     decided = np.eye(n_classes)[: min(n_classes, 50)]
     rows = np.vstack([np.ones((1, n_classes)), ramp, ramp[::-1], decided, 0.5 * decided + 0.1])
-    return np.log(rows + 1e-4) if inputs == "logits" else rows / rows.sum(axis=1, keepdims=True)
+    if inputs == "proba":
+        return normalized(rows)
+    logits = np.vstack([np.log(rows + 1e-4), log_of(decided)])
+    return logits if inputs == "logits" else log_softmax(logits)
 
 
 def emit(build: Builder, calibrator: Any, scores: int) -> int:
@@ -182,14 +185,14 @@ def _array(*values: float) -> Any:
 # The inner forms.
 
 
-def finite(build: Builder, scores: int) -> int:
+def finite(build: Builder, scores: int, eps: float) -> int:
     """Logits without -inf."""
-    return build.append("finite", (scores,), {"floor": LOG_ZERO})
+    return build.append("finite", (scores,), {"eps": float(eps)})
 
 
 def as_proba(build: Builder, scores: int, inputs: str) -> int:
-    """Probabilities of scores."""
-    return scores if inputs == "proba" else build.append("softmax", (finite(build, scores),))
+    """Probabilities of scores; those of -inf are zero."""
+    return scores if inputs == "proba" else build.append("softmax", (scores,))
 
 
 def _clipped(build: Builder, value: int, eps: float) -> int:
@@ -208,20 +211,26 @@ def _claim_scores(build: Builder, calibrator: Any, scores: int) -> int:
     if calibrator.inputs == "proba":
         one = build.append("columns", (scores,), {"columns": np.array([1])})
         return lifted_claim(build, calibrator, one)
-    pair = {"coef": np.array([[-1.0, 1.0]]), "offset": _array(0.0)}
-    odds = build.append("affine", (finite(build, scores),), pair)
-    return odds if calibrator.form == "log_odds" else build.append("expit", (odds,))
+    is_odds = calibrator.form == "log_odds"
+    odds = _difference(build, finite(build, scores, calibrator.eps) if is_odds else scores)
+    return odds if is_odds else build.append("expit", (odds,))
+
+
+def _difference(build: Builder, scores: int) -> int:
+    """Column 1 minus column 0, which may be infinite."""
+    zero, one = (build.append("columns", (scores,), {"columns": np.array([k])}) for k in (0, 1))
+    minus = build.append("scale", (zero,), {"factor": _array(-1.0), "offset": _array(0.0)})
+    return build.append("add", (one, minus))
 
 
 def lifted(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
     """The inner form of the scores of a calibrator of whole vectors."""
+    if calibrator.form == "proba":
+        return as_proba(build, scores, calibrator.inputs)
     if calibrator.inputs == "proba":
-        if calibrator.form == "proba":
-            return scores
         return build.append("log", (_clipped(build, scores, calibrator.eps),))
-    rows = finite(build, scores)
-    last = {"log": "center", "log_softmax": "log_softmax", "proba": "softmax"}[calibrator.form]
-    return build.append(last, (rows,))
+    last = {"log": "center", "log_softmax": "log_softmax"}[calibrator.form]
+    return build.append(last, (finite(build, scores, calibrator.eps),))
 
 
 # Whole vectors.

@@ -7,11 +7,11 @@ from typing import Any
 
 from calibrant import __version__
 from calibrant.export._program import Program
-from calibrant.export._source import body, functions
+from calibrant.export._source import SLACK, body, functions
 
 NEEDS = {"step": "place", "interpolate": "place", "softmax": "total", "log_softmax": "total"}
 NEEDS |= {"affine": "total", "center": "total", "sum": "total", "normalise": "total"}
-NEEDS |= {"log_mix": "total", "bumps": "total"}
+NEEDS |= {"log_mix": "total", "bumps": "total", "finite": "total"}
 NEEDS |= {"scale": "entry", "add": "entry", "multiply": "entry", "quotient": "entry"}
 NEEDS |= {"put": "entry"}
 
@@ -45,8 +45,13 @@ function entry(row, k) {
 }
 """,
     "finite": """
-function finite(row, floor) {
-  return row.map(x => x === -Infinity ? floor : x);
+function finite(row, eps) {
+  if (!row.includes(-Infinity)) return row;
+  const largest = Math.max(...row);
+  const sum = total(row.map(x => Math.exp(x - largest)));
+  const floor = largest + Math.log(sum) + Math.log(eps);
+  const least = Math.min(floor, ...row.filter(x => x > -Infinity));
+  return row.map(x => x === -Infinity ? least : x);
 }
 """,
     "clip": """
@@ -216,7 +221,8 @@ function put(row, label, values) {
 
 _CHECKS = {
     "proba": ("x >= 0 && x <= 1", "probabilities between 0 and 1"),
-    "logits": ("x < Infinity", "logits, without NaN and Infinity"),
+    "logits": ("x < Infinity", "logits, without NaN and Infinity, not all -Infinity"),
+    "log_proba": (f"x <= {SLACK}", "log-probabilities, not above 0 and not all -Infinity"),
 }
 
 _MODULE = """// A calibrator ({source}), written by calibrant {version}.
@@ -231,7 +237,8 @@ export const CLASSES = {classes};
 
 export function calibrate(row) {{
   const v0 = Array.from(row, Number);
-  if (v0.length !== CLASSES.length || !v0.every(x => {check})) {{
+  const isRow = v0.length === CLASSES.length && v0.every(x => {check});
+  if (!isRow || Math.max(...v0) === -Infinity) {{
     throw new RangeError(`a row must hold ${{CLASSES.length}} {what}`);
   }}
 {lines}

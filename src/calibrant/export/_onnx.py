@@ -27,6 +27,9 @@ _LEAST_OPSET = 13
 _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
+_WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
+"""What the names of outputs of classifiers hold; "log" stands beside it where they are logarithms."""
+
 _OURS, _THEIRS = "calibrant_", "classifier_"
 
 
@@ -79,6 +82,10 @@ class _Graph:
     def gather(self, values: Any, index: str) -> str:
         return self.op("Gather", self.number(values), index, axis=0)
 
+    def at(self, x: str, labels: str) -> str:
+        """The entries in the columns that whole numbers name."""
+        return self.op("GatherElements", x, labels, axis=1)
+
     def labels(self, x: str) -> str:
         return self.op("Cast", x, to=TensorProto.INT64)
 
@@ -88,7 +95,12 @@ Write = Callable[[_Graph, list[str], Any], str]
 
 def _finite(g: _Graph, x: list[str], c: Any) -> str:
     is_low = g.op("IsInf", x[0], detect_positive=0)
-    return g.op("Where", is_low, g.number(c["floor"]), x[0])
+    top = g.at(x[0], g.op("ArgMax", x[0], axis=1, keepdims=1))
+    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)))
+    floor = g.op("Add", g.op("Add", top, g.op("Log", total)), g.number(np.log(c["eps"])))
+    possible = g.op("Where", is_low, top, x[0])
+    least = g.at(possible, g.op("ArgMin", possible, axis=1, keepdims=1))
+    return g.op("Where", is_low, g.op("Min", floor, least), x[0])
 
 
 def _log_odds(g: _Graph, x: list[str], c: Any) -> str:
@@ -221,7 +233,7 @@ OPERATORS: dict[str, Write] = {
     "columns": lambda g, x, c: g.op("Gather", x[0], g.integers(*c["columns"].tolist()), axis=1),
     "stack": lambda g, x, c: g.op("Concat", *x, axis=1),
     "constant": _constant,
-    "take": lambda g, x, c: g.op("GatherElements", x[0], g.labels(x[1]), axis=1),
+    "take": lambda g, x, c: g.at(x[0], g.labels(x[1])),
     "put": _put,
 }
 
@@ -326,8 +338,7 @@ def _scores_output(classifier: Any, output: str | None, program: Program) -> tup
     """The output of a classifier that is to be calibrated, and the type of its elements."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
-        named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
-        output = [*named, *outputs][0]
+        output = _likely(list(outputs), program.inputs)
     if output not in outputs:
         raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
     if not outputs[output].HasField("tensor_type"):
@@ -344,6 +355,14 @@ def _scores_output(classifier: Any, output: str | None, program: Program) -> tup
             f"output {output!r} has {dims[1]} columns and the calibrator {program.n_classes}"
         )
     return output, int(kind.elem_type)
+
+
+def _likely(outputs: list[str], inputs: str) -> str:
+    """The first output whose name says that it holds what a program takes, else scores at all."""
+    is_log = inputs != "proba"
+    first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]
+    named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
+    return [*first, *named, *outputs][0]
 
 
 def write_model(

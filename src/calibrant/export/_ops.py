@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from calibrant._kernels import entries, top_labels
-from calibrant._simplex import centred, log_odds, log_softmax, softmax
+from calibrant._simplex import centred, finite_logits, log_odds, log_softmax, softmax
 from calibrant._typing import FloatArray
 
 Constants = Mapping[str, Any]
@@ -77,6 +77,12 @@ def _affine_width(widths: list[int], constants: Constants) -> int:
     return int(shape[0])
 
 
+def _finite_width(widths: list[int], constants: Constants) -> int:
+    if not 0 < constants["eps"] < 1:
+        raise ValueError(f"eps must lie between 0 and 1, got {constants['eps']}")
+    return widths[0]
+
+
 def _scale_width(widths: list[int], constants: Constants) -> int:
     for name in ("factor", "offset"):
         _check_length(constants, name, (1, widths[0]))
@@ -121,10 +127,6 @@ def _put_width(widths: list[int], constants: Constants) -> int:
     if widths[2] not in (1, widths[1]):
         raise ValueError(f"{widths[2]} values for {widths[1]} columns")
     return widths[0]
-
-
-def _finite(values: list[FloatArray], c: Constants) -> FloatArray:
-    return np.where(np.isneginf(values[0]), c["floor"], values[0])
 
 
 def _mix(values: list[FloatArray], c: Constants) -> FloatArray:
@@ -174,8 +176,8 @@ def segments(x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 OPS: dict[str, Op] = {
-    # x with -inf replaced by a floor
-    "finite": Op(_finite, _same, ("floor",)),
+    # x_k, and where that is -inf log(eps sum_l exp(x_l)), or the least finite x_l if that is lower
+    "finite": Op(lambda v, c: finite_logits(v[0], c["eps"]), _finite_width, ("eps",)),
     # min(max(x, low), high)
     "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same, ("low", "high")),
     "log": Op(lambda v, c: np.log(v[0]), _same),

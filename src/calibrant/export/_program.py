@@ -49,7 +49,7 @@ class Program:
 
     Attributes
     ----------
-    inputs : {"proba", "logits"}
+    inputs : {"proba", "logits", "log_proba"}
     classes : tuple of str, int, float or bool
         The labels of the columns.
     nodes : tuple of Node

@@ -6,10 +6,10 @@ from typing import Any
 
 from calibrant import __version__
 from calibrant.export._program import Program
-from calibrant.export._source import body, functions
+from calibrant.export._source import SLACK, body, functions
 
 NEEDS = {"step": "place", "interpolate": "place", "softmax": "exponentials"}
-NEEDS |= {"log_softmax": "exponentials"}
+NEEDS |= {"log_softmax": "exponentials", "finite": "exponentials"}
 
 FUNCTIONS: dict[str, str] = {
     "place": """
@@ -30,7 +30,12 @@ def exponentials(row):
     return shifted, [math.exp(x) for x in shifted]
 """,
     "finite": """
-def finite(row, floor):
+def finite(row, eps):
+    if -math.inf not in row:
+        return row
+    shifted, powers = exponentials(row)
+    floor = max(row) + math.log(math.fsum(powers)) + math.log(eps)
+    floor = min([floor] + [x for x in row if x > -math.inf])
     return [floor if x == -math.inf else x for x in row]
 """,
     "clip": """
@@ -177,7 +182,8 @@ def put(row, label, values):
 
 _CHECKS = {
     "proba": ("0.0 <= x <= 1.0", "probabilities between 0 and 1"),
-    "logits": ("x < math.inf", "logits, without NaN and inf"),
+    "logits": ("x < math.inf", "logits, without NaN and inf, not all -inf"),
+    "log_proba": (f"x <= {SLACK}", "log-probabilities, not above 0 and not all -inf"),
 }
 
 _MODULE = '''"""A calibrator ({source}), written by calibrant {version}.
@@ -197,7 +203,7 @@ CLASSES = {classes}
 
 def calibrate(row):
     v0 = [float(x) for x in row]
-    if len(v0) != len(CLASSES) or not all({check} for x in v0):
+    if len(v0) != len(CLASSES) or not all({check} for x in v0) or max(v0) == -math.inf:
         raise ValueError("a row must hold %d {what}" % len(CLASSES))
 {lines}
     return v{last}

@@ -97,12 +97,18 @@ class _Sql:
         return f"({self.total(terms[:middle])} + {self.total(terms[middle:])})"
 
     def largest(self, terms: Sequence[str]) -> str:
+        return self._extreme(self.dialect.greatest, terms)
+
+    def smallest(self, terms: Sequence[str]) -> str:
+        return self._extreme(self.dialect.least, terms)
+
+    def _extreme(self, function: str, terms: Sequence[str]) -> str:
         if len(terms) == 1:
             return terms[0]
         cut = range(0, len(terms), _MOST_ARGUMENTS)
         parts = [terms[i : i + _MOST_ARGUMENTS] for i in cut]
-        calls = [f"{self.dialect.greatest}({', '.join(p)})" if len(p) > 1 else p[0] for p in parts]
-        return self.largest(calls)
+        calls = [f"{function}({', '.join(p)})" if len(p) > 1 else p[0] for p in parts]
+        return self._extreme(function, calls)
 
     def choice(self, x: str, edges: Any, values: Sequence[str], side: str) -> str:
         """The value of the piece in which x lies, by halving."""
@@ -147,9 +153,10 @@ def _clip(q: _Sql, x: str, c: Any) -> str:
     return f"{least}({greatest}({x}, {q.number(c['low'])}), {q.number(c['high'])})"
 
 
-def _finite(q: _Sql, x: str, c: Any) -> str:
+def _when_impossible(q: _Sql, x: str, value: str) -> str:
+    """A logit, or a value where it is -inf."""
     lowest = q.number(-np.finfo(np.float64).max)
-    return f"CASE WHEN {x} < {lowest} THEN {q.number(c['floor'])} ELSE {x} END"
+    return f"CASE WHEN {x} < {lowest} THEN {value} ELSE {x} END"
 
 
 def _log_expit(q: _Sql, x: str, c: Any) -> str:
@@ -252,6 +259,19 @@ def _log_shares(q: _Sql, x: list[Columns], c: Any) -> Columns:
     return [f"({column} - {largest}) - ln({total})" for column in x[0]]
 
 
+def _possible(q: _Sql, x: list[Columns], c: Any) -> Columns:
+    return [_when_impossible(q, column, x[1][0]) for column in x[0]]
+
+
+def _floor(q: _Sql, x: list[Columns], c: Any) -> Columns:
+    floor = f"{x[1][0]} + ln({x[3][0]}) + {q.number(np.log(c['eps']))}"
+    return [q.smallest([floor, *x[4]])]
+
+
+def _finite(q: _Sql, x: list[Columns], c: Any) -> Columns:
+    return [_when_impossible(q, column, x[5][0]) for column in x[0]]
+
+
 def _normalised(q: _Sql, x: list[Columns], c: Any) -> Columns:
     empty, total = q.number(c["empty"]), x[-1][0]
     return [f"CASE WHEN {total} > 0 THEN {column} / {total} ELSE {empty} END" for column in x[0]]
@@ -323,6 +343,7 @@ def steps_of(node: Node) -> Steps:
 
 
 STEPS: dict[str, Steps] = {
+    "finite": [_largest, _powers, _last_sum, _possible, _floor, _finite],
     "softmax": [_largest, _powers, _last_sum, _shares],
     "log_softmax": [_largest, _powers, _last_sum, _log_shares],
     "normalise": [_sum, _normalised],
@@ -331,7 +352,6 @@ STEPS: dict[str, Steps] = {
 }
 
 EXPRESSIONS: dict[str, Write] = {
-    "finite": _each(_finite),
     "clip": _each(_clip),
     "log": _each(lambda q, x, c: f"ln({x})"),
     "exp": _each(lambda q, x, c: q.exp(x)),

@@ -37,8 +37,9 @@ def to_onnx(
     model : path of an ONNX file, optional
         A classifier: the file that is written takes its inputs and runs both.
     output : str, optional
-        The output of the classifier that holds the scores; by default the first that is called
-        something with "prob" or "logit", else the first.
+        The output of the classifier that holds the scores; by default the first whose name says
+        what the calibrator takes ("prob", "logit", or "log" and "prob"), then the first that is
+        called something with "prob" or "logit", else the first.
 
     Raises
     ------

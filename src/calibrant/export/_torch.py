@@ -59,7 +59,10 @@ def _bumps(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _finite(x: list[Tensor], c: Constants) -> Tensor:
-    return torch.where(torch.isneginf(x[0]), torch.full_like(x[0], float(c["floor"])), x[0])
+    is_low = torch.isneginf(x[0])
+    floor = torch.logsumexp(x[0], dim=1, keepdim=True) + float(np.log(c["eps"]))
+    least = torch.where(is_low, torch.inf, x[0]).amin(dim=1, keepdim=True)
+    return torch.where(is_low, torch.minimum(floor, least), x[0])
 
 
 def _top(x: list[Tensor], c: Constants) -> Tensor:
