@@ -99,6 +99,8 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_d1_10_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("this signal is ignored here, and by every process that is started from here")
     (tmp_path / "out").write_text("old")
     script = (
         "import sys, time\n"
