@@ -13,6 +13,7 @@ from calibrant.export._javascript import FUNCTIONS
 from exported import CASES, check, run_javascript
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
 def test_a_module_is_its_calibrator(calibrator, n_classes, inputs, tmp_path):
     check(lambda p, x: run_javascript(p, x, tmp_path), calibrator, n_classes, inputs)

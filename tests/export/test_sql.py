@@ -13,6 +13,7 @@ from exported import CASES, check, fitted, run_sql
 ENGINES = ("sqlite", "duckdb")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
 def test_a_query_is_its_calibrator(calibrator, n_classes, inputs, dialect):
