@@ -28,7 +28,7 @@ _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
 _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
-"""What the names of outputs of classifiers hold; "log" stands beside it where they are logarithms."""
+"""What names of outputs of classifiers hold; "log" is beside it where they are logarithms."""
 
 _OURS, _THEIRS = "calibrant_", "classifier_"
 
