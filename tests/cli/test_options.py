@@ -51,4 +51,4 @@ def test_what_was_said_reaches_the_reader():
 
 def test_every_command_is_registered():
     names = {entry.callback.__name__ for entry in app.registered_commands}
-    assert names == {"evaluate", "fit", "apply", "compare", "report", "demo"}
+    assert names == {"evaluate", "fit", "apply", "compare", "report", "demo", "export"}
