@@ -120,6 +120,18 @@ def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_p
     assert not (tmp_path / "full.onnx").exists()
 
 
+@pytest.mark.parametrize(
+    ("inputs", "chosen"),
+    [("proba", "probabilities"), ("logits", "logits"), ("log_proba", "log_probs")],
+)
+def test_the_output_is_the_one_that_the_calibrator_takes(inputs, chosen):
+    from calibrant.export._onnx import _likely
+
+    assert _likely(["label", "log_probs", "logits", "probabilities"], inputs) == chosen
+    assert _likely(["label", "probabilities"], inputs) == "probabilities"
+    assert _likely(["y"], inputs) == "y"
+
+
 def test_an_operator_set_that_is_too_old_is_refused(tmp_path):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
     with pytest.raises(ValueError, match="at least 13"):

@@ -8,9 +8,10 @@ import shutil
 import numpy as np
 import pytest
 
+import calibrant
 from calibrant import export
 from calibrant._simplex import finite_logits, softmax
-from exported import run_javascript, run_onnx, run_python, run_sql, run_torch
+from exported import fitted, run_javascript, run_onnx, run_python, run_sql, run_torch
 
 N_ROWS = 40
 
@@ -151,3 +152,14 @@ def test_impossible_classes_have_the_floor_of_the_library_everywhere(n_classes, 
 def test_the_floor_is_between_zero_and_one():
     with pytest.raises(ValueError, match="eps must lie between 0 and 1, got 0"):
         export.Builder(2).append("finite", (0,), {"eps": 0.0})
+
+
+@pytest.mark.parametrize("inputs", ["proba", "log_proba"])
+@pytest.mark.parametrize("notion", ["cumulative", "at-most-2"])
+def test_running_sums_are_the_same_on_all_targets(notion, inputs, tmp_path):
+    lifted = calibrant.MulticlassToBinary(calibrant.IsotonicCalibration(), notion=notion)
+    model, scores = fitted(lifted, 5, inputs, n_samples=100)
+    expected = model.predict_proba(scores)
+    for name, run in available().items():
+        proba, _ = run(export.program(model), scores, tmp_path)
+        assert np.abs(proba - expected).max() <= 1e-13, name

@@ -54,6 +54,23 @@ def test_a_row_that_is_none_is_refused(row):
         space["calibrate"](row)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "row"),
+    [
+        ("logits", [-np.inf, -np.inf, -np.inf]),
+        ("logits", [0.0, np.inf, 1.0]),
+        ("log_proba", [-np.inf, -np.inf, -np.inf]),
+        ("log_proba", [0.5, -1.0, -2.0]),
+    ],
+)
+def test_a_row_without_a_possible_class_is_refused(inputs, row):
+    model, _ = fitted(calibrant.Identity(), 3, inputs)
+    space = {}
+    exec(export.to_python(model), space)
+    with pytest.raises(ValueError, match="a row must hold 3 log"):
+        space["calibrate"](row)
+
+
 def test_hostile_class_names_are_text():
     hostile = ['"]; import os; os.abort() #', "\n'''\\", '"""']
     model = calibrant.Identity(classes=hostile).fit(np.eye(3), hostile)
