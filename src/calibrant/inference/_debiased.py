@@ -229,7 +229,9 @@ def _count_note(table: BinTable) -> str:
         return ""
     if not counted:
         return "not identifiable: no bin holds two rows"
-    return f"{1 - counted / rows:.0%} of the rows are alone in their bin and not in the estimate"
+    share = 1 - counted / rows
+    said = "less than 1%" if share < 0.01 else f"{share:.0%}"
+    return f"{said} of the rows are alone in their bin and not in the estimate"
 
 
 def _square_interval(
