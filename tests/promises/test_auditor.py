@@ -131,6 +131,7 @@ def test_c1_the_best_method_is_named_and_methods_are_told_apart(comparison):
 
 
 def test_c4_no_repr_fills_a_screen(results):
+    pytest.importorskip("matplotlib")
     shown = [
         *results,
         metrics.calibration_curve(TRUTH, PROBA),

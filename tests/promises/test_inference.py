@@ -199,6 +199,7 @@ def test_s2_a_model_that_hardly_tells_classes_apart_is_refused(n_classes, separa
 
 
 def test_s11_pictures_of_all_pairs_use_the_test_of_all_pairs():
+    pytest.importorskip("matplotlib")
     scores = np.random.default_rng(0).random((20, 10))
     drawn = CriticalDifferenceDisplay.from_scores(scores, list("abcdefghij"))
     assert drawn.critical_difference == critical_difference(10, 20, method="nemenyi")
