@@ -68,6 +68,15 @@ def test_there_are_few_units_and_fewer_private_ones(house, modules):
     assert plan["private units"] <= 11
 
 
+def test_few_files_are_touched_to_add_something(house):
+    source = DOCS.parent / "src" / "calibrant"
+    tree = [house.Module(path, source) for path in sorted(source.rglob("*.py"))]
+    places = house.touched(tree, source)
+    assert len(places["calibrator"]) <= 5, places
+    assert len(places["metric"]) <= 3, places
+    assert len(places["notion"]) <= 3, places
+
+
 def test_every_concept_has_one_home(house, modules):
     homes = {c.name: house.homes(c, modules, PACKAGE) for c in house.CONCEPTS}
     assert all(len(places) == 1 for places in homes.values()), homes
