@@ -30,8 +30,7 @@ WHAT = {
     "_folds": "rows dealt out; data made up",
     "_validation": "what users pass",
     "_blocks": "sums over row blocks",
-    "_kernels": "hot loops",
-    "_simplex": "logarithms, the zero policy",
+    "_simplex": "rows: highest entries, logarithms, the zero policy",
     "exceptions": "names",
 }
 """One line about each layer, by its first unit."""

@@ -88,7 +88,7 @@ def test_every_module_has_its_twin_among_the_tests():
     missing = []
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE)
-        if name.stem in ("__init__", "__main__") or name.parent.name == "_kernels":
+        if name.stem in ("__init__", "__main__"):
             continue
         if str(name.parent / f"test_{name.stem.lstrip('_')}.py") not in folders:
             missing.append(str(name))

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._blocks import PREDICT_ELEMENTS, lifted, map_blocks
-from calibrant._kernels import top_labels
-from calibrant._simplex import as_proba, normalized
+from calibrant._simplex import as_proba, normalized, top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
