@@ -28,7 +28,7 @@ WHAT = {
     "notions": "which claims are checked",
     "_optim": "maps, penalties, solvers",
     "_folds": "rows dealt out; data made up",
-    "_validation": "what users pass",
+    "_validation": "what users pass; what they are shown",
     "_blocks": "sums over row blocks",
     "_simplex": "rows: highest entries, logarithms, the zero policy",
     "exceptions": "names",

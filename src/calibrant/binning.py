@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import Claim, ClaimBlock, Claims
