@@ -66,7 +66,7 @@ _N_COLUMNS = 12
 
 def claims_ks(claims: Claims) -> float:
     """KS error of claims: the mean over them with the weights v_c."""
-    return claims.mean(lambda claim: max(part.error for part in _path_parts(claim)))
+    return claims.mean(lambda claim: max(part.error for part in path_parts(claim)))
 
 
 class KsPath(NamedTuple):
@@ -102,10 +102,10 @@ def ks_path(claim: Claim) -> KsPath:
     Rows with the same score are one step: what lies within it would depend on their order. Rows of
     weight zero are no steps. O(n log n).
     """
-    return KsPath(*map(np.concatenate, zip(*_path_parts(claim), strict=True)))
+    return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
 
-def _path_parts(claim: Claim) -> Iterator[KsPath]:
+def path_parts(claim: Claim) -> Iterator[KsPath]:
     """The path of a claim, a block of rows at a time in the order of their scores; sums are added
     up from part to part as over all rows.
     """
