@@ -70,7 +70,7 @@ def test_by_hand():
     assert claim.discrimination == pytest.approx(2 / 9 - 0.5 / 3)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_ties_zeros_and_ones_leave_finite_terms_that_sum_up(seed):
     generator = np.random.default_rng(seed)
