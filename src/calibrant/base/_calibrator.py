@@ -33,6 +33,7 @@ from calibrant._validation import (
     check_fitted,
     check_predictions,
     check_scores,
+    remark,
     remark_few_weights,
 )
 from calibrant.base import _frames
@@ -245,6 +246,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """Scores to predict, checked against those of the fit."""
         check_fitted(self)
         table = arrange_as_fitted(X, getattr(self, "feature_names_in_", None), self.classes_)
+        self._check_rows(table)
         scores = check_scores(table, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
@@ -252,6 +254,20 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 f"{self.n_classes_} classes"
             )
         return scores
+
+    def _check_rows(self, table: AnyArray) -> None:
+        """One score a row is of two classes; several scores may be meant as a single row."""
+        if table.ndim == 1 and self.n_classes_ > 2:
+            raise ValueError(
+                f"X has shape {table.shape}, one score a row of a binary problem, but "
+                f"{type(self).__name__} was fitted with {self.n_classes_} classes: for one row "
+                f"pass X[None], of shape (1, {self.n_classes_})"
+            )
+        if table.shape == (2,) and self.n_features_in_ == 2:
+            remark(
+                "X has shape (2,) and is taken for the scores of class 1 of two rows; for one row "
+                "of two classes pass X[None]"
+            )
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:
