@@ -33,7 +33,9 @@ from calibrant._validation import (
     check_fitted,
     check_predictions,
     check_scores,
+    column_names,
     remark_few_weights,
+    shortened,
 )
 from calibrant.base import _frames
 from calibrant.base._impossible import remark_impossible
@@ -61,6 +63,10 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     _block_elements: ClassVar[int | None] = None
     """Elements of a block at prediction, where a method has reason to differ."""
+
+    _moved: list[Any] | None = None
+    """Columns of the frame of the fit that stood in another order than ``classes_``: an array does
+    not say which of the two its columns are in."""
 
     _part_name: ClassVar[str] = "parts"
     """What `_parts` are called in a warning: "claims", "folds"."""
@@ -144,6 +150,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
+        self._moved = _frames.moved_names(X, self.classes_)
 
     def _fit_checked(
         self,
@@ -231,6 +238,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
         check_fitted(self)
+        self._raise_if_unclear(X)
         table = arrange_as_fitted(X, getattr(self, "feature_names_in_", None), self.classes_)
         scores = check_scores(table, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
@@ -239,6 +247,15 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 f"{self.n_classes_} classes"
             )
         return scores
+
+    def _raise_if_unclear(self, X: ScoresLike) -> None:
+        if self._moved is not None and len(np.shape(X)) == 2 and column_names(X) is None:
+            raise ValueError(
+                f"X has columns without names, and those of the frame of the fit "
+                f"({shortened(self._moved)}) stood in another order than classes_ "
+                f"({shortened(self.classes_)}): pass a frame with these names, "
+                "pandas.DataFrame(X, columns=[...])"
+            )
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:

@@ -18,7 +18,13 @@ from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_inputs, check_weight, shortened, unknown_name
+from calibrant._validation import (
+    check_inputs,
+    check_weight,
+    look_like_proba,
+    shortened,
+    unknown_name,
+)
 from calibrant.cli._columns import KINDS, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
 from calibrant.cli._sources import Block, Source, check_block, check_promise, open_source
@@ -88,17 +94,12 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
 def _checked(block: Block, source: Source, options: FileOptions, say: Say) -> FloatArray:
     """Scores of a block; of the first one it is said where they look like another kind."""
     scores = check_block(block, source, options.renormalize)
-    if block.start == 0 and source.inputs == "logits" and _look_like_proba(scores):
+    if block.start == 0 and source.inputs == "logits" and look_like_proba(scores):
         say(
             "note: the logits are between 0 and 1 and every row sums to one: if these are "
             "probabilities, say --proba"
         )
     return scores
-
-
-def _look_like_proba(scores: FloatArray) -> bool:
-    is_inside = bool(scores.min() >= 0 and scores.max() <= 1)
-    return is_inside and bool((np.abs(scores.sum(axis=1) - 1.0) < _ROUNDED).all())
 
 
 def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:

@@ -152,7 +152,7 @@ class ConfusionChangeDisplay(ShortRepr):
         """Count both confusion matrices; ties in a row go to the lowest column."""
         require_matplotlib()
         proba, y, weight, names = check_predictions(y_true, before, sample_weight, classes)
-        later, _, _, _ = check_predictions(y_true, after, sample_weight, classes)
+        later, _, _, _ = check_predictions(y_true, after, sample_weight, names)
         if later.shape != proba.shape:
             raise ValueError(
                 f"before and after must have the same shape, got {proba.shape} and {later.shape}"

@@ -10,7 +10,13 @@ import numpy as np
 from calibrant._progress import ShortRepr
 from calibrant._simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
+from calibrant._validation import (
+    arrange_as_fitted,
+    check_count,
+    check_fitted,
+    check_predictions,
+    check_scores,
+)
 from calibrant.inference._validity import HasVectorBins
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import (
@@ -115,7 +121,8 @@ class SimplexDisplay(ShortRepr):
         proba, y, _, names = check_predictions(y_true, y_prob, None, classes)
         _check_three(proba.shape[1])
         rows = _selection(len(y), MOST_POINTS if after is None else 400)
-        heads = None if after is None else np.asarray(check_scores(after)[rows], dtype=np.float64)
+        calibrated = None if after is None else check_scores(arrange_as_fitted(after, None, names))
+        heads = None if calibrated is None else np.asarray(calibrated[rows], dtype=np.float64)
         tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
         return cls(
             np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names
@@ -144,7 +151,12 @@ class SimplexDisplay(ShortRepr):
         points = (
             None
             if X is None
-            else as_proba(check_scores(X, inputs=estimator.inputs), estimator.inputs)
+            else as_proba(
+                check_scores(
+                    arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs
+                ),
+                estimator.inputs,
+            )
         )
         if isinstance(estimator, HasVectorBins):
             return cls._of_bins(estimator, points, min_rows)
