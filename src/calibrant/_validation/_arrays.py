@@ -19,7 +19,7 @@ def as_array(data: Any) -> AnyArray:
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
         return np.asarray(data.numpy())
     if isinstance(data, set | frozenset | dict):
-        raise TypeError(f"a {type(data).__name__} has no order: pass a list")
+        raise TypeError(f"a {type(data).__name__} has no order: pass a list or a data frame")
     if issparse(data):
         raise TypeError(f"a sparse {type(data).__name__} is not taken: pass it as .toarray()")
     if isinstance(data, np.ma.MaskedArray):

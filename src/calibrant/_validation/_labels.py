@@ -218,7 +218,17 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
         row = int(unknown[0])
         raise ValueError(
             f"label {shortened(y[row : row + 1], show=repr)} in row {row} is not among the classes "
-            f"{shortened(names, show=repr)}; "
-            "add it to classes=[...] and to the scores"
+            f"{shortened(names, show=repr)}; {_remedy(y, names, row)}"
         )
     return codes.astype(np.intp, copy=False)
+
+
+def _remedy(y: AnyArray, names: AnyArray, row: int) -> str:
+    """What to do about a label that is no class: one of another type is one all the same."""
+    label = y[row].decode(errors="replace") if isinstance(y[row], bytes) else str(y[row])
+    if label in {
+        name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+        for name in names.tolist()
+    }:
+        return "they are of different types: pass both as text, or both as numbers"
+    return "add it to classes=[...] and to the scores"
