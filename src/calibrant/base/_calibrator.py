@@ -42,6 +42,7 @@ from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
+from calibrant.base._words import explain_map
 
 
 class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
@@ -234,6 +235,14 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         rounded in `predict_proba`.
         """
         return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
+
+    def explain(self) -> str:
+        """What the fitted map is and has learned, in words; a line for each calibrator inside."""
+        check_fitted(self)
+        return self._explanation()
+
+    def _explanation(self) -> str:
+        return explain_map(self)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

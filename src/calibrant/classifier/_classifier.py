@@ -39,6 +39,7 @@ from calibrant.base import Calibrator
 from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
+from calibrant.base._words import explain_one, list_parts
 from calibrant.classifier._responses import SLACK, Response, check_classifier
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import CrossFitted
@@ -304,6 +305,19 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
             value = getattr(self.estimators_[0], name, None)
             if value is not None:
                 setattr(self, name, value)
+
+    def explain(self) -> str:
+        """What was fitted, in words: the calibrator, or that several are averaged and what each
+        has learned.
+        """
+        check_is_fitted(self)
+        if len(self.calibrators_) == 1:
+            return explain_one(self.calibrator_)
+        head = (
+            f"Probabilities are the average of {len(self.calibrators_)} classifiers, each with a "
+            "calibrator of rows that it has not seen:"
+        )
+        return "\n".join([head, *list_parts(self.calibrators_)])
 
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities of shape (n, K), columns as ``classes_``: NumPy, or a frame
