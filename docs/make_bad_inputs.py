@@ -32,10 +32,10 @@ be. An error stops; a *remark* (`calibrant.exceptions.DataWarning`) says what wa
 repaired, and the call goes on.
 
 600 rows of three classes: `y` column indices, `p` probabilities, `z` logits, `text` the labels as
-"low", "mid" and "high", `frame` the probabilities with these names as columns, `series` the labels
-of a Series. Two classes: `y2`,
-`s` the probability of class 1, `yes` the labels as "yes" and "no". `loss` is
-`evaluate(...).log_loss`.
+"low", "mid" and "high", `frame` the probabilities with these names as columns, `series` these
+labels as a Series, `pixels` the probabilities of 20 images with 30 pixels, the classes on axis 1,
+and `pixel_y` their labels. Two classes: `y2`, `s` the probability of class 1, `yes` the labels as
+"yes" and "no". `loss` is `evaluate(...).log_loss`.
 """
 
 
@@ -96,6 +96,7 @@ CASES = (
         "loss(y[y < 2], p[y < 2])",
     ),
     Case("loss(['fox', *text[1:]], p, classes=['low', 'mid', 'high'])", None, "loss(y, p)"),
+    Case("loss(text, p)", "loss(text, p, classes=['low', 'mid', 'high'])", "loss(y, p)"),
     Case("loss([], p)", None, "loss(y, p)"),
     Case("loss(np.array([*text[:-1], np.nan]), p)", None, "loss(y, p)"),
     Case(
@@ -171,6 +172,22 @@ CASES = (
     ),
     Case("loss(y2, s[:, None])", "loss(y2, s[:, None][:, 0])", "loss(y2, s)"),
     Case("loss(y, p[:, :, None])", None, "loss(y, p)"),
+    Case(
+        "loss(pixel_y, pixels)",
+        "loss(*flatten_predictions(pixel_y, pixels, class_axis=1))",
+        "loss(y, p)",
+    ),
+    Case(
+        "model.predict_proba(pixels)",
+        "loss(*flatten_predictions(pixel_y, map_scores(model.predict_proba, pixels)))",
+        "loss(y, calibrated)",
+    ),
+    Case(
+        "model.predict_proba(p[0])",
+        "loss(y[:1], model.predict_proba(p[0][None]))",
+        "loss(y[:1], calibrated[:1])",
+    ),
+    Case("loss(y[0], p[0])", "loss([y[0]], p[0][None])", "loss(y[:1], p[:1])"),
     Case(
         "TemperatureScaling(inputs='logits').fit(cut, y).temperature_",
         "TemperatureScaling(inputs='logits').fit(np.maximum(cut, least), y).temperature_",
@@ -270,6 +287,8 @@ def names() -> dict[str, Any]:
         **{"cut": cut, "least": np.where(np.isneginf(cut), np.inf, cut).min(1, keepdims=True)},
         **{"w": np.full(600, 1 / 600), "kept": np.arange(600) != 3, "lifted": lifted},
         "bfloat16": bits.view(np.float32),
+        "pixels": np.moveaxis(p.reshape(20, 30, 3), -1, 1),
+        "pixel_y": y.reshape(20, 30),
         "divided": lambda rows: rows / rows.sum(axis=1, keepdims=True),
         "model": calibrant.TemperatureScaling().fit(frame, labels[y]),
         "shifted": calibrant.TemperatureScaling(classes=labels).fit(

@@ -20,6 +20,7 @@ from calibrant._validation import (
     shortened,
     unknown_name,
 )
+from calibrant.exceptions import DataWarning
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
 
@@ -174,7 +175,8 @@ def test_text_labels_are_matched_by_classes_in_the_order_of_the_columns():
 
 
 def test_text_labels_without_classes_are_matched_in_sorted_order():
-    codes, classes = encode_labels(["owl", "cat", "dog"], 3)
+    with pytest.warns(DataWarning, match="taken to be the classes 'cat', 'dog', 'owl', in sorted"):
+        codes, classes = encode_labels(["owl", "cat", "dog"], 3)
     assert codes.tolist() == [2, 0, 1]
     assert classes.tolist() == ["cat", "dog", "owl"]
 

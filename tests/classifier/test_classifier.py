@@ -33,6 +33,7 @@ from calibrant import CalibratedClassifier, _validation, metrics
 from calibrant._simplex import softmax
 from calibrant.base import _training
 from calibrant.classifier import _classifier
+from calibrant.exceptions import DataWarning
 
 # The checks feed separable data, on which unpenalised maps have no finite optimum and say so.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.exceptions.ConvergenceWarning")
@@ -301,9 +302,9 @@ def test_text_labels_come_back(iris):
 def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
     X, y = iris
     rows = np.flatnonzero((y < 2) | (np.arange(len(y)) == 120))
-    model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25)).fit(
-        X[rows], y[rows]
-    )
+    model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25))
+    with pytest.warns(DataWarning, match="the smallest class has 1 row, fewer than the 5 folds"):
+        model.fit(X[rows], y[rows])
     proba = model.predict_proba(X)
     assert proba.shape == (150, 3)
     assert (proba > 0).all()

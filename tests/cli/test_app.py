@@ -15,6 +15,7 @@ import pytest
 
 import calibrant
 from calibrant.cli import run
+from calibrant.exceptions import DataWarning
 
 pa = pytest.importorskip("pyarrow")
 pa_csv = pytest.importorskip("pyarrow.csv")
@@ -327,14 +328,19 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert "choose by --split test or val" in refused(capsys, "evaluate", "all.npz")
 
 
-def test_rounded_rows_need_renormalize(data, folder, capsys):
+def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):
     proba, _, labels = data
     np.savez("rounded.npz", probs=proba.round(2), labels=labels)
-    assert re.search(
-        r"row \d+ of the probabilities sums to .* or --renormalize",
-        refused(capsys, "evaluate", "rounded.npz"),
-    )
-    command(capsys, "evaluate", "rounded.npz", "--renormalize")
+    noted = command(capsys, "evaluate", "rounded.npz", "--json")
+    assert re.search(r"note: rows .* miss one by rounding \(row \d+ .*; --renormalize", noted.err)
+    said = command(capsys, "evaluate", "rounded.npz", "--renormalize", "--json")
+    assert "rounding" not in said.err
+    assert noted.out == said.out
+    with pytest.warns(DataWarning, match="miss one by rounding"):
+        own = calibrant.evaluate(labels, proba.round(2))
+    assert json.loads(noted.out)["log_loss"] == pytest.approx(own.log_loss, abs=1e-12)
+    np.savez("wrong.npz", probs=proba * 0.9, labels=labels)
+    assert "or --renormalize for rounded rows" in refused(capsys, "evaluate", "wrong.npz")
 
 
 # What is said

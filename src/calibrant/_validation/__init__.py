@@ -41,6 +41,7 @@ from calibrant._validation._labels import (
     raise_if_missing,
     remark_count_from_one,
 )
+from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
 from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
@@ -62,6 +63,7 @@ __all__ = [
     "DIVIDE_HINT",
     "LOGITS_HINT",
     "SOFTMAX_HINT",
+    "FlatPredictions",
     "Predictions",
     "arrange_as_fitted",
     "as_array",
@@ -81,8 +83,11 @@ __all__ = [
     "check_weight",
     "column_names",
     "encode_labels",
+    "flatten_predictions",
     "look_like_proba",
+    "map_scores",
     "missing_as_text",
+    "one_seed",
     "order_of",
     "printable",
     "printable_lines",
@@ -248,6 +253,15 @@ def as_seed(random_state: Rng) -> int | None:
     if random_state < 0:
         raise ValueError(f"random_state must not be negative, got {random_state}")
     return int(random_state)
+
+
+def one_seed(rng: Rng, random_state: Rng) -> Rng:
+    """What decides randomness, by either of its names: ``rng`` in functions, and for those who
+    know estimators ``random_state``.
+    """
+    if rng is not None and random_state is not None:
+        raise ValueError("rng and random_state are two names for the same: give one of them")
+    return random_state if rng is None else rng
 
 
 def check_fitted(estimator: Any) -> None:

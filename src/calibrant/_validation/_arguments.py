@@ -10,11 +10,14 @@ import numpy as np
 
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import check_label_shape, is_one_hot
+from calibrant._validation._layouts import raise_if_deep
 from calibrant._validation._remarks import remark
 
 
 def check_arguments(y: AnyArray, table: AnyArray) -> None:
     """Raise where labels and scores cannot be of the same rows."""
+    raise_if_deep(y, table)
+    _raise_if_one_row(y, table)
     if _are_swapped(y, table):
         raise ValueError(
             f"the labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
@@ -54,8 +57,18 @@ def _is_permuted(one: Any, other: Any) -> bool:
     return len(one) == len(other) and not one.equals(other) and set(one) == set(other)
 
 
+def _raise_if_one_row(y: AnyArray, table: AnyArray) -> None:
+    """Several scores of a single label are one row, whose shape says otherwise."""
+    if y.size == 1 and table.ndim == 1 and len(table) > 1:
+        raise ValueError(
+            f"scores of shape {table.shape} are one score a row of a binary problem, and there is "
+            f"one label: for one row of {len(table)} classes pass scores[None], of shape "
+            f"(1, {len(table)}), and the label as [y]"
+        )
+
+
 def _are_swapped(y: AnyArray, table: AnyArray) -> bool:
-    if table.ndim != 1 or len(table) != len(y) or y.dtype.kind != "f":
+    if table.ndim != 1 or y.ndim == 0 or len(table) != len(y) or y.dtype.kind != "f":
         return False
     if y.ndim == 2:
         return y.shape[1] > 1 and not is_one_hot(y)

@@ -79,8 +79,8 @@ def encode_labels(
     """Column codes of the labels, and the label of each column.
 
     Integers and booleans are column indices unless ``classes`` is given. Anything else is matched
-    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order. A
-    missing label (NaN, None, NaT) is an error.
+    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order, which
+    is said. A missing label (NaN, None, NaT) is an error.
     """
     y = as_labels(labels)
     check_label_shape(y, n_classes)
@@ -98,6 +98,10 @@ def encode_labels(
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(_unclear(names, n_classes))
+    remark(
+        f"the columns are taken to be the classes {shortened(names, show=repr)}, in sorted order; "
+        "to say so, or otherwise, pass classes=[...] in the order of the columns"
+    )
     return _match(y, names), names
 
 

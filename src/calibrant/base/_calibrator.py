@@ -34,6 +34,7 @@ from calibrant._validation import (
     check_predictions,
     check_scores,
     column_names,
+    remark,
     remark_few_weights,
     shortened,
 )
@@ -249,6 +250,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         check_fitted(self)
         self._raise_if_unclear(X)
         table = arrange_as_fitted(X, getattr(self, "feature_names_in_", None), self.classes_)
+        self._check_rows(table)
         scores = check_scores(table, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
@@ -264,6 +266,20 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 f"({shortened(self._moved)}) stood in another order than classes_ "
                 f"({shortened(self.classes_)}): pass a frame with these names, "
                 "pandas.DataFrame(X, columns=[...])"
+            )
+
+    def _check_rows(self, table: AnyArray) -> None:
+        """One score a row is of two classes; several scores may be meant as a single row."""
+        if table.ndim == 1 and self.n_classes_ > 2:
+            raise ValueError(
+                f"X has shape {table.shape}, one score a row of a binary problem, but "
+                f"{type(self).__name__} was fitted with {self.n_classes_} classes: for one row "
+                f"pass X[None], of shape (1, {self.n_classes_})"
+            )
+        if table.shape == (2,) and self.n_features_in_ == 2:
+            remark(
+                "X has shape (2,) and is taken for the scores of class 1 of two rows; for one row "
+                "of two classes pass X[None]"
             )
 
 

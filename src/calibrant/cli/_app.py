@@ -29,7 +29,6 @@ from calibrant.cli._options import (
     Compose,
     ExportToWrite,
     Folds,
-    LabelledFile,
     MethodName,
     MethodNames,
     ModelToRead,
@@ -204,7 +203,7 @@ def compare(
 
 @_command("calibrant report predictions.csv --label y --proba 'p_*' -o report.html")
 def report(
-    data: LabelledFile,
+    data: WeightedFile,
     output_path: ReportToWrite,
     printing: Printing,
     method: MethodName = "auto",

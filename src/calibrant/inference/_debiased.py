@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant._blocks import COLUMN_ELEMENTS, sum_blocks
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_row_counts
 from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
@@ -35,6 +35,7 @@ def debiased_interval(
     strategy: str = "quantile",
     bins: Any = None,
     level: float = 0.95,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> Interval:
@@ -82,6 +83,8 @@ def debiased_interval(
     bins : fitted binning calibrator or `Bins`, optional
     level : float
         Coverage of the interval.
+    inputs : {"proba", "logits", "log_proba"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
         Numbers of copies.
     classes : labels of the columns, optional
@@ -122,7 +125,7 @@ def debiased_interval(
     """
     check_level(level)
     chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
     table = bin_table(
         claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )

@@ -9,7 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._progress import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
 from calibrant.inference._bands import binomial_band, resampled_band
@@ -132,6 +140,7 @@ class ReliabilityDisplay(ShortRepr):
         n_resamples: int = 1000,
         rng: Rng = None,
         y_pred: LabelsLike | None = None,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
         name: str | None = None,
@@ -141,9 +150,9 @@ class ReliabilityDisplay(ShortRepr):
 
         Parameters
         ----------
-        y_true, y_prob, notion, n_bins, strategy, bins, y_pred, sample_weight, classes
+        y_true, y_prob, notion, n_bins, strategy, bins, y_pred, inputs, sample_weight, classes
             As in `calibrant.metrics.expected_calibration_error`.
-        before : probabilities before calibration, of the shape of ``y_prob``, optional
+        before : scores before calibration, of the shape and the kind of ``y_prob``, optional
             Drawn beneath, on bins of the same kind.
         band : {"binomial", "resampling"} or None
             Exact binomial quantiles at the mean score of each bin (never too narrow), or those of
@@ -164,7 +173,9 @@ class ReliabilityDisplay(ShortRepr):
         binning = {"n_bins": n_bins, "strategy": strategy, "bins": bins}
 
         def claims_about(proba: ScoresLike) -> tuple[Claims, AnyArray]:
-            return claims_of(chosen, y_true, proba, sample_weight, classes, y_pred=y_pred)
+            return claims_of(
+                chosen, y_true, proba, sample_weight, classes, y_pred=y_pred, inputs=inputs
+            )
 
         claims, names = claims_about(y_prob)
         table = bin_table(claims, **binning)

@@ -77,8 +77,8 @@ class ClassRow:
 
     column: int
     name: str
-    rows: int
-    predicted: int
+    rows: float
+    predicted: float
     class_before: float
     class_after: float
     top_before: float
@@ -158,7 +158,7 @@ class Report(ShortRepr):
     advice: str
     verdict: str
     judgement: str
-    n_samples: int
+    n_samples: float
     n_classes: int
     classes: tuple[str, ...]
     metrics: tuple[MetricRow, ...]
@@ -174,6 +174,7 @@ class Report(ShortRepr):
     code: str
     version: str
     groups: MapTable | None = None
+    is_weighted: bool = False
 
     def _repr_html_(self) -> str:
         from calibrant.report._html import to_html  # which draws what is defined here

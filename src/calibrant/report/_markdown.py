@@ -8,10 +8,10 @@ from typing import Any
 from calibrant._validation import printable_lines
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import (
-    NO_GUARANTEE,
     decomposition_sentence,
     facts,
     ks_sentence,
+    no_guarantee,
     null_sentence,
 )
 from calibrant.selection._table import markdown_table, plain
@@ -73,7 +73,7 @@ def to_markdown(report: Report) -> str:
             ],
         ),
         "## Guarantee",
-        plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
+        plain(report.guarantee.text) if report.guarantee else no_guarantee(report),
         f"## The map: {plain(report.map.name)}",
         plain(report.map.text),
         *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),

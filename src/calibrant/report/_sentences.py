@@ -22,6 +22,8 @@ NO_GUARANTEE = (
     "needed."
 )
 
+_WEIGHTED = "No guarantee is given for rows with weights: its proof counts rows."
+
 FEW_ROWS = 20
 """Rows of a class below which its numbers mean little."""
 
@@ -54,7 +56,7 @@ def _state(before: Evaluation, gap: Interval) -> str:
         return f"Overconfident: {said}."
     if gap.high < 0:
         return f"Underconfident: {said}."
-    return f"Sure about as often as right, as far as {gap.n_samples:,} rows can tell: {said}."
+    return f"Sure about as often as right, as far as {gap.n_samples:,.0f} rows can tell: {said}."
 
 
 def cautions(
@@ -139,7 +141,12 @@ def _certain(proba: FloatArray, y: IntArray) -> str | None:
 
 def facts(report: Report) -> str:
     """What was judged."""
-    return f"{report.n_samples:,} rows, {report.n_classes} classes"
+    return f"{report.n_samples:,.0f} rows, {report.n_classes} classes"
+
+
+def no_guarantee(report: Report) -> str:
+    """Why there is none."""
+    return _WEIGHTED if report.is_weighted else NO_GUARANTEE
 
 
 def ks_sentence(report: Report) -> str:
