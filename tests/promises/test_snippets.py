@@ -152,6 +152,19 @@ def test_w11_a_name_in_compare_is_what_method_makes_of_it():
         np.testing.assert_array_equal(made.mean, named.mean)
 
 
+def test_s_7_a11_a_report_names_the_map_that_it_is_of_and_says_what_that_mended():
+    data = digits_predictions()
+    y, p = data.test_labels[:300], data.test_proba[:300]
+    made = summarise(y, p, calibrator=TemperatureScaling(), n_resamples=19)
+    assert "Calibration by TemperatureScaling helps" in made.verdict
+    assert made.how[0].startswith("TemperatureScaling was cross-fitted")
+    assert "softened: the model was overconfident" in made.map.text
+    honest = draw_labels(softmax(np.log(p + 1e-3), axis=1), rng=0)
+    soft = softmax(np.log(p + 1e-3), axis=1)
+    calm = summarise(honest, soft, calibrator=TemperatureScaling(), n_resamples=19)
+    assert "confident" not in calm.map.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n_rows"),

@@ -78,24 +78,25 @@ def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
 def _temperature(model: TemperatureScaling) -> str:
     value = model.temperature_
     effect, was = ("softened", "over") if value > 1 else ("sharpened", "under")
-    effect += (
-        f": the model was {was}confident"
-        if _is_beyond_chance(model)
-        else ", by no more than chance explains"
-    )
+    is_beyond = _is_beyond_chance(model)
+    if is_beyond is not None:
+        effect += f": the model was {was}confident" if is_beyond else _CHANCE
     return (
         f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The "
         f"ranking of classes is kept."
     )
 
 
-def _is_beyond_chance(model: TemperatureScaling) -> bool:
+_CHANCE = ", by no more than chance explains"
+
+
+def _is_beyond_chance(model: TemperatureScaling) -> bool | None:
     """Whether the likelihood ratio of the temperature to none says so, so that the interval of its
-    logarithm excludes 0; False where a fit did not keep its losses.
+    logarithm excludes 0; None where a fit did not keep its losses.
     """
     training = vars(model).get("training_")
     if training is None:
-        return False
+        return None
     gain = training.log_loss_before - training.log_loss_after
     return bool(2 * training.n_rows * gain > _RATIO)
 

@@ -31,7 +31,9 @@ from calibrant._validation import (
     one_seed,
     printable,
 )
+from calibrant.base import Calibrator
 from calibrant.base._outcome import convergence_note
+from calibrant.base._training import training_summary
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -121,7 +123,7 @@ def summarise(
     inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
-    method: str = "auto",
+    method: str | None = None,
     name: str = "predictions",
     command: str | None = None,
     cv: int = 5,
@@ -150,8 +152,8 @@ def summarise(
         any weights there is no guarantee. The report says so.
     classes : labels of the columns, optional
     method, name, command : str
-        What the calibrator and the data are called, and the command that made the report, if one
-        did.
+        What the calibrator and the data are called (the calibrator by its class unless given), and
+        the command that made the report, if one did.
     cv : int
         Folds of cross-fitting.
     n_bins : int
@@ -190,6 +192,8 @@ def summarise(
     seed = as_seed(one_seed(rng, random_state)) or 0
     (data, y, weight, labels), by = with_copies(given, by)
     n_classes = data.shape[1]
+    if method is None:
+        method = "auto" if calibrator is None else type(calibrator).__name__
     made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, n_classes)
     held = None if calibration is None else _check_calibration(calibration, labels, inputs)
     case = _judge(Predictions(data, y, weight, labels), made, held, inputs, cv, seed)
@@ -260,6 +264,9 @@ def _judge(
     scores, codes, fit_weight, _ = held or rows
     given = fit_weight if is_weighted(fit_weight) else None
     model = fit_on(clone(made), scores, codes, given, inputs)
+    if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
+        shares, of_rows = model.class_weights_, model._proba_of
+        model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
     folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
     after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
