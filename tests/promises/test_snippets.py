@@ -165,6 +165,18 @@ def test_s_7_a11_a_report_names_the_map_that_it_is_of_and_says_what_that_mended(
     assert "confident" not in calm.map.text
 
 
+def test_q3_a_verdict_says_what_calibration_did_not_mend():
+    """Sure rows are right half as often as the model says, unsure ones more often: no temperature
+    mends both.
+    """
+    rng = np.random.default_rng(0)
+    score = np.where(np.arange(2000) < 1000, 0.98, 0.6) + 0.01 * rng.random(2000)
+    y = (rng.random(2000) < np.where(score > 0.9, 0.7, 0.9)).astype(int)
+    made = summarise(y, score, calibrator=TemperatureScaling(), n_resamples=99)
+    assert "helps" in made.verdict
+    assert "Afterwards it is underconfident, by 17.5% on average" in made.verdict
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n_rows"),

@@ -55,7 +55,7 @@ from calibrant.report._content import (
 )
 from calibrant.report._describe import describe
 from calibrant.report._groups import group_table
-from calibrant.report._sentences import cautions, verdict
+from calibrant.report._sentences import cautions, verdict, what_is_left
 from calibrant.report._weights import is_weighted, weight_sentences, with_copies
 from calibrant.selection import AutoCalibration
 
@@ -207,12 +207,13 @@ def summarise(
     tests = _tests(looked_at, n_resamples, seed)
     gap = confidence_gap(y, case.before, weight)
     judgement, sentence = verdict(evaluations[0], gap, gain, method)
+    left = what_is_left(confidence_gap(y, case.after, weight), tests)
     action, advice = advise(case.n_samples, gain, tests, method)
     return Report(
         name=name,
         action=action,
         advice=advice,
-        verdict=sentence,
+        verdict=f"{sentence} {left}".strip(),
         judgement=judgement,
         n_samples=case.n_samples,
         n_classes=n_classes,
