@@ -98,7 +98,11 @@ CASES = (
     Case("loss(['fox', *text[1:]], p, classes=['low', 'mid', 'high'])", None, "loss(y, p)"),
     Case("loss(text, p)", "loss(text, p, classes=['low', 'mid', 'high'])", "loss(y, p)"),
     Case("loss([], p)", None, "loss(y, p)"),
-    Case("loss(np.array([*text[:-1], np.nan]), p)", None, "loss(y, p)"),
+    Case(
+        "loss(np.array([*text[:-1], np.nan]), p)",
+        "loss(text[:-1], p[:-1], classes=['low', 'mid', 'high'])",
+        "loss(y[:-1], p[:-1])",
+    ),
     Case(
         "loss(np.ma.masked_equal(y, 2), p)",
         "loss(y[y < 2], p[y < 2], classes=range(3))",

@@ -49,7 +49,8 @@ def promises_of(tree: ast.Module) -> Iterator[Promise]:
             name = node.name.removeprefix("test_")
             found = _FINDINGS.match(name)
             called = found.group() if found else ""
-            sentence = re.sub("_(?!proba|top$)", " ", name.removeprefix(called))
+            words = name.removeprefix(called).replace("_", " ")
+            sentence = re.sub(r"\bpredict (proba|top)\b", r"predict_\1", words)
             is_slow = any("slow" in ast.unparse(mark) for mark in node.decorator_list)
             yield Promise(f"{sentence[0].upper()}{sentence[1:]}.", _spelt(called), is_slow)
 
