@@ -163,6 +163,19 @@ def test_export_writes_what_the_library_writes(files, capsys):
     assert Path("out").read_text(encoding="utf-8") == expected
 
 
+@pytest.mark.parametrize(
+    ("inputs", "prefix"), [("proba", "p"), ("logits", "z"), ("log_proba", "lp")]
+)
+def test_sql_reads_the_columns_that_files_of_such_scores_have(inputs, prefix, folder, capsys):
+    model = calibrant.Identity(inputs=inputs, classes=["a", "b"])
+    table = np.log([[0.5, 0.5], [0.25, 0.75]]) if inputs == "log_proba" else [[0.5, 0.5], [1, 0]]
+    calibrant.save(model.fit(table, ["a", "b"]), "model.json")
+    command(capsys, "export", "model.json", "--to", "sql", "-o", "out.sql")
+    query = Path("out.sql").read_text(encoding="utf-8")
+    assert f'"{prefix}_a"' in query
+    assert f'"{prefix}_b"' in query
+
+
 def test_export_says_what_it_cannot_do(files, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json", "-q")
     said = refused(capsys, "export", "model.json", "--to", "pythn", "-o", "out")

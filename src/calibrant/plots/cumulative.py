@@ -148,7 +148,8 @@ class CumulativeDisplay(ShortRepr):
         label(b, "cumulative score", "cumulative", "(b)")
         label(c, "fractile of the rows, by score", "not cumulative", "(c)")
         label(d, "score", "not cumulative", "(d)")
-        a.legend(fontsize=SMALL, frameon=False, loc="upper left")
+        size = {} if ax is None else {"handlelength": 1.0, "borderaxespad": 0.1}
+        a.legend(fontsize=SMALL - 2 * (ax is not None), frameon=False, loc="upper left", **size)
         title = f"{self.name}: KS error {100 * self.ks:.3f} %, probability {100 * self.rate:.2f} %"
         heading(self.figure_, ax, title[:1].upper() + title[1:])
         self.axes_ = np.array([[a, b], [c, d]])

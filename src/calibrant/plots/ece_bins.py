@@ -115,5 +115,6 @@ class EceVersusBinsDisplay(ShortRepr):
             "expected calibration error",
             "Calibration error against the number of bins",
         )
-        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if ax is None else {}
+        self.ax_.legend(fontsize=SMALL, frameon=False, **beside)
         return self
