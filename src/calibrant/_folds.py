@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 
 from calibrant._simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
-from calibrant._validation import as_array, as_seed, check_count, remark
+from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, remark
 
 _MAX_COPIES = 2**24
 """Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
@@ -50,6 +50,7 @@ def check_groups(groups: Any, n_samples: int) -> IntArray | None:
         raise ValueError(
             f"groups must have shape ({n_samples},), one group a row; got shape {names.shape}"
         )
+    raise_if_missing(groups, names, "group")
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError("groups holds one group only: folds need at least two")

@@ -14,7 +14,7 @@ from calibrant._optim.solution import Solution
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
-from calibrant._validation import as_array, check_count, check_scores
+from calibrant._validation import arrange_as_fitted, check_count, check_scores, column_names
 from calibrant.base._outcome import warn_of
 
 __all__ = ["LabelShift", "adapt"]
@@ -48,6 +48,9 @@ class LabelShift(ShortRepr):
     information : float
         Between 0 and 1: how well the least certain combination of classes can be told apart, 1 for
         a perfect classifier.
+    names : array of shape (K,), or None
+        Of the columns of the source, where it has any: those of other frames are put in their
+        order.
     """
 
     weights: FloatArray
@@ -58,10 +61,11 @@ class LabelShift(ShortRepr):
     target_prior: FloatArray
     proba: FloatArray
     information: float
+    names: AnyArray | None = None
 
     def apply(self, proba: ScoresLike) -> FloatArray:
         """Calibrated probabilities of other rows of the target under its class frequencies."""
-        return _reweighted(check_scores(proba), self.weights)
+        return _reweighted(check_scores(_arrange(proba, self.names)), self.weights)
 
     @property
     def is_shifted(self) -> AnyArray:
@@ -154,7 +158,8 @@ def adapt(
     check_count(n_resamples, "n_resamples")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    origin, target = _as_source_and_target(source, target_proba)
+    names = _names_of(source)
+    origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
@@ -165,8 +170,18 @@ def adapt(
     weights = q / prior
     low, high = _band(weights, drawn, level)
     return LabelShift(
-        weights, low, high, level, prior, q, _reweighted(target, weights), information
+        weights, low, high, level, prior, q, _reweighted(target, weights), information, names
     )
+
+
+def _names_of(source: Any) -> AnyArray | None:
+    """The columns of source rows that are a frame; a calibrator knows its own."""
+    names = None if hasattr(source, "predict_proba") else column_names(source)
+    return None if names is None else np.array(names, dtype=object)
+
+
+def _arrange(proba: ScoresLike, names: AnyArray | None) -> ScoresLike:
+    return proba if names is None else arrange_as_fitted(proba, None, names)
 
 
 class _Source(NamedTuple):
@@ -194,7 +209,7 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
         prior = np.asarray(source.class_prior_, dtype=np.float64)
         return _Source(prior, _rows_of(source)), np.asarray(target, dtype=np.float64)
     rows = np.asarray(check_scores(source), dtype=np.float64)
-    target = np.asarray(check_scores(as_array(target_proba)), dtype=np.float64)
+    target = np.asarray(check_scores(target_proba), dtype=np.float64)
     if rows.shape[1] != target.shape[1]:
         raise ValueError(
             f"source and target must have the same classes, got {rows.shape[1]} and "

@@ -28,6 +28,7 @@ import calibrant
 import calibrant.cli
 from calibrant import CalibratedClassifier, MulticlassToBinary
 from calibrant.datasets import digits_predictions, noisy_simplex
+from calibrant.exceptions import NotFittedError
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +152,29 @@ def test_s4_a_class_instead_of_an_instance_is_explained_before_fitting(features)
         CalibratedClassifier(NeverFitted(), calibrant.TemperatureScaling).fit(*features)
     with pytest.raises(TypeError, match=r"pass GaussianNB\(\)"):
         CalibratedClassifier(GaussianNB).fit(*features)
+
+
+def test_s5_everything_that_is_fitted_explains_itself(features, digits):
+    proba, labels = digits
+    for name in ("temperature", "vector", "histogram", "ensemble-temperature"):
+        model = calibrant.method(name, notion="class-wise" if name == "histogram" else None)
+        with pytest.raises(NotFittedError):
+            model.explain()
+        said = model.fit(proba, labels).explain()
+        assert said.startswith(f"{type(model).__name__}: ")
+        assert ":math:" not in said
+    assert f"temperature_ = {model.temperature_:.4g}" in said
+    assert f"log-loss is {model.training_.log_loss_after:.4f} instead of" in said
+    X, y = features
+    several = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
+    assert several.explain().startswith("Probabilities are the average of 3 classifiers")
+    for calibrator, line in zip(
+        several.calibrators_, several.explain().splitlines()[1:], strict=True
+    ):
+        assert f"temperature_ = {calibrator.temperature_:.4g}" in line
+    assert several.calibrator_.explain().startswith("CrossFitted: One map per fold")
+    one = CalibratedClassifier(GaussianNB(), "temperature", cv=3, ensemble=False).fit(X, y)
+    assert one.explain() == one.calibrator_.explain()
 
 
 def test_s10_a_regressor_is_called_one(features):

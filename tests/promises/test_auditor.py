@@ -143,6 +143,13 @@ def test_c4_no_repr_fills_a_screen(results):
         assert "\n" not in repr(result)
 
 
+def test_c4_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_path):
+    made = results[-1]
+    for ending, form in (("html", report.to_html), ("md", report.to_markdown)):
+        made.save(tmp_path / f"r.{ending}")
+        assert (tmp_path / f"r.{ending}").read_text(encoding="utf-8") == form(made)
+
+
 def test_c5_an_array_of_axes_is_explained():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)

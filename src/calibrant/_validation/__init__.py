@@ -24,7 +24,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation._arguments import check_arguments
+from calibrant._validation._arguments import check_arguments, remark_other_order
 from calibrant._validation._arrays import as_array
 from calibrant._validation._columns import (
     arrange,
@@ -34,8 +34,10 @@ from calibrant._validation._columns import (
     order_of,
 )
 from calibrant._validation._labels import (
+    as_labels,
     check_classes,
     encode_labels,
+    missing_as_text,
     raise_if_missing,
     remark_count_from_one,
 )
@@ -48,6 +50,7 @@ from calibrant._validation._scores import (
     SOFTMAX_HINT,
     check_inputs,
     check_scores,
+    look_like_proba,
 )
 from calibrant._validation._text import (
     printable,
@@ -81,13 +84,17 @@ __all__ = [
     "column_names",
     "encode_labels",
     "flatten_predictions",
+    "look_like_proba",
     "map_scores",
+    "missing_as_text",
     "one_seed",
     "order_of",
     "printable",
     "printable_lines",
+    "raise_if_missing",
     "remark",
     "remark_few_weights",
+    "remark_other_order",
     "shortened",
     "unknown_name",
     "user_level",
@@ -95,7 +102,7 @@ __all__ = [
 
 
 _MANY_ROWS = 20
-"""Rows whose weights do not come to two by chance."""
+"""Rows whose weights do not come to two by chance, and whose logits do not sum to one."""
 
 
 class Predictions(NamedTuple):
@@ -187,13 +194,19 @@ def check_predictions(
     """Truth and scores of the same rows, checked together: the first line of every metric and every
     fit. Columns of a data frame are those of the classes that they are named after.
     """
-    labels, table = as_array(y_true), as_array(scores)
+    labels, table = as_labels(y_true), as_array(scores)
     check_arguments(labels, table)
+    remark_other_order(y_true, scores, sample_weight)
     raise_if_missing(y_true, labels)
     table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
     array = check_scores(
         table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
     )
+    if inputs == "logits" and len(array) >= _MANY_ROWS and look_like_proba(array):
+        remark(
+            "the logits are between 0 and 1 and every row sums to one: if these are probabilities, "
+            "leave inputs='logits' out"
+        )
     y, own = encode_labels(labels, array.shape[1], names)
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))

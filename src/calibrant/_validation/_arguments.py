@@ -4,11 +4,14 @@ anything else is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import check_label_shape, is_one_hot
 from calibrant._validation._layouts import raise_if_deep
+from calibrant._validation._remarks import remark
 
 
 def check_arguments(y: AnyArray, table: AnyArray) -> None:
@@ -28,6 +31,30 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
     if table.ndim == 2 and table.shape[1] == len(y):
         said += "; the scores lie on their side: pass scores.T, one row a case"
     raise ValueError(said)
+
+
+def remark_other_order(y_true: Any, *others: Any) -> None:
+    """Say that rows are matched by position where pandas says that they have another order."""
+    index = _index_of(y_true)
+    for other in map(_index_of, others):
+        if index is not None and other is not None and _is_permuted(index, other):
+            remark(
+                "the indexes of labels, scores and weights hold the same rows in different orders, "
+                "and rows were matched by position; to go by the index, pass X.loc[y.index], and "
+                "to go by position without a remark, y.to_numpy()"
+            )
+            return
+
+
+def _index_of(data: Any) -> Any:
+    """The index of a pandas object; None for anything else."""
+    is_pandas = type(data).__module__.partition(".")[0] == "pandas"
+    index = getattr(data, "index", None) if is_pandas else None
+    return index if hasattr(index, "equals") else None
+
+
+def _is_permuted(one: Any, other: Any) -> bool:
+    return len(one) == len(other) and not one.equals(other) and set(one) == set(other)
 
 
 def _raise_if_one_row(y: AnyArray, table: AnyArray) -> None:

@@ -37,6 +37,9 @@ _HALF_TOLERANCE = 1e-2
 _SIGN_TOLERANCE = 1e-6
 """Negative numbers of this size are round-off of zero."""
 
+_LOOKS = 1e-3
+"""How far from one rows are that look like probabilities, rounded perhaps."""
+
 _SOME_ROWS = 1000
 """Rows that are looked at to find how values were rounded, or what they are."""
 
@@ -113,7 +116,9 @@ def check_scores(
 
 def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
     array = as_array(scores)
-    if array.dtype.kind in "OSU" or array.dtype.kind == "c":
+    if array.dtype.kind in "cMm":
+        raise TypeError(f"scores must be real numbers, got an array of dtype {array.dtype}")
+    if array.dtype.kind in "OSU":
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -137,7 +142,7 @@ def _binary_columns(
     if kind == "log_proba":
         _raise_if_no_log(score[:, None], said)
         with np.errstate(divide="ignore"):  # log(0), the other class of a certain one
-            return np.column_stack([np.log(-np.expm1(score)), score])
+            return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
     if not ((score >= 0) & (score <= 1)).all():
         score = _clipped(score[:, None], tolerance, said)[:, 0]
         said.note(_OUTSIDE)
@@ -287,6 +292,13 @@ def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 
     return np.clip(array, 0.0, most)
 
 
+def look_like_proba(scores: FloatArray) -> bool:
+    """Whether scores that are said to be logits have the form of probabilities."""
+    some = scores[:_SOME_ROWS]
+    is_inside = bool(some.min() >= 0 and some.max() <= 1)
+    return is_inside and bool(np.abs(row_sum(some) - 1).max() <= _LOOKS)
+
+
 def rounding_tolerance(array: FloatArray) -> float:
     """How far from one the rows of probabilities may be that were rounded as these are."""
     some = np.asarray(array[:_SOME_ROWS], dtype=np.float64)
@@ -327,7 +339,8 @@ def _diagnosis(array: FloatArray, said: _Wording) -> str | None:
     if some.min() < 0 or not 1 < some.max() <= 100 * (1 + _HALF_TOLERANCE):
         return None
     if some.shape[1] == 1:
-        return f"if these are percentages divide by 100; if they are log-odds, {said.hint}"
+        labels = "" if (some % 1).any() else "if these are predicted labels pass predict_proba; "
+        return f"{labels}if these are percentages divide by 100; if they are log-odds, {said.hint}"
     if np.abs(some.sum(axis=1) - 100).max() <= 100 * _LARGEST_TOLERANCE:
         return "these are percentages: divide by 100"
     return _shares_hint(said)

@@ -18,7 +18,13 @@ from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_inputs, check_weight, shortened, unknown_name
+from calibrant._validation import (
+    check_inputs,
+    check_weight,
+    look_like_proba,
+    shortened,
+    unknown_name,
+)
 from calibrant.cli._columns import KINDS, PREFIXES, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
 from calibrant.cli._sources import (
@@ -39,9 +45,6 @@ from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
-
-_ROUNDED = 1e-3
-"""Sums of rounded probabilities differ less from one."""
 
 _BYTES = 8
 """Of a score."""
@@ -99,17 +102,12 @@ def _checked(
 ) -> FloatArray:
     """Scores of a block; of the first one it is said where they look like another kind."""
     scores = check_block(block, source, options.renormalize, notes)
-    if block.start == 0 and source.inputs == "logits" and _look_like_proba(scores):
+    if block.start == 0 and source.inputs == "logits" and look_like_proba(scores):
         say(
             "note: the logits are between 0 and 1 and every row sums to one: if these are "
             "probabilities, say --proba"
         )
     return scores
-
-
-def _look_like_proba(scores: FloatArray) -> bool:
-    is_inside = bool(scores.min() >= 0 and scores.max() <= 1)
-    return is_inside and bool((np.abs(scores.sum(axis=1) - 1.0) < _ROUNDED).all())
 
 
 def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:

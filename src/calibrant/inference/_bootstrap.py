@@ -13,7 +13,7 @@ from calibrant._crossfit.scores import SCORES
 from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import as_array, check_count, check_same_length
+from calibrant._validation import as_array, check_count, check_same_length, raise_if_missing
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
 from calibrant.inference._rows import check_rows
@@ -239,6 +239,7 @@ class RowDraws:
         if groups is not None:
             array = as_array(groups)
             check_same_length(y_true=np.empty(n_rows), groups=array)
+            raise_if_missing(groups, array, "group")
             _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
             order = np.argsort(place, kind="stable")
             self._parts = np.split(order, np.cumsum(counts)[:-1])

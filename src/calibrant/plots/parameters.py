@@ -165,11 +165,12 @@ class ConfusionChangeDisplay(ShortRepr):
         proba, y, weight, names = check_predictions(
             y_true, before, sample_weight, classes, inputs=inputs
         )
-        later, _, _, _ = check_predictions(y_true, after, sample_weight, classes, inputs=inputs)
-        if later.shape != proba.shape:
+        if np.shape(after) != np.shape(before):
             raise ValueError(
-                f"before and after must have the same shape, got {proba.shape} and {later.shape}"
+                f"before and after must have the same shape, got {np.shape(before)} and "
+                f"{np.shape(after)}"
             )
+        later, _, _, _ = check_predictions(y_true, after, sample_weight, names, inputs=inputs)
         return cls(_confusion(proba, y, weight), _confusion(later, y, weight), names)
 
     def plot(self, ax: Any = None) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._output.results import ShortRepr
 from calibrant._simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted, check_scores
+from calibrant._validation import arrange_as_fitted, check_count, check_fitted, check_scores
 from calibrant.inference._validity import HasVectorBins
 from calibrant.notions import as_notion, predictions_for
 from calibrant.plots._canvas import one_axes, require_matplotlib
@@ -119,7 +119,11 @@ class SimplexDisplay(ShortRepr):
         )
         _check_three(proba.shape[1])
         rows = _selection(len(y), MOST_POINTS if after is None else 400)
-        later = None if after is None else check_scores(after, inputs=inputs)[rows]
+        later = (
+            None
+            if after is None
+            else check_scores(arrange_as_fitted(after, None, names), inputs=inputs)[rows]
+        )
         heads = None if later is None else as_proba(later, inputs)
         tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
         return cls(
@@ -149,7 +153,12 @@ class SimplexDisplay(ShortRepr):
         points = (
             None
             if X is None
-            else as_proba(check_scores(X, inputs=estimator.inputs), estimator.inputs)
+            else as_proba(
+                check_scores(
+                    arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs
+                ),
+                estimator.inputs,
+            )
         )
         if isinstance(estimator, HasVectorBins):
             return cls._of_bins(estimator, points, min_rows)

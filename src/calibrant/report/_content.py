@@ -4,6 +4,7 @@ from.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
@@ -182,6 +183,12 @@ class Report(ShortRepr):
         page = escape(to_html(self), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #ccc"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file, as `render` does: .html, .md or .json."""
+        from calibrant.report._render import render  # which writes what is defined here
+
+        render(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON."""

@@ -33,6 +33,8 @@ _SHIFT_LEVEL = 1e-3
 _TIED_SHARE = 0.5
 """Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
 
+_TEST_LEVEL = 0.05
+
 _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""
 
@@ -42,6 +44,20 @@ def verdict(before: Evaluation, gap: Interval, gain: Gain, method: str) -> tuple
     is confidence minus accuracy.
     """
     return gain.judgement, f"{_state(before, gap)} {gain.sentence(method)}"
+
+
+def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
+    """What calibration did not mend, where that is more than chance: ``gap`` is confidence minus
+    accuracy afterwards.
+    """
+    if abs(gap.estimate) > _OVERCONFIDENT and (gap.low > 0 or gap.high < 0):
+        side = "over" if gap.estimate > 0 else "under"
+        return (
+            f"Afterwards it is {side}confident, by {abs(gap.estimate):.1%} on average "
+            f"({gap.level:.0%} interval {gap.low:+.1%} to {gap.high:+.1%})."
+        )
+    found = [test.title for test in tests if test.p_holm_after <= _TEST_LEVEL]
+    return f"Afterwards tests still find an error ({', '.join(found)})." if found else ""
 
 
 def _state(before: Evaluation, gap: Interval) -> str:

@@ -31,7 +31,9 @@ from calibrant._validation import (
     one_seed,
     printable,
 )
+from calibrant.base import Calibrator
 from calibrant.base._outcome import convergence_note
+from calibrant.base._training import training_summary
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -53,7 +55,7 @@ from calibrant.report._content import (
 )
 from calibrant.report._describe import describe
 from calibrant.report._groups import group_table
-from calibrant.report._sentences import cautions, verdict
+from calibrant.report._sentences import cautions, verdict, what_is_left
 from calibrant.report._weights import is_weighted, weight_sentences, with_copies
 from calibrant.selection import AutoCalibration
 
@@ -121,7 +123,7 @@ def summarise(
     inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
-    method: str = "auto",
+    method: str | None = None,
     name: str = "predictions",
     command: str | None = None,
     cv: int = 5,
@@ -150,8 +152,8 @@ def summarise(
         any weights there is no guarantee. The report says so.
     classes : labels of the columns, optional
     method, name, command : str
-        What the calibrator and the data are called, and the command that made the report, if one
-        did.
+        What the calibrator and the data are called (the calibrator by its class unless given), and
+        the command that made the report, if one did.
     cv : int
         Folds of cross-fitting.
     n_bins : int
@@ -190,6 +192,8 @@ def summarise(
     seed = as_seed(one_seed(rng, random_state)) or 0
     (data, y, weight, labels), by = with_copies(given, by)
     n_classes = data.shape[1]
+    if method is None:
+        method = "auto" if calibrator is None else type(calibrator).__name__
     made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, n_classes)
     held = None if calibration is None else _check_calibration(calibration, labels, inputs)
     case = _judge(Predictions(data, y, weight, labels), made, held, inputs, cv, seed)
@@ -203,12 +207,13 @@ def summarise(
     tests = _tests(looked_at, n_resamples, seed)
     gap = confidence_gap(y, case.before, weight)
     judgement, sentence = verdict(evaluations[0], gap, gain, method)
+    left = what_is_left(confidence_gap(y, case.after, weight), tests)
     action, advice = advise(case.n_samples, gain, tests, method)
     return Report(
         name=name,
         action=action,
         advice=advice,
-        verdict=sentence,
+        verdict=f"{sentence} {left}".strip(),
         judgement=judgement,
         n_samples=case.n_samples,
         n_classes=n_classes,
@@ -260,6 +265,9 @@ def _judge(
     scores, codes, fit_weight, _ = held or rows
     given = fit_weight if is_weighted(fit_weight) else None
     model = fit_on(clone(made), scores, codes, given, inputs)
+    if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
+        shares, of_rows = model.class_weights_, model._proba_of
+        model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
     folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
     after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
