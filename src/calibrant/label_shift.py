@@ -4,11 +4,13 @@ it was calibrated.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
 from calibrant._progress import ShortRepr, html_table
@@ -258,11 +260,13 @@ def _resample_weights(
 
 def _band(weights: FloatArray, drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Intervals that hold together: as many standard errors wide as the largest deviation of all
-    classes asks for.
+    classes asks for, by the order statistic that another draw exceeds with probability 1 - level.
     """
     error = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(weights))
     deviation = np.abs(drawn - weights) / np.where(error > 0, error, 1.0)
-    reach = np.quantile(deviation.max(axis=1), level) * error
+    largest = np.sort(deviation.max(axis=1))
+    rank = min(len(drawn), math.ceil(level * (len(drawn) + 1) - ROUND_OFF))
+    reach = largest[rank - 1] * error
     return np.maximum(weights - reach, 0.0), weights + reach
 
 

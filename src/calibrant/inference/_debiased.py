@@ -70,7 +70,8 @@ def debiased_interval(
     five rows each; what still falls into bins of one row is not counted in the estimate, and may
     have any error up to the largest that its score allows in the upper limit. Where claims are
     split by label, the error is at least that of the same claims without the split (Jensen): so
-    are its estimate and its limits.
+    are its estimate and its limits, and the interval is one of the larger of both binned errors.
+    Claims without the split have more rows, and so finer bins.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Spread:
         \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}` the distribution of :math:`\sqrt n\, g(x)` is
         normal up to O(1/n) where that of :math:`\sqrt n\, x` is up to O(1 / sqrt n); g is monotone,
         and Student's quantile stands for the normal one (Hall 1992, On the removal of skewness by
-        transformation, doi:10.1111/j.2517-6161.1992.tb01876.x). It is an expansion for small
+        transformation, J. R. Stat. Soc. B 54, 221-228). It is an expansion for small
         :math:`\gamma / \sqrt n`, and is not followed beyond its turning point :math:`x = -3 /
         \gamma`, where it would flatten again.
         """
