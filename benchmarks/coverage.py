@@ -5,13 +5,13 @@
 
 There are two families of models. What the library does was chosen with the first in view; the
 second differs in the shape of the scores, the frequencies of the classes and the direction of the
-error, and nothing was chosen on it. A cell of a table is the share of samples, of all temperatures
-of a family, whose interval holds the truth, which is known from 50,000 rows or more with their true
-probabilities.
+error, and no rule was chosen by its coverage there. A cell of a table is the share of samples, of
+all temperatures of a family, whose interval holds the truth, which is known from 50,000 rows or
+more with their true probabilities.
 
 Sample i of a cell has a seed of its own, so that a cell may be made alone, and intervals are judged
 on the same samples. Cells that are done are kept in a JSON file beside the page: a run that was
-stopped goes on where it was. One process; about 20 minutes for both tables.
+stopped goes on where it was. One process, about 20 minutes of one core for both tables.
 """
 
 from __future__ import annotations
@@ -423,11 +423,12 @@ Logits z ~ N(0, 9) of every class, the model says softmax(z), the truth is softm
 
 {gaussian}
 
-## A family that nothing was chosen on
+## A family on which no rule was chosen
 
 The truth q is Dirichlet, with classes whose frequencies fall like 1/k, and the model says what is
 proportional to q^T for T = 2/3, 1 and 2, in equal parts: underconfident, calibrated and
-overconfident, with scores of other shapes and rare classes. {dirichlet_found}
+overconfident, with scores of other shapes and rare classes. How far intervals reach was decided by
+the coverage in the first family. {dirichlet_found}
 
 {dirichlet}
 
@@ -445,21 +446,33 @@ errors:
 - **Log-loss** and **Brier score** reach as far as the skewness of the losses asks for (Hall 1992),
   and as labels drawn from the model would make them vary. Still, a mean that rare rows decide
   cannot be bounded by a sample that lacks them, and no method can (Bahadur & Savage 1956): with 10
-  rows of two classes and an overconfident model (T = 3) about one interval in twelve is too low.
-  `Interval.note` names the samples in which a few rows decide.
+  rows of two classes and an overconfident model (T = 3) about one interval in ten is too low.
+  `Interval.note` names the samples in which a few rows decide. With sharp scores (five classes,
+  logits of standard deviation 8) and one random label in a hundred, intervals of 30, 100, 500 and
+  2,000 rows held the log-loss in 0.98, 1.00, 0.93 and 0.94 of 150 samples; on rows drawn from four
+  files of real predictions (networks on CIFAR-10 and CIFAR-100; 30, 100 and 1,000 rows) log-loss
+  and Brier score in 0.96 to 1.00.
 - **Debiased errors** are those of the bins that were made: with 10 rows there are two bins, and
   what varies within a bin is not seen. Near calibration the intervals are wide on purpose. Rows
   that are alone in their bin may have any error in the upper limit, which is why top-label
-  intervals of many classes and few rows say little: that is what is known.
+  intervals of many classes and few rows say little: that is what is known. Top-label errors are at
+  least those of confidence, whose bins are finer where classes have few rows: the truth is the
+  larger of both binned errors. Bins of single classes alone, two for each of 100 classes of 10
+  rows, average so much of a gross error (T = 3) away that most intervals lie above theirs.
 - **Calibration gain** is that of a family that holds the true map; one that is penalised, or does
   not hold it, shows only the part that the family can mend. With heavy tails its upper end is too
   low.
-- **Label shift** is refused below `n * information = 100`, and where a class never occurred in the
-  source; fewer samples in brackets than beside it mean that some were refused.
+- **Label shift** is refused below `n * information = 100`, where a class never occurred in the
+  source, and where the rarest class is too rare (with ten rows of each of 100 classes none of 7
+  bands held before that rule); fewer samples in brackets mean that others were refused. Weights are
+  ratios, so that the intervals that miss are nearly all too low; a band on the scale of their
+  logarithms held hardly more often (in 111 instead of 108 of 120 samples of ten classes) and missed
+  on the other side, and was not taken.
 - Intervals of the log-loss and Brier score were made of {resamples} resamples and those of label
-  shift of {shift_resamples}, where the defaults are 1,000 and 200: with B resamples a nominal level
-  of 0.95 is one of about 0.95 - 1/B for a percentile interval, and of 0.935 for the band of a label
-  shift, so that the defaults cover a little more than the tables say.
+  shift of {shift_resamples}, where the defaults are 1,000 and 200. A percentile interval of B
+  resamples is one of about 0.95 - 2/B, so that the defaults cover a little more than the tables
+  say; the band of {shift_resamples} draws reaches to the 38th, which another draw exceeds with
+  probability 2/40.
 - Intervals of cross-fitted gains (`compare`, `AutoCalibration`) are of a map fitted on as many
   rows, and are not here: their truth is another one in every sample.
 """

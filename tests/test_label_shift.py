@@ -149,3 +149,11 @@ def test_a_band_reaches_to_the_draw_that_others_exceed_as_rarely_as_was_asked_fo
     assert (low[1], high[1]) == (1.0, 1.0)
     _, few = label_shift._band(np.ones(2), drawn[-5:], 0.95)
     assert few[0] == pytest.approx(1.5)
+
+
+def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
+    """The whole is identified, but not each of the hundred classes: three rows are too few."""
+    proba = 0.9 * np.eye(100)[np.tile(np.arange(100), 10)] + 0.001
+    with pytest.raises(ValueError, match=r"class \d+ is so rare \(frequency 0\.01\)"):
+        adapt(proba, proba[:300])
+    assert adapt(proba, proba, n_resamples=5, rng=0).information > 0.5

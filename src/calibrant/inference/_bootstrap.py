@@ -88,7 +88,7 @@ def bootstrap_interval(
     without such a row give intervals that are too low, and no interval of an unbounded mean is free
     of this (Bahadur & Savage 1956). What the model says of its own errors, and Hall's
     transformation, make it rare: with 10 rows of an overconfident model (temperature 3) one
-    interval in twelve is too low, from 30 rows on no more than are meant to. Simulated coverage
+    interval in ten is too low, from 30 rows on no more than are meant to. Simulated coverage
     stands in ``docs/coverage.md``.
 
     The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of
