@@ -238,12 +238,15 @@ def _largest(q: _Sql, x: list[Columns], c: Any) -> Columns:
     return [q.largest(x[0])]
 
 
-def _powers(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [q.exp(f"({column} - {x[-1][0]})") for column in x[0]]
+def _powers(q: _Sql, x: list[Columns]) -> Columns:
+    """Exponentials of entries minus the largest; written again where they are needed, so that
+    tables are not twice as wide.
+    """
+    return [f"({q.exp(f'({column} - {x[1][0]})')})" for column in x[0]]
 
 
-def _last_sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [q.total(x[-1])]
+def _sum_of_powers(q: _Sql, x: list[Columns], c: Any) -> Columns:
+    return [q.total(_powers(q, x))]
 
 
 def _sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
@@ -251,25 +254,22 @@ def _sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _shares(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [f"{column} / {x[-1][0]}" for column in x[-2]]
+    return [f"{power} / {x[2][0]}" for power in _powers(q, x)]
 
 
 def _log_shares(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    largest, total = x[1][0], x[-1][0]
+    largest, total = x[1][0], x[2][0]
     return [f"({column} - {largest}) - ln({total})" for column in x[0]]
 
 
-def _possible(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [_when_impossible(q, column, x[1][0]) for column in x[0]]
-
-
 def _floor(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    floor = f"{x[1][0]} + ln({x[3][0]}) + {q.number(np.log(c['eps']))}"
-    return [q.smallest([floor, *x[4]])]
+    largest, total = x[1][0], x[2][0]
+    floor = f"{largest} + ln({total}) + {q.number(np.log(c['eps']))}"
+    return [q.smallest([floor, *(_when_impossible(q, column, largest) for column in x[0])])]
 
 
 def _finite(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [_when_impossible(q, column, x[5][0]) for column in x[0]]
+    return [_when_impossible(q, column, x[3][0]) for column in x[0]]
 
 
 def _normalised(q: _Sql, x: list[Columns], c: Any) -> Columns:
@@ -349,9 +349,9 @@ def steps_of(node: Node) -> Steps:
 
 
 STEPS: dict[str, Steps] = {
-    "finite": [_largest, _powers, _last_sum, _possible, _floor, _finite],
-    "softmax": [_largest, _powers, _last_sum, _shares],
-    "log_softmax": [_largest, _powers, _last_sum, _log_shares],
+    "finite": [_largest, _sum_of_powers, _floor, _finite],
+    "softmax": [_largest, _sum_of_powers, _shares],
+    "log_softmax": [_largest, _sum_of_powers, _log_shares],
     "normalise": [_sum, _normalised],
     "center": [_sum, _centred],
     "log_mix": [_terms, _largest_terms, _log_sums],
