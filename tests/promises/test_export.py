@@ -56,14 +56,18 @@ QUICK = {
 
 METHODS = [name for name in NAMED if name not in ("canonical", "gp")]
 HUNDRED, THOUSAND = 100, 1000
+SMALL_ONLY = ["matrix", "dirichlet", "structured-matrix", "cross-fitted", "auto", "isotonic-steps"]
+SMALL_ONLY += [name for name, method in NAMED.items() if method.is_binary]
+"""A million coefficients or a thousand curves: minutes each, and nothing that a hundred classes do
+not show."""
+
 CASES = [
     (name, method)
     for name, n_classes in SETS.items()
     for method in [*METHODS, *MADE]
     if not (n_classes > 4 and method == "gp")  # its mean is as good as its kernel: smaller sets do
     and not (n_classes == 2 and "-2" in method)
-    and not (n_classes == THOUSAND and method in ("matrix", "dirichlet", "structured-matrix"))
-    and not (n_classes == THOUSAND and method in ("cross-fitted", "bbq", "venn-abers", "auto"))
+    and not (n_classes == THOUSAND and method in SMALL_ONLY)
 ]
 
 
