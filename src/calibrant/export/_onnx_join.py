@@ -17,6 +17,8 @@ from calibrant.export._program import Program
 
 _FLOATS = (TensorProto.DOUBLE, TensorProto.FLOAT)
 
+_NEW_OPSET = 17
+
 _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
 """What the names of outputs of classifiers hold; "log" stands beside it for logarithms."""
 
@@ -83,8 +85,9 @@ def _features(classifier: Any) -> list[Any]:
 
 
 def _opset(classifier: Any) -> int:
-    """The operator set of a classifier."""
-    opset = next((entry.version for entry in classifier.opset_import if not entry.domain), 0)
+    """The operator set of a classifier; one that is made of trees alone may have none."""
+    listed = [entry.version for entry in classifier.opset_import if not entry.domain]
+    opset = listed[0] if listed else _NEW_OPSET
     if opset < LEAST_OPSET:
         raise ValueError(
             f"the classifier uses operator set {opset}, below {LEAST_OPSET}: convert it by "
