@@ -168,3 +168,15 @@ def run_torch(program, scores):
     torch = pytest.importorskip("torch")
     proba = export.to_torch(program)(torch.tensor(scores)).numpy()
     return proba, [program.classes[k] for k in proba.argmax(axis=1)]
+
+
+def steps(n_edges, side="left"):
+    """A program of one step function, and rows at every edge and both its neighbours."""
+    rng = np.random.default_rng(n_edges)
+    edges = np.unique(rng.random(n_edges))
+    build = export.Builder(2)
+    curve = {"edges": edges, "values": rng.random(len(edges) + 1), "side": side}
+    build.append("step", (0,), curve)
+    at = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+    rows = np.column_stack([at, rng.permutation(at)])
+    return build.program("logits", (0, 1), "steps"), rows

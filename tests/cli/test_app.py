@@ -184,6 +184,8 @@ def test_export_says_what_it_cannot_do(files, capsys):
         capsys, "export", "model.json", "--to", "sql", "--compose", "net.onnx", "-o", "out"
     )
     assert "--compose goes with --to onnx" in said
+    said = refused(capsys, "export", "model.json", "--to", "python", "-o", "model.json")
+    assert "model.json is the input" in said
     command(capsys, "fit", "predictions.csv", "-m", "canonical", "-o", "model.json", "-q")
     assert "MulticlassToBinary" in refused(capsys, "export", "model.json", "--to", "sql", "-o", "o")
 

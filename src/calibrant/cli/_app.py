@@ -169,6 +169,7 @@ def export(
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
     shown = printing.output()
+    check_other_file(output_path, model, compose)
     wanted = ExportOptions(to, dialect, table, columns, keep, compose, output)
     export_file(calibrant.load(model), wanted, output_path)
     shown.show(f"Wrote {output_path}")
