@@ -19,4 +19,4 @@ def test_the_page_runs(capsys):
     space = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(code, PAGE.name, "exec", dont_inherit=True), space)
-    assert "log_softmax" in capsys.readouterr().out
+    assert "softmax" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from calibrant._blocks import map_blocks, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_of
+from calibrant._simplex import log_of, log_true_class
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -120,7 +120,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if self._takes_logarithms:
             remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
         self.training_ = training_summary(
-            scores, codes, weight, self.class_weights_, self.inputs, self._proba_of
+            scores, codes, weight, self.class_weights_, self.inputs, self._log_true_of
         )
         parts = list(self._parts())
         warn_unless_converged(
@@ -185,6 +185,12 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     @abstractmethod
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Calibrated probabilities of a block of checked scores, (m, K)."""
+
+    def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
+        """Logarithms of the calibrated probabilities of the true classes of a block, floored as in
+        the log-loss.
+        """
+        return log_true_class(self._proba_of(scores), y, "proba")
 
     def predict_proba(self, X: ScoresLike) -> Any:
         """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for

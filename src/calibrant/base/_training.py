@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, log_floored, log_true_class, true_class
+from calibrant._simplex import log_true_class
 from calibrant._typing import FloatArray, IntArray
 
 LEAST_ROWS = 1000
@@ -55,16 +55,16 @@ def training_summary(
     weight: FloatArray,
     class_weights: FloatArray,
     inputs: str,
-    proba_of: Callable[[FloatArray], FloatArray],
+    log_true_of: Callable[[FloatArray, IntArray], FloatArray],
 ) -> TrainingSummary:
-    """The summary of a fit to checked data; ``proba_of`` is the fitted map. Costs at most a few
-    milliseconds of predictions.
+    """The summary of a fit to checked data; ``log_true_of`` are logarithms of the fitted map at the
+    true classes. Costs at most a few milliseconds of predictions.
     """
     n_classes = scores.shape[1]
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
-    block, truth = scores[rows], y[rows]
-    before = log_true_class(block, truth, inputs)
-    after = log_floored(true_class(proba_of(block), truth), EPS)
+    is_all = len(rows) == len(scores)
+    block, truth = (scores, y) if is_all else (scores[rows], y[rows])
+    before, after = log_true_class(block, truth, inputs), log_true_of(block, truth)
     return TrainingSummary(
         n_samples=float(class_weights.sum()),
         n_classes=n_classes,
