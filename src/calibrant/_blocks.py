@@ -51,6 +51,10 @@ prediction has fixed costs."""
 GATHER_ELEMENTS = 2**23
 """Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
 
+TOGETHER_ELEMENTS = 2**18
+"""Scores of claims that are fitted at a time: a few arrays of this size (2 MB) are alive at
+once."""
+
 COLUMN_ELEMENTS = 2**19
 """Elements of a block whose bins are assigned column by column: large, because that is a call each
 (4 MB)."""

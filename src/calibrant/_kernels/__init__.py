@@ -2,6 +2,6 @@
 numbers.
 """
 
-from calibrant._kernels._numpy import cell_sums, entries, top_labels
+from calibrant._kernels._numpy import cell_sums, entries, ordered_pairs, top_labels
 
-__all__ = ["cell_sums", "entries", "top_labels"]
+__all__ = ["cell_sums", "entries", "ordered_pairs", "top_labels"]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant.binning import distinct_sums
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
@@ -54,7 +55,14 @@ def ks_error(
 
 def claims_ks(claims: Claims) -> float:
     """KS error of claims: the mean over them with the weights v_c."""
-    return claims.mean(lambda claim: ks_path(claim).error)
+    return claims.mean(_claim_error)
+
+
+def _claim_error(claim: Claim) -> float:
+    """The error of `ks_path`, without the rest of it."""
+    values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
+    excess = np.cumsum(values * total - hits)
+    return float(max(excess.max(), -excess.min()) / total.sum())
 
 
 class KsPath(NamedTuple):
@@ -90,14 +98,9 @@ def ks_path(claim: Claim) -> KsPath:
     Rows with the same score are one step: what lies within it would depend on their order. Rows of
     weight zero are no steps. O(n log n).
     """
-    order = np.argsort(claim.score)
-    if not claim.weight.all():
-        order = order[claim.weight[order] > 0]
-    score, outcome, weight = claim.score[order], claim.outcome[order], claim.weight[order]
-    ends = np.append(score[1:] != score[:-1], True)
-    rows = weight.sum()
-    share, hits, excess = (
-        np.cumsum(part)[ends] / rows
-        for part in (weight, weight * outcome, (score - outcome) * weight)
+    values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
+    rows = total.sum()
+    share, outcome, excess = (
+        np.cumsum(part) / rows for part in (total, hits, values * total - hits)
     )
-    return KsPath(share, score[ends], hits, excess)
+    return KsPath(share, values, outcome, excess)
