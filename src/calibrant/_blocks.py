@@ -106,8 +106,8 @@ def map_blocks(
 ) -> Iterator[Sum]:
     """``function`` of every row block, in row order; by threads where there is enough to do."""
     blocks = row_blocks(n_rows, n_columns, elements=elements)
-    workers = n_threads()
-    if workers == 1 or n_rows * n_columns < THREAD_ELEMENTS:
+    workers = 1 if n_rows * n_columns < THREAD_ELEMENTS else n_threads()
+    if workers == 1:
         yield from map(function, blocks)
         return
     with ThreadPoolExecutor(workers) as pool:

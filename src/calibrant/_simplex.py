@@ -28,6 +28,7 @@ MODERATE = 300.0
 # Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
 # short rows.
 _SHORT_ROW = 32
+_FEW_ROWS = 32
 
 
 def row_sum(block: FloatArray) -> FloatArray:
@@ -51,8 +52,8 @@ def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
 
 def row_max(block: FloatArray) -> FloatArray:
     """Largest entry of each row."""
-    n_columns = block.shape[1]
-    if n_columns > _SHORT_ROW:
+    n_rows, n_columns = block.shape
+    if n_columns > _SHORT_ROW or n_rows < _FEW_ROWS:
         return block.max(axis=1)
     largest = block[:, 0].copy()
     for k in range(1, n_columns):
@@ -117,7 +118,7 @@ def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
     what is impossible never outranks what is not. Not a copy where nothing is to be replaced.
     """
     given = np.asarray(logits, dtype=np.float64)
-    if not (given.size and np.isneginf(given.min())):
+    if not (given.size and given.min() == -np.inf):
         return given
     out, impossible = np.array(given), np.isneginf(given)
     rows = np.flatnonzero(impossible.any(axis=1))

@@ -211,9 +211,14 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         scores = self._check_new(X)
-        out = np.empty(scores.shape, dtype=_output_dtype(scores))
-        for rows in row_blocks(*scores.shape, elements=self._block_elements):
-            out[rows] = of_rows(scores[rows])
+        blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
+        if len(blocks) == 1:
+            out = of_rows(scores).astype(_output_dtype(scores), copy=False)
+            out = out.copy() if np.may_share_memory(out, scores) else out
+        else:
+            out = np.empty(scores.shape, dtype=_output_dtype(scores))
+            for rows in blocks:
+                out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:

@@ -98,7 +98,7 @@ def bootstrap_interval(
     - `consistency_test` whether the error is larger than chance makes it;
     - `calibration_gain` for an interval of what calibration costs in a proper score.
 
-    O(n_resamples) evaluations of the metric.
+    O(n_resamples) evaluations of the metric; of a proper score one, and means of its rows.
 
     References
     ----------
@@ -269,10 +269,13 @@ def _resample(
     generator: np.random.Generator,
     progress: bool,
 ) -> FloatArray:
+    # A proper score is the mean of what its rows cost, which is computed once.
+    losses = SCORES[metric.name].losses(proba, y) if _is_score(metric) else None
+
     def values() -> Iterator[float]:
         for _ in range(n_resamples):
             rows = draw.rows(generator)
-            yield metric(y[rows], proba[rows])
+            yield metric(y[rows], proba[rows]) if losses is None else losses[rows].mean()
 
     return np.fromiter(
         tracked(values(), total=n_resamples, description="Bootstrap", progress=progress),

@@ -268,7 +268,7 @@ class MulticlassToBinary(Calibrator):
         notion, proba = self._bound, self._lift(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
-        return normalized(rows) if self._is_normalized else rows
+        return normalized(rows) if self.normalize and notion.claims_are_rows else rows
 
     @property
     def _is_normalized(self) -> bool:
