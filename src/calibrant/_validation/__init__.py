@@ -239,7 +239,7 @@ def as_seed(random_state: Rng) -> int | None:
 
 def check_fitted(estimator: Any) -> None:
     """Raise scikit-learn's ``NotFittedError`` before the first fit."""
-    if "classes_" not in vars(estimator):  # a few microseconds are much for one row
+    if "classes_" not in vars(estimator):
         check_is_fitted(estimator, "classes_")
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import map_blocks, row_blocks
+from calibrant._blocks import map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of, log_true_class
@@ -160,7 +160,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
         self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
-        self._fit_rows(scores, y, weight, groups)
+        with one_blas_thread(scores.size):
+            self._fit_rows(scores, y, weight, groups)
         return self
 
     def _parts(self) -> Iterable[Any]:
@@ -217,8 +218,9 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             out = out.copy() if np.may_share_memory(out, scores) else out
         else:
             out = np.empty(scores.shape, dtype=_output_dtype(scores))
-            for rows in blocks:
-                out[rows] = of_rows(scores[rows])
+            with one_blas_thread(scores.size):
+                for rows in blocks:
+                    out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:

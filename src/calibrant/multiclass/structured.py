@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._blocks import Rows, mapped
 from calibrant._optim.fit import fit_map
-from calibrant._optim.maps import AffineMap, DiagonalMap
+from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, softmax_in_place
@@ -108,11 +108,13 @@ class StructuredScaling(SoftmaxCalibrator):
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
         if self.structure == "vector":
             ridge = diagonal_ridge_to_identity(own, own, n_classes)
-            solution = fit_map(DiagonalMap(n_classes), scores, y, weight, ridge)
+            score_map: ScoreMap = DiagonalMap(n_classes)
+            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
             self.coef_, self.intercept_ = solution.parameters
         else:
             ridge = ridge_to_identity(own, pair, own, n_classes)
-            solution = fit_map(AffineMap(n_classes), scores, y, weight, ridge)
+            score_map = AffineMap(n_classes)
+            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
