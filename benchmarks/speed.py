@@ -36,6 +36,8 @@ import numpy as np
 from speed_cases import BARS, CASES, GROWTH, OURS, PEERS, SIZES, Bar, Data, call_of, make_data
 
 HERE = Path(__file__).resolve().parent
+# A script beside this one is called coverage, which numba would take for the package of that name.
+sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
 PAGE = HERE.parent / "docs" / "performance.md"
 FOLDER = HERE / ".speed"
 FAST, BEFORE = "fast", "before"

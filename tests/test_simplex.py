@@ -86,3 +86,27 @@ def test_inputs_are_left_alone(rng):
         _simplex.finite_logits,
     ):
         function(z)
+
+
+def test_sigmoids_and_their_logarithms_agree_with_scipy(rng):
+    z = np.concatenate([rng.normal(scale=20, size=200), [-800.0, 0.0, 800.0]])
+    np.testing.assert_allclose(_simplex.sigmoid(z), special.expit(z), rtol=1e-13)
+    log_p, log_rest = _simplex.log_sigmoids(z)
+    np.testing.assert_allclose(log_p, special.log_expit(z), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(log_rest, special.log_expit(-z), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_logarithm_at_a_column_is_that_of_the_whole_softmax(rng, scale):
+    z, y = scale * rng.normal(size=(30, 5)), rng.integers(5, size=30)
+    np.testing.assert_allclose(
+        _simplex.log_softmax_at(z, y), _simplex.log_softmax(z)[np.arange(30), y], rtol=1e-12
+    )
+
+
+def test_a_sum_with_equal_weights_is_that_with_as_many_numbers(rng):
+    values = rng.normal(size=50)
+    equal = np.broadcast_to(np.float64(0.5), (50,))
+    assert _simplex.weighted_sum(equal, values) == pytest.approx(
+        _simplex.weighted_sum(np.array(equal), values), rel=1e-13
+    )

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._kernels import cell_sums, ordered_pairs
+from calibrant._kernels import cell_sums, kernel, ordered_pairs
 from calibrant._progress import ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
@@ -439,7 +439,14 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
 def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
     n_cells = claims.n_claims * rule.n_bins
 
+    find = kernel("column_cells", claims.n_rows * claims.n_quantities)
+
     def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
+        if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
+            count, total = find(block.score, rule.n_bins)
+            row, column = np.divmod(block.hit, claims.n_quantities)
+            place = rule.assign(block.score[row, column]) + column * rule.n_bins
+            return np.array([count.ravel(), total.ravel(), np.bincount(place, minlength=n_cells)])
         cell = rule.assign(block.score)
         if claims.n_claims > 1:
             cell += claims.index(block) * rule.n_bins

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from calibrant._kernels import cell_sums, entries, top_labels
+from calibrant import _kernels
+from calibrant._kernels import _numpy, cell_sums, entries, top_labels
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -42,3 +43,27 @@ def test_unit_weights_and_ones_that_are_stored_give_the_same_sums(rng):
     short = cell_sums(cell, score, hit, np.broadcast_to(1.0, 40), 6)
     full = cell_sums(cell, score, hit, np.ones(40), 6)
     np.testing.assert_allclose(short, full, rtol=1e-12)
+
+
+def test_ordered_pairs_are_those_of_an_indirect_sort(rng):
+    score, outcome = np.round(rng.random(500), 2), rng.integers(2, size=500)
+    score[:3], outcome[:3] = [0.0, -0.0, 1.0], [1, 0, 1]
+    order = np.lexsort((outcome, score))
+    ordered, hit = _numpy.ordered_pairs(score, outcome)
+    np.testing.assert_array_equal(ordered, score[order])
+    np.testing.assert_array_equal(hit, outcome[order])
+
+
+def test_column_cells_are_counts_and_sums_of_uniform_bins(rng):
+    score = np.vstack([rng.dirichlet(np.ones(3), 100), [[1.0, 0.0, 0.0]]])
+    count, total = _numpy.column_cells(score, 5)
+    place = np.minimum((score * 5).astype(int), 4)
+    for j in range(3):
+        np.testing.assert_array_equal(count[j], np.bincount(place[:, j], minlength=5))
+        np.testing.assert_allclose(total[j], np.bincount(place[:, j], score[:, j], minlength=5))
+
+
+def test_without_the_extra_the_loops_of_numpy_are_taken(monkeypatch):
+    monkeypatch.setenv("CALIBRANT_FAST", "1")
+    monkeypatch.setattr(_kernels, "_is_installed", lambda: False)
+    assert _kernels.kernel("row_moments", 2**40) is _numpy.row_moments

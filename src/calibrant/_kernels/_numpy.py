@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 # On many short rows a pass over the columns beats argmax, which pays for a call a row.
@@ -89,3 +90,61 @@ def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, Int
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit
+
+
+def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``log sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
+    e = np.multiply(x, beta)
+    np.exp(e, out=e)
+    norm = row_sum(e)
+    e *= x
+    mean = row_sum(e) / norm
+    e *= x
+    return np.log(norm), mean, row_sum(e) / norm
+
+
+def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """Rows and sums of the scores in each of ``n_bins`` bins of equal width of every column, (J,
+    n_bins) each.
+    """
+    n_columns = score.shape[1]
+    cell = (np.asarray(score, dtype=np.float64) * n_bins).astype(np.intp)
+    np.minimum(cell, n_bins - 1, out=cell)
+    cell += np.arange(n_columns) * n_bins
+    size, shape = n_columns * n_bins, (n_columns, n_bins)
+    count = np.bincount(cell.ravel(), minlength=size).astype(np.float64)
+    return count.reshape(shape), np.bincount(cell.ravel(), score.ravel(), size).reshape(shape)
+
+
+def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Slopes of the edge that spans the gap of a greatest convex minorant, point by point: see
+    `calibrant.binary.venn_abers`.
+    """
+    points = list(zip(x.tolist(), y.tolist(), strict=True))
+    corners: list[tuple[float, float]] = []
+    for point in reversed(points):
+        _push(corners, point)
+    _push(corners, (-1.0, -1.0))
+    fits = np.empty(len(points))
+    for i, point in enumerate(points):
+        left, right = corners[-1], corners[-2]
+        fits[i] = (right[1] - left[1]) / (right[0] - left[0])
+        moved = (point[0] - 1.0, point[1] - 1.0)
+        if _turn(left, moved, right) > 0.0 and i + 1 < len(points):
+            corners.pop()
+            _push(corners, moved)
+    return fits
+
+
+def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> None:
+    """Add a point on the left of a convex chain that is stored from right to left."""
+    while len(corners) > 1 and _turn(point, corners[-1], corners[-2]) <= 0.0:
+        corners.pop()
+    corners.append(point)
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Positive where the way a, b, c turns left, that is where b lies below the line from a to
+    c.
+    """
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -65,6 +65,7 @@ class Objective:
         self.weight = np.asarray(weight) / self.total
         self.n_rows, self.n_classes = u.shape
         self.is_small = _is_dense(score_map, self.n_rows)
+        self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = self.n_rows * self.n_classes <= KEEP_ELEMENTS
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
@@ -93,7 +94,7 @@ class Objective:
         u, y, weight = self.u[rows], self.y[rows], self.weight[rows]
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
-        if not (s.min() >= -MODERATE and s.max() <= MODERATE):
+        if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
             s -= row_max(s)[:, None]
         true = true_class(s, y)
         p = np.exp(s, out=s)
@@ -158,6 +159,16 @@ class Objective:
             axis=axis, keepdims=True
         )
         return theta - mask * excess
+
+    def settled(self, theta: FloatArray, start: FloatArray) -> FloatArray:
+        """Parameters of the same probabilities that the penalty prefers, or, where nothing is
+        penalised, that have not drifted from the start: round-off moves them.
+        """
+        axis, mask = self.map.gauge()
+        theta = self.gauged(theta)
+        drift = (theta - start).mean(axis=axis, keepdims=True)
+        is_free = ~self.penalty.curvature.any(axis=axis, keepdims=True)
+        return theta - mask * np.where(is_free, drift, 0.0)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """The whole Hessian of the log-loss, without the penalty, (P, P)."""

@@ -17,13 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._blocks import Rows, sum_blocks
+from calibrant._kernels import kernel
+from calibrant._kernels._numpy import row_moments
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import MODERATE, row_max, row_sum, true_class, weighted_sum
+from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
 
 LIMIT = 16.0
@@ -95,10 +97,11 @@ def _solve(
     total = float(weight.sum())
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
     seen: _Seen = {}
+    moments = kernel("row_moments", u.shape[0] * u.shape[1])
 
     def evaluate(t: float) -> Point:
         beta = float(np.exp(t))
-        sums = sum_blocks(partial(_block, u, y, weight, beta, seen=seen), *u.shape)
+        sums = sum_blocks(partial(_block, u, y, weight, beta, seen=seen, moments=moments), *u.shape)
         value, slope, square = (part / total for part in sums)
         first = beta * slope
         point = Point(
@@ -143,6 +146,7 @@ def _block(
     beta: float,
     rows: slice,
     seen: _Seen | None = None,
+    moments: Callable[[FloatArray, float], Any] = row_moments,
 ) -> _Sums:
     """Sums of the loss, of its slope and of the variance in beta over a block.
 
@@ -156,35 +160,26 @@ def _block(
         if seen is not None:
             seen[rows.start] = known
     if known[0] * max(beta, 1.0) <= MODERATE:
-        sums = _moderate_sums(x, w, beta, known[1])
+        sums = _moderate_sums(moments(x, beta), w, beta, known[1])
         if sums is not None:
             return sums
     x = x - row_max(x)[:, None]
-    log_norm, mean, square = _row_moments(x, beta)
+    log_norm, mean, square = row_moments(x, beta)
     true = true_class(x, y[rows])
     square -= mean * mean
     parts = log_norm - beta * true, mean - true, square
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
 
 
-def _moderate_sums(x: FloatArray, w: FloatArray, beta: float, true: float) -> _Sums | None:
+def _moderate_sums(
+    moments: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, beta: float, true: float
+) -> _Sums | None:
     """The sums of a block from those over the true classes, None where digits would be lost."""
-    log_norm, mean, square = _row_moments(x, beta)
+    log_norm, mean, square = moments
     whole, variance = weighted_sum(w, square), weighted_sum(w, square - mean * mean)
     if variance < _CANCELLED * whole:
         return None
     return weighted_sum(w, log_norm) - beta * true, weighted_sum(w, mean) - true, variance
-
-
-def _row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``log sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
-    e = np.multiply(x, beta)
-    np.exp(e, out=e)
-    norm = row_sum(e)
-    e *= x
-    mean = row_sum(e) / norm
-    e *= x
-    return np.log(norm), mean, row_sum(e) / norm
 
 
 def newton_1d(
@@ -253,7 +248,7 @@ def _step(
         -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
     )
     # At most 2 in log beta: far from the optimum the slope says the direction and little else.
-    step = float(np.clip(newton if root is None else root, -2.0, 2.0))
+    step = min(2.0, max(-2.0, float(newton if root is None else root)))
     if low < t + step < high:
         return step
     if abs(t + step) >= limit:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import log_true_class
+from calibrant._simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
 
 LEAST_ROWS = 1000
@@ -65,13 +65,15 @@ def training_summary(
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
     is_all = len(rows) == len(scores)
     block, truth = (scores, y) if is_all else (scores[rows], y[rows])
+    own = weight if is_all else weight[rows]
+    total = float(own.sum())
     before, after = log_true_class(block, truth, inputs), log_true_of(block, truth)
     return TrainingSummary(
         n_samples=float(class_weights.sum()),
         n_classes=n_classes,
         class_weights=tuple(class_weights.tolist()),
-        log_loss_before=-float(np.average(before, weights=weight[rows])),
-        log_loss_after=-float(np.average(after, weights=weight[rows])),
+        log_loss_before=-weighted_sum(own, before) / total,
+        log_loss_after=-weighted_sum(own, after) / total,
         n_rows=len(rows),
     )
 

@@ -189,7 +189,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+        self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
         n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
         if self.strategy == "uniform":
@@ -272,7 +272,8 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
     last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
-    return np.unique(values[np.minimum(last, values.size - 1)])
+    edges = values[np.minimum(last, values.size - 1)]  # increasing, as the values are
+    return edges[np.append(True, edges[1:] != edges[:-1])]
 
 
 def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
@@ -307,6 +308,9 @@ def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
 
 def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
+    ordered = np.sort(values)
+    if (ordered[1:] != ordered[:-1]).all():
+        return values
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
     step = np.arange(size) / size if seed is None else np.random.default_rng(seed).random(size)

@@ -275,7 +275,7 @@ def _resample(
     def values() -> Iterator[float]:
         for _ in range(n_resamples):
             rows = draw.rows(generator)
-            yield metric(y[rows], proba[rows]) if losses is None else losses[rows].mean()
+            yield metric(y[rows], proba[rows]) if losses is None else losses.take(rows).mean()
 
     return np.fromiter(
         tracked(values(), total=n_resamples, description="Bootstrap", progress=progress),
