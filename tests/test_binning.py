@@ -11,10 +11,11 @@ from calibrant.binning import (
     UniformBins,
     bin_table,
     cell_index,
-    cell_sums,
     distinct_sums,
+    place_scores,
     quantile_edges,
     quantile_ends,
+    sum_steps,
 )
 from calibrant.notions import as_notion
 
@@ -282,8 +283,22 @@ def test_cells_of_a_block_hold_the_counts_of_the_table(notion, strategy, rng):
     )
 
 
-def test_unit_weights_and_ones_that_are_stored_give_the_same_sums(rng):
-    cell, score, hit = rng.integers(0, 6, size=(40, 3)), rng.random((40, 3)), np.arange(0, 120, 5)
-    short = cell_sums(cell, score, hit, np.broadcast_to(1.0, 40), 6)
-    full = cell_sums(cell, score, hit, np.ones(40), 6)
-    np.testing.assert_allclose(short, full, rtol=1e-12)
+def test_sums_of_steps_are_those_of_a_search_for_every_value(rng):
+    values, part = np.unique(rng.random(60)), rng.random(60)
+    for edges in (
+        np.array([0.2, 0.2, 0.5, 1.0]),
+        np.array([-np.inf, 0.5, 2.0, 3.0]),
+        np.array([0.7]),
+    ):
+        expected = np.bincount(place_scores(values, edges), part, minlength=edges.size)
+        np.testing.assert_allclose(sum_steps(part, values, edges), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0])
+def test_distinct_sums_are_the_same_whichever_sort_finds_them(rng, low):
+    score, outcome = low + np.round(rng.random(200), 2), rng.integers(2, size=200).astype(float)
+    unit = np.broadcast_to(np.float64(1.0), (200,))
+    values, total, hits = distinct_sums(score, outcome, unit)
+    twice = distinct_sums(score, outcome, np.full(200, 2.0))
+    for ours, theirs in zip((values, 2 * total, 2 * hits), twice, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

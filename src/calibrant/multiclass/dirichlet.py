@@ -17,7 +17,7 @@ from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import BoolArray, FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._fitted import FittedValue
 
 FALLBACK_LAM = 1e-3
@@ -40,7 +40,7 @@ class _Choice(NamedTuple):
     start: FloatArray | None = None
 
 
-class DirichletCalibration(BaseCalibrator):
+class DirichletCalibration(SoftmaxCalibrator):
     r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
     b)`.
 
@@ -221,8 +221,8 @@ class DirichletCalibration(BaseCalibrator):
             "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
         }
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u @ self.coef_.T + self.intercept_)
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u @ self.coef_.T + self.intercept_
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
         r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log

@@ -10,14 +10,14 @@ from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._fitted import FittedValue
 
 
-class VectorScaling(BaseCalibrator):
+class VectorScaling(SoftmaxCalibrator):
     r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum
     likelihood.
 
@@ -77,11 +77,11 @@ class VectorScaling(BaseCalibrator):
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u * self.coef_ + self.intercept_)
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u * self.coef_ + self.intercept_
 
 
-class MatrixScaling(BaseCalibrator):
+class MatrixScaling(SoftmaxCalibrator):
     r"""A full affine map of the logits, :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
     Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``.
@@ -164,5 +164,5 @@ class MatrixScaling(BaseCalibrator):
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u @ self.coef_.T + self.intercept_)
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u @ self.coef_.T + self.intercept_

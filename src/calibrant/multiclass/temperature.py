@@ -15,11 +15,11 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._fitted import TEMPERATURE, FittedValue
 
 
-class TemperatureScaling(BaseCalibrator):
+class TemperatureScaling(SoftmaxCalibrator):
     r"""One number for all: :math:`\mathrm{softmax}(u / T)` with T by maximum likelihood.
 
     u are the logits, or the logarithms of the probabilities. T > 1 makes a model less confident, T
@@ -72,6 +72,7 @@ class TemperatureScaling(BaseCalibrator):
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: "calibrate on more rows, or use a prior (prior_scale=0.25)",
     }
+    _is_centred: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -99,8 +100,8 @@ class TemperatureScaling(BaseCalibrator):
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u / self.temperature_)
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u / self.temperature_
 
 
 class EnsembleTemperatureScaling(BaseCalibrator):
@@ -146,6 +147,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             "calibrate on more rows, or use a prior (TemperatureScaling(prior_scale=0.25))"
         ),
     }
+    _is_centred: ClassVar[bool] = False
 
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs

@@ -266,7 +266,7 @@ def _judge(
     given = fit_weight if is_weighted(fit_weight) else None
     model = fit_on(clone(made), scores, codes, given, inputs)
     if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
-        shares, of_rows = model.class_weights_, model._proba_of
+        shares, of_rows = model.class_weights_, model._log_true_of
         model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
     folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
