@@ -49,25 +49,32 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        seen = "within so many rows"
+        seen = f"of such evidence within {monitor.n_rows:,} rows"
     else:
-        chance, seen = min(1.0, rule.lag * exp(min(0.0, -nats))), "ever"
+        chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
+        seen = "of ever seeing that much"
     who = (
         f"a model whose claims are right within {rule.tolerance:g}"
         if rule.tolerance
         else "an honest model"
     )
-    won = max(nats, 0.0)
-    return (
-        f"{_saved(rule.tolerance, won)}. For {who} the chance of seeing that much {seen} is "
-        f"{_chance(chance)}."
-    )
+    return f"{_saved(monitor)}. For {who} the chance {seen} is {_chance(chance)}."
 
 
-def _saved(tolerance: float, nats: float) -> str:
-    if tolerance:
-        return f"Bets against it have won {nats:.1f} nats"
-    return f"Recalibrating would have saved {nats:.1f} nats"
+def _saved(monitor: CalibrationMonitor) -> str:
+    """What was won, since when; of a detector that is quiet, how far it is from an alarm."""
+    rule = monitor._rule
+    if rule.is_detector and not monitor.alarm:
+        return (
+            f"The evidence against it stands at {max(monitor.nats, 0.0):.1f} nats; at "
+            f"{monitor.threshold:.1f} it is an alarm"
+        )
+    began = onset_name(monitor.history, monitor.onset or 0) if rule.is_detector else None
+    since = f" since {began}" if began else ""
+    won = f"{monitor.saved:.1f} nats{since}"
+    if rule.tolerance:
+        return f"Bets against it have won {won}"
+    return f"Recalibrating would have saved {won}"
 
 
 def _chance(chance: float) -> str:
