@@ -47,12 +47,13 @@ DRIFTS: dict[str, Callable[[Any], Any]] = {
     "all classes tilted by exp(±0.5)": lambda p: tilted(p, 0.5 * (-1.0) ** np.arange(p.shape[1])),
 }
 
+N_GROUPED, N_LATE = 5_000, 4_000
 FAMILIES = ("confidence", "class-wise", "temperature", "learned")
 
 
 def honest(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Points 1 and 2: honest streams of 20,000 rows, each family alone and all together; where
-    maps are learned, a quarter of the runs.
+    maps are learned, a tenth of the runs.
     """
     titles = [*FAMILIES[:3], "these three", FAMILIES[3], "all four"]
     yield f"| network | reading | {' | '.join(titles)} |"
@@ -60,7 +61,7 @@ def honest(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     for name in networks:
         network, rng = Network.of(load(folder, name)), np.random.default_rng(1)
         fixed = honest_alarms(network, [[0], [1], [2], [0, 1, 2]], runs, rng)
-        learned = honest_alarms(network, [[3], [0, 1, 2, 3]], max(runs // 4, TOGETHER), rng)
+        learned = honest_alarms(network, [[3], [0, 1, 2, 3]], max(runs // 10, TOGETHER), rng)
         for i, reading in enumerate(("test", "detector")):
             cells = " | ".join([*fixed[i], *learned[i]])
             yield f"| {name} | {reading} | {cells} |"
@@ -153,6 +154,63 @@ def shown(rows: float, missed: float) -> str:
     return f"{said} (missed {missed:.0%})" if missed else said
 
 
+def peers(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
+    """Point 3: beside a rolling ECE and, where it is installed, the risk monitoring of MAPIE (the
+    accuracy, 5,000 reference rows, no tolerance).
+    """
+    yield "| network | drift | calibrant, e-detector | rolling ECE | MAPIE, accuracy |"
+    yield "|---|---|---|---|---|"
+    rng = np.random.default_rng(13)
+    for name in networks[:1]:
+        proba = load(folder, name)
+        limit, paths = ece_paths(proba, runs)
+        rung = {drift: [] for drift in ("honest", *DRIFTS)}
+        for _ in range(runs):
+            p = proba[rng.integers(0, len(proba), HORIZON)]
+            quiet = draw(p[:QUIET], rng)
+            for drift, found in rung.items():
+                truth = DRIFTS.get(drift, lambda p: p)(p[QUIET:])
+                found.append(alarms_of_both(p, quiet, draw(truth, rng)))
+        honest_share = np.isfinite(np.array(rung.pop("honest"))).mean(axis=0)
+        cells = f"{honest_share[0]:.2f} | .05 (set) | {honest_share[1]:.2f}"
+        yield f"| {name} | honest: share alarmed | {cells} |"
+        for drift, found in rung.items():
+            rows = np.array(found)
+            ece = np.array([first_above(path, limit) for path in paths[drift]])
+            cells = [
+                shown(np.median(one), np.isinf(one).mean()) for one in (rows[:, 0], ece, rows[:, 1])
+            ]
+            yield f"| {name} | {drift} | {' | '.join(cells)} |"
+
+
+def alarms_of_both(p: Any, quiet: Any, later: Any) -> tuple[float, float]:
+    """Rows until our detector and MAPIE ring, after a quiet time; infinite where they do not."""
+    monitor = CalibrationMonitor(tolerance=0.0, horizon=HORIZON, classes=range(p.shape[1]))
+    monitor.update(quiet, p[:QUIET])
+    for start in range(0, LONGEST, WINDOW):
+        rows = slice(start, start + WINDOW)
+        if monitor.update(later[rows], p[QUIET:][rows]).alarm:
+            break
+    at = monitor.to_dict()["alarm_at"]
+    right = p.argmax(axis=1) == np.append(quiet, later)
+    return np.inf if at is None else at - QUIET, mapie_alarm(right[:QUIET], right[QUIET:])
+
+
+def mapie_alarm(reference: Any, later: Any) -> float:
+    """The row at which MAPIE's bound of the accuracy rings, all rows passed at once: every update
+    computes the bounds of all rows again.
+    """
+    try:
+        from mapie.exchangeability_testing import RiskMonitoring
+    except ImportError:
+        return np.inf
+    known = (np.ones(len(reference), dtype=int), reference.astype(int))
+    other = RiskMonitoring("accuracy", ALPHA, tolerance=0.0, reference_data=known, warn=False)
+    other.update(np.ones(len(later), dtype=int), later.astype(int))
+    above = np.asarray(other.online_risk_lower_bound_sequence_history) > other.threshold
+    return 1 + int(above.argmax()) if above.any() else np.inf
+
+
 def run_length(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Point 2: the average run length."""
     yield "| network | A | runs | mean rows to a false alarm | standard error |"
@@ -216,7 +274,7 @@ def groups(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     proba, rng = load(folder, networks[0]), np.random.default_rng(5)
     shares, power = [], []
     for _ in range(runs):
-        group, p = rng.integers(0, 50, 10_000), proba[rng.integers(0, len(proba), 10_000)]
+        group, p = rng.integers(0, 50, N_GROUPED), proba[rng.integers(0, len(proba), N_GROUPED)]
         truth = np.where((group < 10)[:, None], normalized(p**0.4), p)
         monitor = CalibrationMonitor(tolerance=0.0, notions=["class-0"], classes=range(10), lag=1)
         monitor.update(draw(truth, rng), p, group=group)
@@ -229,7 +287,7 @@ def groups(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 
 def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Point 8: outcomes of a window of rows are all alike, so that rows are honest one by one and
-    far from independent; 10,000 rows, a test at 5 %.
+    far from independent; 4,000 rows, a test at 5 %.
     """
     yield "| window | runs | alarmed, `lag` of the window | alarmed, `lag=1` |"
     yield "|---|---|---|---|"
@@ -240,8 +298,8 @@ def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
             options = {"tolerance": 0.0, "mode": "test", "notions": ["confidence"], "lag": lag}
             found = 0
             for _ in range(n_runs):
-                score = rng.uniform(0.55, 0.95, 10_000)
-                shared = np.repeat(rng.random(10_000 // window), window)
+                score = rng.uniform(0.55, 0.95, N_LATE)
+                shared = np.repeat(rng.random(N_LATE // window), window)
                 monitor = CalibrationMonitor(classes=[0, 1], **options)
                 p = np.column_stack([score, 1 - score])
                 found += monitor.update((shared >= score).astype(int), p).alarm
@@ -348,6 +406,7 @@ def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 PARTS = {
     "honest": (honest, 1_000),
     "delays": (delays, 200),
+    "peers": (peers, 10),
     "run_length": (run_length, 400),
     "tolerance": (tolerance, 1_000),
     "sequences": (sequences, 400),

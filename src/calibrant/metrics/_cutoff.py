@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.metrics._ks import KsPath, ks_path
-from calibrant.notions import Notion, as_notion, claims_of
+from calibrant.metrics._ks import ks_path
+from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 
 def cutoff_calibration_error(
@@ -30,7 +30,8 @@ def cutoff_calibration_error(
     -----
     In words: with benefits scaled to [0, 1], moving the threshold of a decision "act where the
     score is at least t" to any other place gains at most so much a row. By chance it is of the
-    order :math:`1 / \sqrt n`; `calibrant.inference.consistency_test` gives a p-value.
+    order :math:`1 / \sqrt n`; `calibrant.inference.consistency_test` gives a p-value,
+    `calibrant.inference.cutoff_interval` a bound for all rows like these.
 
     O(n log n) time and O(n) memory per claim.
 
@@ -44,8 +45,9 @@ def cutoff_calibration_error(
     0.125
     """
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims.mean(lambda claim: _range(ks_path(claim)))
+    return claims.mean(claim_cutoff)
 
 
-def _range(path: KsPath) -> float:
-    return float(np.ptp(np.append(0.0, path.excess)))
+def claim_cutoff(claim: Claim) -> float:
+    """The cutoff error of one claim."""
+    return float(np.ptp(np.append(0.0, ks_path(claim).excess)))

@@ -61,7 +61,11 @@ _MEANS = ("accuracy", "log_loss", "brier_score")
 _NOTIONS = ("confidence", "class-wise", "top-label")
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
 _PLUG_IN = (*_TESTED, "mce", "ks", "overconfidence", "underconfidence")
+_MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
+    "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
+    "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
+    "benefits between 0 and 1; includes chance",
     "overconfidence": "Mean confidence where the prediction is wrong",
     "underconfidence": "Mean lack of confidence where the prediction is right",
 }
@@ -172,7 +176,7 @@ def summarise(
         n_samples=len(y),
         n_classes=data.shape[1],
         classes=names,
-        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, random_state),
+        metrics=_metrics(case, looked_at, evaluations, tests, n_bins, n_resamples, random_state),
         reliability=reliability(y, case.before, case.after, names, n_bins),
         ks=ks_graph(y, case.before, case.after),
         per_class=class_rows(y, case.before, case.after, names, n_bins),
@@ -261,6 +265,7 @@ def _gain(case: _Case) -> Gain:
 
 def _metrics(
     case: _Case,
+    looked_at: _Case,
     evaluations: tuple[Evaluation, Evaluation],
     tests: Sequence[CheckRow],
     n_bins: int,
@@ -272,6 +277,7 @@ def _metrics(
         *(_mean_row(name, case, resamples, seed) for name in _MEANS),
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
         *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
+        *(_measure_row(name, looked_at) for name in _MEASURES),
     )
 
 
@@ -317,6 +323,12 @@ def _plug_in_row(
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
             note = f"Includes chance: calibrated models would show {chance}"
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
+
+
+def _measure_row(name: str, case: _Case) -> MetricRow:
+    metric = METRICS[name]
+    before, after = (Estimate(metric(case.y, p)) for p in (case.before, case.after))
+    return MetricRow(name, _title(name), before, after, metric.better, _NOTES[name])
 
 
 def _title(name: str) -> str:
