@@ -559,6 +559,7 @@ def _imports(body: str) -> str:
         f"from calibrant import {', '.join(own)}" if own else "",
         "from calibrant.inference import validity_curve" * ("validity_curve" in used),
         "from calibrant.metrics import calibration_curve" * ("calibration_curve" in used),
+        "from calibrant.monitoring import CalibrationMonitor" * ("CalibrationMonitor" in used),
     ]
     return "\n".join(line for line in lines if line)
 
