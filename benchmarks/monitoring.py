@@ -151,7 +151,8 @@ def first_above(path: Any, limit: float) -> float:
 
 def shown(rows: float, missed: float) -> str:
     said = "-" if np.isinf(rows) else f"{rows:,.0f}"
-    return f"{said} (missed {missed:.0%})" if missed else said
+    share = f"{missed:.0%}" if missed >= 0.01 else "below 1%"
+    return f"{said} (missed {share})" if missed else said
 
 
 def peers(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
