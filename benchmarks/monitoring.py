@@ -407,7 +407,7 @@ def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 PARTS = {
     "honest": (honest, 1_000),
     "delays": (delays, 200),
-    "peers": (peers, 10),
+    "peers": (peers, 5),
     "run_length": (run_length, 400),
     "tolerance": (tolerance, 1_000),
     "sequences": (sequences, 400),
