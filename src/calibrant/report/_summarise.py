@@ -82,7 +82,11 @@ _MEANS = ("accuracy", "log_loss", "brier_score")
 _NOTIONS = ("confidence", "class-wise", "top-label")
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
 _PLUG_IN = (*_TESTED, "mce", "ks", "overconfidence", "underconfidence")
+_MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
+    "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
+    "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
+    "benefits between 0 and 1; includes chance",
     "overconfidence": "Mean confidence where the prediction is wrong",
     "underconfidence": "Mean lack of confidence where the prediction is right",
 }
@@ -218,7 +222,7 @@ def summarise(
         n_samples=case.n_samples,
         n_classes=n_classes,
         classes=names,
-        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, seed),
+        metrics=_metrics(case, looked_at, evaluations, tests, n_bins, n_resamples, seed),
         reliability=reliability(y, weight, case.before, case.after, names, n_bins),
         ks=ks_graph(y, weight, case.before, case.after),
         per_class=class_rows(y, weight, case.before, case.after, names, n_bins),
@@ -328,6 +332,7 @@ def _gain(case: _Case) -> Gain:
 
 def _metrics(
     case: _Case,
+    looked_at: _Case,
     evaluations: Sequence[Evaluation],
     tests: Sequence[CheckRow],
     n_bins: int,
@@ -344,6 +349,7 @@ def _metrics(
         *means,
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
         *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
+        *(_measure_row(name, looked_at) for name in _MEASURES),
     )
 
 
@@ -391,6 +397,15 @@ def _plug_in_row(
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
             note = f"Includes chance: calibrated models would show {chance}"
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
+
+
+def _measure_row(name: str, case: _Case) -> MetricRow:
+    metric = METRICS[name]
+    before, after = (
+        Estimate(metric(case.y, p, sample_weight=case.sample_weight))
+        for p in (case.before, case.after)
+    )
+    return MetricRow(name, _title(name), before, after, metric.better, _NOTES[name])
 
 
 def _title(name: str) -> str:
