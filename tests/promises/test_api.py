@@ -175,8 +175,9 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
 
 def test_d4_folds_of_one_row_are_refused_for_ensembles(features):
     X, y = features
-    with pytest.raises(ValueError, match=r"a fold holds one row.*ensemble=False"):
-        CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut()).fit(X, y)
+    model = CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut(), ensemble=True)
+    with pytest.raises(ValueError, match=r"a fold holds one row.*ensemble='auto' or False"):
+        model.fit(X, y)
 
 
 def test_d4_obeying_the_hint_gives_one_map_of_all_rows(features):
@@ -234,7 +235,7 @@ def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
     X, y, who = patients
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
     model.fit(X, y, groups=who)
-    assert len(model.estimators_) == 3
+    assert len(model.estimators_) == 3 + 1
 
 
 def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):
