@@ -28,10 +28,9 @@ WHAT = {
     "notions": "which claims are checked",
     "_optim": "maps, penalties, solvers",
     "_folds": "rows dealt out; data made up",
-    "_validation": "what users pass",
+    "_validation": "what users pass; what they are shown",
     "_blocks": "sums over row blocks",
-    "_kernels": "hot loops",
-    "_simplex": "logarithms, the zero policy",
+    "_simplex": "rows: highest entries, logarithms, the zero policy",
     "exceptions": "names",
 }
 """One line about each layer, by its first unit."""

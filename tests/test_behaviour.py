@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,19 @@ def test_the_public_api_computes_what_it_computed(recorder, expected, tmp_path):
 
 def test_every_intended_difference_has_a_reason(expected):
     assert all(expected.values()), [pattern for pattern, reason in expected.items() if not reason]
+
+
+def test_no_pattern_excuses_a_whole_group_of_records(recorder, expected):
+    groups: dict[str, list[str]] = {}
+    for name in recorder.read(REFERENCE):
+        groups.setdefault(name.partition("/")[0], []).append(name)
+    broad = [
+        pattern
+        for pattern in expected
+        if len(names := groups.get(pattern.partition("/")[0], [])) > 1
+        and all(fnmatchcase(name, pattern) for name in names)
+    ]
+    assert broad == []
 
 
 def test_a_changed_number_is_found(recorder):

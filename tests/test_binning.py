@@ -11,6 +11,7 @@ from calibrant.binning import (
     UniformBins,
     bin_table,
     cell_index,
+    cell_sums,
     distinct_sums,
     quantile_edges,
     quantile_ends,
@@ -279,3 +280,10 @@ def test_cells_of_a_block_hold_the_counts_of_the_table(notion, strategy, rng):
     np.testing.assert_array_equal(
         np.bincount(cell.ravel(), minlength=table.weight.size), table.weight.ravel()
     )
+
+
+def test_unit_weights_and_ones_that_are_stored_give_the_same_sums(rng):
+    cell, score, hit = rng.integers(0, 6, size=(40, 3)), rng.random((40, 3)), np.arange(0, 120, 5)
+    short = cell_sums(cell, score, hit, np.broadcast_to(1.0, 40), 6)
+    full = cell_sums(cell, score, hit, np.ones(40), 6)
+    np.testing.assert_allclose(short, full, rtol=1e-12)

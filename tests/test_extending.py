@@ -6,6 +6,7 @@ that use public names only.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.model_selection import cross_val_score
 
 import calibrant
 from calibrant import inference, metrics
-from calibrant.base import BaseBinaryCalibrator, BaseCalibrator
+from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, FittedValue
 from calibrant.notions import ClaimBlock, Notion
 from calibrant.testing import check_calibrator
 
@@ -138,6 +139,27 @@ def test_a_registered_calibrator_is_saved_and_loaded_bit_for_bit(overconfident, 
     loaded = calibrant.load(tmp_path / "model.json")
     assert type(loaded) is RegisteredMixture
     np.testing.assert_array_equal(loaded.predict_proba(proba), fitted.predict_proba(proba))
+
+
+def test_a_file_is_refused_where_it_is_not_what_a_calibrator_declares(overconfident, tmp_path):
+    labels, proba = overconfident
+
+    class DeclaredMixture(FrequencyMixture):
+        """Says what a fit leaves behind."""
+
+        @property
+        def fitted_values(self):
+            return {"weight_": FittedValue((), 0.0, 1.0), "frequency_": FittedValue(("K",), 0.0)}
+
+    calibrant.io.register(DeclaredMixture, name="tests.declared")
+    path = tmp_path / "model.json"
+    calibrant.save(DeclaredMixture().fit(proba, labels), path)
+    document = json.loads(path.read_text())
+    assert type(calibrant.load(path)) is DeclaredMixture
+    document["models"][-1]["fitted"]["weight_"] = 2.0
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"tests\.declared\.weight_ must be between 0 and 1"):
+        calibrant.load(path)
 
 
 # ---------------------------------------------------------------- a metric

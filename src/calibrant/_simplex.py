@@ -1,4 +1,5 @@
-"""Probabilities and logits of a block of rows: the only home of logarithms and of the zero policy.
+"""Probabilities and logits of a block of rows: their highest entries, their logarithms and the zero
+policy, whose only home it is.
 
 Every function takes and returns plain ``(m, K)`` arrays, computes in float64 and leaves its input
 alone.
@@ -19,6 +20,13 @@ are finite."""
 
 LOG_ZERO = float(np.log(TINY))
 """The logarithm of `TINY`."""
+
+# On many short rows a pass over the columns beats argmax, which pays for a call a row.
+_SHORT_TOP_ROW = 16
+_MANY_ROWS = 2048
+
+# Repeated argmax beats a full sort of the row up to about this many ranks.
+_FEW_RANKS = 4
 
 # Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
 # short rows.
@@ -141,3 +149,41 @@ def brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
     residual = np.array(proba, dtype=np.float64)
     residual[np.arange(len(y)), y] -= 1.0
     return np.einsum("ij,ij->i", residual, residual)
+
+
+def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
+    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the
+    lowest column.
+    """
+    if n_ranks == 1:
+        return _top_label(block)[:, None]
+    if n_ranks > _FEW_RANKS:
+        return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
+    left = np.array(block)
+    labels = np.empty((len(block), n_ranks), dtype=np.intp)
+    rows = np.arange(len(block))
+    for rank in range(n_ranks):
+        labels[:, rank] = left.argmax(axis=1)
+        left[rows, labels[:, rank]] = -np.inf
+    return labels
+
+
+def _top_label(block: FloatArray) -> IntArray:
+    n_rows, n_columns = block.shape
+    if n_rows < _MANY_ROWS or n_columns > _SHORT_TOP_ROW:
+        return block.argmax(axis=1)
+    columns = np.ascontiguousarray(block.T)
+    largest = columns[0].copy()
+    label = np.zeros(n_rows, dtype=np.int8)
+    for k in range(1, n_columns):
+        is_larger = (columns[k] > largest).view(np.int8)
+        # k grows: without a branch, the last column that was larger
+        np.maximum(label, is_larger * np.int8(k), out=label)
+        np.maximum(largest, columns[k], out=largest)
+    return label.astype(np.intp)
+
+
+def entries(block: FloatArray, label: IntArray) -> FloatArray:
+    """Entries of each row in the columns ``label`` (m, J), in float64."""
+    rows = np.arange(len(block))[:, None]
+    return np.asarray(block[rows, label], dtype=np.float64)

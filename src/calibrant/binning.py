@@ -14,8 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._kernels import cell_sums
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import Claim, ClaimBlock, Claims
@@ -348,6 +347,30 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
     check_count(n_bins, "n_bins")
     check_option(strategy, "strategy", STRATEGIES)
     return UniformBins(int(n_bins)) if strategy == "uniform" else None
+
+
+def cell_sums(
+    cell: IntArray, score: FloatArray, hit: IntArray, weight: FloatArray, n_cells: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums per cell of the weight, of weight times score and of weight times outcome.
+
+    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome
+    is 1; ``weight`` has shape (m,). Unit weights, a stride-0 array, take a shorter way.
+    """
+    flat = cell.ravel()
+    is_unit = weight.strides == (0,) and weight[0] == 1.0
+    if is_unit:
+        return (
+            np.bincount(flat, minlength=n_cells).astype(np.float64),
+            np.bincount(flat, score.ravel(), minlength=n_cells),
+            np.bincount(flat[hit], minlength=n_cells).astype(np.float64),
+        )
+    each = np.repeat(weight, cell.shape[1])
+    return (
+        np.bincount(flat, each, minlength=n_cells),
+        np.bincount(flat, each * score.ravel(), minlength=n_cells),
+        np.bincount(flat[hit], each[hit], minlength=n_cells),
+    )
 
 
 def bin_table(

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from calibrant._progress import AsText, ShortRepr
+from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 from calibrant.exceptions import TooFewRowsError
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
-from calibrant._progress import ShortRepr, html_table
+from calibrant._output.results import ShortRepr, html_table
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import as_array, check_count, check_scores

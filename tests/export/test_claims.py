@@ -63,6 +63,56 @@ def test_a_notion_that_names_its_columns_is_exported():
     assert np.abs(export.program(model)(scores) - model.predict_proba(scores)).max() <= 1e-15
 
 
+class TopTwo(Notion):
+    """The two highest scores, one claim each, told by their ranks."""
+
+    name, keeps_top = "top-two", True
+
+    def n_quantities(self, n_classes):
+        return 2
+
+    def ranks_of(self, quantity, n_classes):
+        return range(quantity + 1, quantity + 2)
+
+    def select(self, proba, y=None):
+        label = np.argsort(-proba, axis=1, kind="stable")[:, :2]
+        hit = [] if y is None else np.flatnonzero(label == y[:, None])
+        score = np.take_along_axis(proba, label, axis=1)
+        return ClaimBlock(score, label, np.asarray(hit, dtype=np.intp))
+
+
+class Ends(Notion):
+    """The first class and the last, one claim each, told by their columns."""
+
+    name = "ends"
+
+    def n_quantities(self, n_classes):
+        return 2
+
+    def column_of(self, claim, n_classes):
+        return claim * (n_classes - 1)
+
+    def select(self, proba, y=None):
+        label = np.broadcast_to([0, proba.shape[1] - 1], (len(proba), 2))
+        hit = [] if y is None else np.flatnonzero(label == y[:, None])
+        score = np.take_along_axis(proba, label, axis=1)
+        return ClaimBlock(score, label, np.asarray(hit, dtype=np.intp))
+
+
+@pytest.mark.parametrize("notion", [TopTwo(), Ends()], ids=lambda n: n.name)
+def test_a_notion_of_ones_own_that_tells_ranks_or_columns_is_exported(notion):
+    lifted = calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=4), notion=notion)
+    model, scores = fitted(lifted, 4)
+    assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
+
+
+def test_ranks_that_one_tells_are_filled_as_ours():
+    base = calibrant.HistogramBinning(n_bins=4)
+    own, scores = fitted(calibrant.MulticlassToBinary(base, notion=TopTwo()), 4)
+    ours, _ = fitted(calibrant.MulticlassToBinary(base, notion="top-2-confidence"), 4)
+    assert np.array_equal(own.predict_proba(scores), ours.predict_proba(scores))
+
+
 def test_a_notion_that_does_not_is_refused():
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=Even())
     model, _ = fitted(lifted, 4)

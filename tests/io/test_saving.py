@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant
 import calibrators
-from calibrant._files import written_aside
+from calibrant._output.files import written_aside
 from calibrant.base import Calibrator
 from calibrant.exceptions import NotFittedError
 from calibrant.io import _registry

@@ -7,32 +7,10 @@ import pytest
 
 import calibrators
 from calibrant import TemperatureScaling
-from calibrant.io._shapes import (
-    _FITTED,
-    Expected,
-    References,
-    check_fitted_values,
-    mentioned_names,
-)
+from calibrant.base import BaseCalibrator, FittedValue
+from calibrant.io._registry import CALIBRATORS
+from calibrant.io._shapes import References, check_fitted_values, mentioned_names
 from calibrant.testing import make_data
-
-
-def test_letters_are_one_number_throughout():
-    sizes = {"K": 3}
-    assert Expected(("K", "B")).check(np.zeros((3, 5)), sizes) is None
-    assert Expected(("B",)).check(np.zeros(4), sizes) == "has shape (4,) and must have (5)"
-
-
-@pytest.mark.parametrize("value", [True, "1", None, [1.0], {}])
-def test_a_number_is_a_number(value):
-    assert Expected().check(value, {}) == "must be a number"
-
-
-def test_ranges_hold_for_every_entry():
-    share = Expected((2,), 0.0, 1.0)
-    assert share.check(np.array([0.0, 1.0]), {}) is None
-    assert share.check(np.array([0.0, 1.5]), {}) == "must be between 0 and 1"
-    assert share.check(np.array([0.0, np.inf]), {}) == "must be finite"
 
 
 @pytest.mark.parametrize(
@@ -47,11 +25,40 @@ def test_what_a_fit_leaves_behind_is_what_is_expected(calibrator):
         check_fitted_values(type(part).__name__, part, {})
 
 
-def test_every_name_of_the_table_is_one_that_a_fit_sets():
-    from calibrant.io._registry import registered
+@pytest.mark.parametrize("cls", CALIBRATORS, ids=lambda cls: cls.__name__)
+def test_every_name_that_is_declared_is_one_that_a_fit_sets(cls):
+    needed = {"calibrator": TemperatureScaling()} if "calibrator" in cls._get_param_names() else {}
+    assert set(cls(**needed).fitted_values) <= mentioned_names(cls)
 
-    for name, expected in _FITTED.items():
-        assert set(expected) <= mentioned_names(registered()[name]), name
+
+class Shrunk(BaseCalibrator):
+    """A calibrator of others, which declares one of its two fitted attributes."""
+
+    def __init__(self, *, inputs="proba", classes=None):
+        self.inputs = inputs
+        self.classes = classes
+
+    @property
+    def fitted_values(self):
+        return {"share_": FittedValue((), 0.0, 1.0)}
+
+    def _fit(self, u, y, weight):
+        self.share_, self.prior_ = 0.5, np.ones(u.shape[1])
+
+    def _log_proba(self, u):
+        return u
+
+
+def test_what_others_declare_is_checked_and_what_they_do_not_is_left_alone():
+    fitted = {"classes_": np.arange(3), "n_classes_": 3, "prior_": "anything"}
+    check_fitted_values("Shrunk", Shrunk(), {**fitted, "share_": 0.25})
+    with pytest.raises(ValueError, match=r"Shrunk\.share_ must be between 0 and 1"):
+        check_fitted_values("Shrunk", Shrunk(), {**fitted, "share_": 1.5})
+
+
+def test_what_every_fit_leaves_behind_is_checked_of_calibrators_of_others_too():
+    with pytest.raises(ValueError, match="n_classes_ is 4 and there are 3 labels"):
+        check_fitted_values("Shrunk", Shrunk(), {"classes_": np.arange(3), "n_classes_": 4})
 
 
 def test_attributes_that_no_method_knows_are_refused():

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import softmax
 
 from calibrant import Evaluation, MetricAccumulator, evaluate, metrics
-from calibrant._kernels import top_labels
+from calibrant._simplex import top_labels
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import datasets
+from calibrant._blocks import BLOCK_ELEMENTS
 from calibrant.metrics import expected_calibration_error, ks_error
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim
@@ -80,6 +81,18 @@ def test_the_path_by_hand():
     assert path.outcome.tolist() == [0.0, 0.0, 0.5]
     assert path.excess == pytest.approx([0.05, 0.2, 0.1])
     assert (path.worst, path.error) == (1, pytest.approx(0.2))
+
+
+@pytest.mark.parametrize("decimals", [1, 4, 17])
+def test_a_path_of_many_blocks_is_that_of_all_rows_at_once(decimals, rng):
+    score = rng.random(3 * BLOCK_ELEMENTS + 7).round(decimals)
+    outcome, weight = rng.random(len(score)) < score, rng.random(len(score))
+    order = np.argsort(score)
+    ends = np.append(np.diff(score[order]) > 0, True)
+    excess = np.cumsum(((score - outcome) * weight)[order])[ends] / weight[order].sum()
+    path = path_of(score, outcome, weight)
+    assert np.array_equal(path.score, score[order][ends])
+    assert np.array_equal(path.excess, excess)
 
 
 def test_rows_of_weight_zero_are_no_steps():

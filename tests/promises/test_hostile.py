@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant._files import write_text, written_aside
+from calibrant._output.files import write_text, written_aside
 from calibrant.cli import run
 
 pa = pytest.importorskip("pyarrow")
@@ -104,9 +104,10 @@ def test_d1_10_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path)
     (tmp_path / "out").write_text("old")
     script = (
         "import sys, time\n"
-        "from calibrant import cli, _files\n"
+        "from calibrant import cli\n"
+        "from calibrant._output import files\n"
         "def slow(arguments):\n"
-        "    with _files.written_aside('out') as aside:\n"
+        "    with files.written_aside('out') as aside:\n"
         "        aside.write_text('half')\n"
         "        print('writing', flush=True)\n"
         "        time.sleep(60)\n"

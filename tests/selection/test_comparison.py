@@ -179,6 +179,8 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
         "accuracy": metrics.accuracy,
         "conf_ece": metrics.expected_calibration_error,
         "cw_ece": partial(metrics.expected_calibration_error, notion="class-wise"),
+        "ks": metrics.ks_error,
+        "cutoff": metrics.cutoff_calibration_error,
     }
     tracemalloc.start()
     _judge_map(made, judged, fold, "proba", judges)

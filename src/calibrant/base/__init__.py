@@ -2,12 +2,14 @@
 
 Subclass `BaseCalibrator` for a map of whole vectors in log space, `BaseBinaryCalibrator` for a map
 of one claim, and `Calibrator` for anything else that turns scores into probabilities. A fit that
-iterates ends with a `Solution`, which `store_outcome` keeps.
+iterates ends with a `Solution`, which `store_outcome` keeps. What `calibrant.load` may expect of
+its fitted attributes it declares by `FittedValue`.
 """
 
 from calibrant._optim.solution import Outcome, Solution
 from calibrant.base._binary import BaseBinaryCalibrator
 from calibrant.base._calibrator import Calibrator
+from calibrant.base._fitted import FittedValue
 from calibrant.base._outcome import store_outcome
 from calibrant.base._whole import BaseCalibrator
 
@@ -15,6 +17,7 @@ __all__ = [
     "BaseBinaryCalibrator",
     "BaseCalibrator",
     "Calibrator",
+    "FittedValue",
     "Outcome",
     "Solution",
     "store_outcome",

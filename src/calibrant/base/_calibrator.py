@@ -36,6 +36,7 @@ from calibrant._validation import (
     remark_few_weights,
 )
 from calibrant.base import _frames
+from calibrant.base._fitted import FittedValue
 from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
@@ -82,6 +83,13 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def check_exceptions(self) -> Mapping[str, str]:
         """Promises of `calibrant.testing.check_calibrator` that the method cannot keep: the name of
         the check, and the reason. What `counts_rows` excuses need not be repeated.
+        """
+        return {}
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        """Shapes and ranges of fitted attributes, by their names: `calibrant.load` refuses a file
+        in which they are different. Those that are not named are read as they are.
         """
         return {}
 
@@ -171,6 +179,11 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     def _check_parameters(self, n_classes: int) -> None:
         """Raise on a parameter that makes no sense, before anything is computed."""
+
+    def _check_together(self, fitted: Mapping[str, Any]) -> None:
+        """Raise where fitted attributes of a file, each as `fitted_values` says, do not belong
+        together.
+        """
 
     def _fit_rows(
         self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from scipy.special import betaln, softmax
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.binning import distinct_sums, quantile_ends
 
 # Numbers of bins range from n^(1/3) / C to C n^(1/3), as Naeini has it.
@@ -103,6 +105,10 @@ class BayesianBinning(BaseBinaryCalibrator):
             raise ValueError(
                 f"prior_strength must be a positive number, got {self.prior_strength!r}"
             )
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"edges_": SCORES, "values_": RATES, "weights_": FittedValue(("M",), 0.0, 1.0)}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

@@ -16,6 +16,7 @@ from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.binning import distinct_sums
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.
@@ -106,6 +107,10 @@ class BetaCalibration(BaseBinaryCalibrator):
         super()._check_parameters(n_classes)
         check_option(self.parameters, "parameters", ("abm", "am", "ab"))
         check_eps(self.eps)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return dict.fromkeys(("a_", "b_", "c_"), NUMBER)
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
 from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
 from calibrant.guarantees import (
     BinnedClaim,
@@ -180,6 +182,10 @@ class HistogramBinning(BaseBinaryCalibrator):
     def counts_rows(self) -> bool:
         """Where a row is left out at an edge: it is heavier than one of two copies."""
         return self.boundary == "exclude" and self.strategy == "quantile"
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"edges_": SCORES, "counts_": COUNTS, "hits_": COUNTS, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.optimize import isotonic_regression
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_option
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.binning import distinct_sums
 
 
@@ -80,6 +82,10 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         s = self.smoothing
         if s is not None and not (isinstance(s, Real) and 0.0 < s < np.inf):
             raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}")
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"edges_": SCORES, "centres_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

@@ -13,6 +13,7 @@ from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.binning import distinct_sums
 
 
@@ -89,6 +90,10 @@ class PlattScaling(BaseBinaryCalibrator):
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
         check_eps(self.eps)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"coef_": NUMBER, "intercept_": NUMBER}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

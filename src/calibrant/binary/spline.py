@@ -15,6 +15,7 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.binning import distinct_sums
 
 # Fewest knots for which each end condition has an inner knot to refer to.
@@ -136,6 +137,10 @@ class SplineCalibration(BaseBinaryCalibrator):
         super()._check_parameters(n_classes)
         check_option(self.runout, "runout", tuple(_FEWEST_KNOTS))
         check_count(self.n_knots, "n_knots", minimum=_FEWEST_KNOTS[self.runout])
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"scores_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         values, total, hits = distinct_sums(score, outcome, weight)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.binning import distinct_sums
 
 
@@ -56,6 +59,10 @@ class VennAbers(BaseBinaryCalibrator):
     def __init__(self, *, inputs: Inputs = "proba", classes: LabelsLike | None = None) -> None:
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"scores_": SCORES, "p0_": RATES, "p1_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         self.scores_, total, hits = distinct_sums(score, outcome, weight)

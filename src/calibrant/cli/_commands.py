@@ -16,7 +16,7 @@ import numpy as np
 from calibrant import export
 from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
-from calibrant._files import check_writable, write_text
+from calibrant._output.files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_inputs, check_weight, shortened, unknown_name
 from calibrant.cli._columns import KINDS, Columns, FileOptions

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from calibrant._files import check_writable, write_text
+from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray
 from calibrant.cli._columns import Columns, FileOptions
 from calibrant.cli._commands import Say, Watch, read_all

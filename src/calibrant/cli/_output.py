@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from calibrant._progress import spinning, tracked
+from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
 from calibrant.evaluation import Evaluation
 from calibrant.metrics._registry import METRICS

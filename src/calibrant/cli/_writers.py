@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from calibrant._files import written_aside
+from calibrant._output.files import written_aside
 from calibrant._typing import FloatArray
 from calibrant.cli._arrays import ArraySource
 from calibrant.cli._sources import Block, Source

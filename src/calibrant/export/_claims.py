@@ -8,17 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from calibrant._simplex import TINY, normalized
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 from calibrant.export._emit import as_proba, emit_claim, lifted_claim, register
 from calibrant.export._program import Builder
-from calibrant.notions import (
-    ClassNotion,
-    CumulativeNotion,
-    Notion,
-    RankNotion,
-    WithinTopNotion,
-    as_notion,
-)
+from calibrant.notions import ClaimBlock, Notion, as_notion
 from calibrant.notions._rows import BELOW
 from calibrant.reductions import MulticlassToBinary
 
@@ -31,27 +24,52 @@ _IS_POSITIVE = {"edges": np.zeros(1), "values": np.array([0.0, 1.0]), "side": "l
 def _reduction(build: Builder, model: MulticlassToBinary, scores: int) -> int:
     notion = as_notion(model.notion).bound(model.classes_)
     proba = as_proba(build, scores, model.inputs)
-    if type(notion) is ClassNotion:
-        if notion.column is None:
-            return _class_wise(build, model, proba)
-        return _class(build, model, notion.column, proba)
-    if type(notion) is RankNotion:
-        return _ranks(build, model, notion, proba)
-    if type(notion) is CumulativeNotion and notion.column is None:
+    has_labels = _check_told(notion, model.n_classes_)
+    if notion.claims_are_rows:
+        return _class_wise(build, model, proba)
+    if notion.claims_are_running_sums:
         return _cumulative(build, model, proba)
-    return _sets(build, model, notion, proba)
+    labels, claimed = (_labelled if has_labels else _sets)(build, model, notion, proba)
+    rows = _complete(build, proba, labels, claimed)
+    return _keep_top(build, rows, labels) if notion.keeps_top else rows
+
+
+def _check_told(notion: Notion, n_classes: int) -> bool:
+    """Whether each claim is about a label, of a notion that tells which columns its claims add
+    up; raise on another.
+    """
+    ramp = np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2
+    rows = normalized(np.vstack([ramp, ramp[:, ::-1]]))
+    block = notion.select(rows)
+    if type(notion).fill is not Notion.fill or not _adds_up(notion, rows, block):
+        raise ValueError(
+            f"notion {notion.name!r} does not say which columns its claims add up, each in one "
+            f"claim at most, or has a way of its own to fill rows: they have no program. Write its "
+            f"members(), without a fill() of its own, or fit with a notion such as 'class-wise'"
+        )
+    return block.label is not None
+
+
+def _adds_up(notion: Notion, rows: FloatArray, block: ClaimBlock) -> bool:
+    """Whether the claims of these rows are the sums of the columns that the notion tells."""
+    if notion.claims_are_running_sums:
+        return _is_close(block.score, np.cumsum(rows, axis=1)[:, :-1])
+    sets = notion.member_sets(rows)
+    if sets is None:
+        return False
+    sums = [np.take_along_axis(rows, columns, axis=1).sum(axis=1) for columns in sets]
+    has_labels = block.label is None or np.array_equal(block.label, np.hstack(sets))
+    return has_labels and _is_close(block.score, np.column_stack(sums))
+
+
+def _is_close(score: FloatArray, told: FloatArray) -> bool:
+    return score.shape == told.shape and np.allclose(score, told)
 
 
 def _class_wise(build: Builder, model: MulticlassToBinary, proba: int) -> int:
     claims = [_claim(build, model, k, _column(build, proba, k)) for k in range(model.n_classes_)]
     rows = build.append("stack", claims)
     return _normalised(build, rows) if model.normalize else rows
-
-
-def _class(build: Builder, model: MulticlassToBinary, column: int, proba: int) -> int:
-    label = _constant(build, proba, np.array([float(column)]))
-    claimed = _claim(build, model, 0, build.append("take", (proba, label)))
-    return _complete(build, proba, label, claimed)
 
 
 def _cumulative(build: Builder, model: MulticlassToBinary, proba: int) -> int:
@@ -70,66 +88,52 @@ def _larger(build: Builder, value: int, other: int) -> int:
     return build.append("take", (both, build.append("top", (both,), {"count": 1})))
 
 
-def _ranks(build: Builder, model: MulticlassToBinary, notion: RankNotion, proba: int) -> int:
-    """Claims about the classes of some ranks, each by the calibrator of the rank, or of the rank
-    and the class.
+def _labelled(
+    build: Builder, model: MulticlassToBinary, notion: Notion, proba: int
+) -> tuple[int, int]:
+    """The labels that claims speak of, one each, and the claims, each by its calibrator or by that
+    of its label.
     """
-    first, last = notion.ranks[0], max(notion.ranks)
-    top = build.append("top", (proba,), {"count": last})
-    label = build.append("columns", (top,), {"columns": np.arange(first - 1, last)})
-    score = build.append("take", (proba, label))
-    n_labels, claims = notion.n_labels(model.n_classes_), []
-    for j in range(len(notion.ranks)):
+    n_classes = model.n_classes_
+    n_labels, quantities = notion.n_labels(n_classes), range(notion.n_quantities(n_classes))
+    label = _all_labels(build, notion, proba, quantities)
+    score, claims = build.append("take", (proba, label)), []
+    for j in quantities:
         own = _column(build, score, j)
         each = [_claim(build, model, j * n_labels + code, own) for code in range(n_labels)]
         claims.append(each[0] if n_labels == 1 else _of_label(build, each, label, j))
-    rows = _complete(build, proba, label, build.append("stack", claims))
-    return _keep_top(build, rows, top, label) if first == 1 else rows
+    return label, _stacked(build, claims)
 
 
 def _of_label(build: Builder, each: list[int], label: int, quantity: int) -> int:
     return build.append("take", (build.append("stack", each), _column(build, label, quantity)))
 
 
-def _sets(build: Builder, model: MulticlassToBinary, notion: Notion, proba: int) -> int:
-    """Claims about sums of columns: the highest ones, or sets that the notion names."""
-    claimed, labels = [], []
-    for quantity, label in enumerate(_set_labels(build, notion, proba, model.n_classes_)):
-        entries = build.append("take", (proba, label))
+def _sets(build: Builder, model: MulticlassToBinary, notion: Notion, proba: int) -> tuple[int, int]:
+    """The columns that claims add up, and these scaled to the claims."""
+    labels, claimed = [], []
+    for quantity in range(notion.n_quantities(model.n_classes_)):
+        labels.append(_all_labels(build, notion, proba, (quantity,)))
+        entries = build.append("take", (proba, labels[-1]))
         claim = _claim(build, model, quantity, build.append("sum", (entries,)))
         claimed.append(build.append("multiply", (_normalised(build, entries), claim)))
-        labels.append(label)
-    whole = build.append("stack", labels)
-    rows = _complete(build, proba, whole, build.append("stack", claimed))
-    is_top = type(notion) is WithinTopNotion
-    return _keep_top(build, rows, whole, whole) if is_top else rows
+    return _stacked(build, labels), _stacked(build, claimed)
 
 
-def _set_labels(build: Builder, notion: Notion, proba: int, n_classes: int) -> list[int]:
-    if type(notion) is WithinTopNotion:
-        return [build.append("top", (proba,), {"count": notion.rank})]
-    sets = [notion.members(j, n_classes) for j in range(notion.n_quantities(n_classes))]
-    known = [np.asarray(columns, dtype=np.intp) for columns in sets if columns is not None]
-    taken = np.concatenate(known) if known else np.empty(0)
-    is_told = len(known) == len(sets) and np.unique(taken).size == taken.size
-    if not is_told or notion.splits_by_label or not _adds_up(notion, known, n_classes):
-        raise ValueError(
-            f"notion {notion.name!r} does not say which columns its claims add up, each in one "
-            f"claim at most, or has a way of its own to fill rows: they have no program. Write its "
-            f"members(), without a fill() of its own, or fit with a notion such as 'class-wise'"
-        )
-    return [_constant(build, proba, columns.astype(np.float64)) for columns in known]
-
-
-def _adds_up(notion: Notion, sets: Sequence[IntArray], n_classes: int) -> bool:
-    """Whether the claims of a notion are the sums of these columns, and fill rows as such."""
-    if type(notion) is CumulativeNotion:
-        return True
-    rows = normalized(np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2)
-    block = notion.select(rows)
-    sums = np.column_stack([rows[:, columns].sum(axis=1) for columns in sets])
-    is_plain = type(notion).fill is Notion.fill and block.label is None
-    return is_plain and block.score.shape == sums.shape and np.allclose(block.score, sums)
+def _all_labels(build: Builder, notion: Notion, proba: int, quantities: Sequence[int]) -> int:
+    """The columns of some quantities, side by side: the same in all rows, or those of ranks."""
+    n_classes = build.widths[proba]
+    told = [notion.ranks_of(j, n_classes) for j in quantities]
+    ranks = [rank for own in told if own is not None for rank in own]
+    if not ranks:
+        one_row = np.zeros((1, n_classes))
+        known = [notion.columns_of(j, one_row) for j in quantities]
+        columns = np.hstack([own[0] for own in known if own is not None])
+        return _constant(build, proba, columns.astype(np.float64))
+    top = build.append("top", (proba,), {"count": max(ranks)})
+    if ranks == list(range(1, max(ranks) + 1)):
+        return top
+    return build.append("columns", (top,), {"columns": np.array(ranks) - 1})
 
 
 def _claim(build: Builder, model: MulticlassToBinary, claim: int, score: int) -> int:
@@ -156,12 +160,12 @@ def _complete(build: Builder, proba: int, label: int, claimed: int) -> int:
     return build.append("put", (build.append("multiply", (shares, left)), label, kept))
 
 
-def _keep_top(build: Builder, rows: int, top: int, label: int) -> int:
-    """The rows of `calibrant.notions._rows.keep_top`, step by step."""
+def _keep_top(build: Builder, rows: int, label: int) -> int:
+    """The rows of `calibrant.notions._rows.keep_top`, step by step; the first label is the top."""
     n_free = build.widths[rows] - build.widths[label]
     if n_free == 0:
         return rows
-    limit = _scaled(build, build.append("take", (rows, _column(build, top, 0))), BELOW)
+    limit = _scaled(build, build.append("take", (rows, _column(build, label, 0))), BELOW)
     zero = _constant(build, rows, np.zeros(1))
     rest = build.append("put", (rows, label, zero))
     largest = build.append("take", (rest, build.append("top", (rest,), {"count": 1})))
@@ -188,7 +192,13 @@ def _scaled(build: Builder, value: int, factor: float) -> int:
     return build.append("scale", (value,), {"factor": np.array([factor]), "offset": np.zeros(1)})
 
 
+def _stacked(build: Builder, values: Sequence[int]) -> int:
+    return values[0] if len(values) == 1 else build.append("stack", values)
+
+
 def _column(build: Builder, value: int, column: int) -> int:
+    if build.widths[value] == 1:
+        return value
     return build.append("columns", (value,), {"columns": np.array([column])})
 
 

@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, compose, helper, numpy_helper
 
 from calibrant import __version__
-from calibrant._files import written_aside
+from calibrant._output.files import written_aside
 from calibrant._validation import check_option
 from calibrant.export._ops import segments
 from calibrant.export._program import Node, Program

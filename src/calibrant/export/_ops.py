@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from calibrant._kernels import entries, top_labels
-from calibrant._simplex import centred, finite_logits, log_odds, log_softmax, softmax
+from calibrant._simplex import (
+    centred,
+    entries,
+    finite_logits,
+    log_odds,
+    log_softmax,
+    softmax,
+    top_labels,
+)
 from calibrant._typing import FloatArray
 
 Constants = Mapping[str, Any]

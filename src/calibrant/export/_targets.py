@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant._files import check_writable
+from calibrant._output.files import check_writable
 from calibrant._validation import check_option
 from calibrant.export._emit import program
 from calibrant.export._javascript import as_javascript

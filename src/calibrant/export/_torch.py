@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant._files import written_aside
+from calibrant._output.files import written_aside
 from calibrant.export._ops import segments
 from calibrant.export._program import Node, Program
 

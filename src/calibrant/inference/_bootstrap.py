@@ -10,7 +10,7 @@ from scipy.special import ndtri, stdtrit
 
 from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._crossfit.scores import SCORES
-from calibrant._progress import tracked
+from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_same_length

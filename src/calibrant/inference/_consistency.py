@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import DRAW_ELEMENTS, row_blocks
-from calibrant._progress import tracked
+from calibrant._output.progress import tracked
 from calibrant._typing import (
     AnyArray,
     FloatArray,

@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._folds import Fold
-from calibrant._progress import AsText
+from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts
 from calibrant.inference._results import check_level

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from calibrant._blocks import RESAMPLE_ELEMENTS, ROUND_OFF, row_blocks
-from calibrant._progress import tracked
+from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option
 from calibrant.inference._draws import LabelDraws, label_hypothesis, with_rest

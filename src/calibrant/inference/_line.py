@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, expit, ndtri
 
-from calibrant._progress import AsText, ShortRepr
+from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.inference._results import CalibrationTestResult, Interval, check_level
 from calibrant.metrics._line import Line, fit_line, log_odds, shift_at

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 from scipy.stats import rankdata, studentized_range
 
-from calibrant._progress import AsText
+from calibrant._output.results import AsText
 from calibrant._typing import AnyArray
 from calibrant._validation import as_array, check_count, check_option
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._progress import AsText
+from calibrant._output.results import AsText
 from calibrant._typing import FloatArray
 
 GUARANTEES = {

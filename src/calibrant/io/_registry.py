@@ -41,7 +41,7 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     ----------
     cls : subclass of `calibrant.base.Calibrator`
         Its parameters and its fitted attributes (``name_``) are what is written; ``load`` calls it
-        with the former and sets the latter.
+        with the former and sets the latter, once they are what its ``fitted_values`` declare.
     name : str, optional
         What files call it, for as long as there are files; by default the name of the class.
         ``"package.Class"`` keeps it apart from those of others.

@@ -10,96 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.base import FittedValue
 from calibrant.base._training import TrainingSummary
-
-Size = int | str
-"""Of an axis: a number, or a letter that is the same number throughout a calibrator. "K" is the
-number of classes."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A number or an array of numbers: its shape, and the range of its entries."""
-
-    shape: tuple[Size, ...] = ()
-    low: float = -np.inf
-    high: float = np.inf
-    is_finite: bool = True
-
-    def check(self, value: Any, sizes: dict[str, int]) -> str | None:
-        """What is wrong with a value, if anything is; letters that are met get their numbers."""
-        kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
-        if kind not in "fiu":
-            return "must be a number" if not self.shape else "must be an array of numbers"
-        array = np.asarray(value)
-        if array.ndim != len(self.shape) or not self._fits(array.shape, sizes):
-            return f"has shape {array.shape} and must have {self._wanted(sizes)}"
-        if self.is_finite and not np.isfinite(array).all():
-            return "must be finite"
-        if array.size and not (array.min() >= self.low and array.max() <= self.high):
-            return f"must be between {self.low:g} and {self.high:g}"
-        return None
-
-    def _fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
-        return all(
-            size == (sizes.setdefault(want, size) if isinstance(want, str) else want)
-            for size, want in zip(shape, self.shape, strict=True)
-        )
-
-    def _wanted(self, sizes: Mapping[str, int]) -> str:
-        return f"({', '.join(str(sizes.get(str(want), want)) for want in self.shape)})"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.ndarray | np.generic) and not isinstance(value, bool)
-
-
-_NUMBER = Expected()
-_SHARE = Expected((), 0.0, 1.0)
-_MOST_TEMPERATURE = 1e30
-"""A separable fit stops somewhere; beyond this, and below its inverse, no score survives."""
-_TEMPERATURE = Expected((), 1 / _MOST_TEMPERATURE, _MOST_TEMPERATURE)
-_LINE = {"coef_": _NUMBER, "intercept_": _NUMBER}
-_DIAGONAL = {"coef_": Expected(("K",)), "intercept_": Expected(("K",))}
-_MATRIX = {"coef_": Expected(("K", "K")), "intercept_": Expected(("K",))}
-_EDGES = Expected(("B",), is_finite=False)
-_RATES = Expected(("B",), 0.0, 1.0)
-_ROWS = Expected(("B",), 0.0)
-
-_FITTED: dict[str, dict[str, Expected]] = {
-    "PlattScaling": _LINE,
-    "BetaCalibration": {"a_": _NUMBER, "b_": _NUMBER, "c_": _NUMBER},
-    "IsotonicCalibration": {"edges_": _EDGES, "centres_": _EDGES, "values_": _RATES},
-    "HistogramBinning": {"edges_": _EDGES, "counts_": _ROWS, "hits_": _ROWS, "values_": _RATES},
-    "BayesianBinning": {"edges_": _EDGES, "values_": _RATES, "weights_": Expected(("M",), 0, 1)},
-    "SplineCalibration": {"scores_": _EDGES, "values_": _RATES},
-    "VennAbers": {"scores_": _EDGES, "p0_": _RATES, "p1_": _RATES},
-    "TemperatureScaling": {"temperature_": _TEMPERATURE},
-    "EnsembleTemperatureScaling": {"temperature_": _TEMPERATURE, "weights_": Expected((3,), 0, 1)},
-    "VectorScaling": _DIAGONAL,
-    "MatrixScaling": _MATRIX,
-    "DirichletCalibration": _MATRIX,
-    "GaussianProcessCalibration": {
-        "kernel_variance_": Expected((), 0.0),
-        "lengthscale_": Expected((), 0.0),
-        "noise_": Expected((), 0.0),
-        "inducing_inputs_": Expected(("M",)),
-        "inducing_mean_": Expected(("M",)),
-        "inducing_covariance_": Expected(("M", "M")),
-        "draws_": Expected(("S", "D")),
-    },
-    "CanonicalBinning": {
-        "occupied_": Expected(("B",), 0),
-        "counts_": _ROWS,
-        "values_": Expected(("B", "K"), 0.0, 1.0),
-        "directions_": Expected(("C", "K")),
-        "thresholds_": Expected(("C",), is_finite=False),
-    },
-    "MulticlassToBinary": {"claim_weights_": Expected(("C",), 0.0)},
-    "AutoCalibration": {"weights_": Expected(("M",), 0.0, 1.0)},
-}
-"""Of our own calibrators, by what files call them; attributes that are not here are not computed
-with, or are calibrators, which are checked themselves."""
 
 _EVERYWHERE = frozenset(
     {"classes_", "n_classes_", "n_features_in_", "feature_names_in_", "training_"}
@@ -118,36 +30,13 @@ _EVERYWHERE = frozenset(
 def check_fitted_values(name: str, made: Any, fitted: Mapping[str, Any]) -> None:
     """Raise where fitted attributes of a calibrator are not what a fit leaves behind."""
     _check_known(name, type(made), fitted)
-    sizes = dict(_check_classes(fitted)) if fitted else {}
-    for key, expected in _expected_of(name, made).items():
+    if not fitted:
+        return
+    sizes = dict(_check_classes(fitted))
+    for key, expected in made.fitted_values.items():
         if key in fitted and (wrong := expected.check(fitted[key], sizes)):
             raise ValueError(f"{name}.{key} {wrong}")
-    if name == "GaussianProcessCalibration" and fitted:
-        _check_draws(sizes)
-    if name == "CanonicalBinning" and fitted:
-        _check_bins(made, fitted)
-
-
-def _expected_of(name: str, made: Any) -> Mapping[str, Expected]:
-    if name == "StructuredScaling":
-        maps = _MATRIX if made.get_params(deep=False)["structure"] == "matrix" else _DIAGONAL
-        return {"temperature_": _TEMPERATURE, "smoothing_": _SHARE, **maps}
-    return _FITTED.get(name, {})
-
-
-def _check_draws(sizes: Mapping[str, int]) -> None:
-    if "D" in sizes and sizes["D"] != sizes.get("M", 0) + sizes["K"]:
-        raise ValueError("GaussianProcessCalibration.draws_ do not belong to its inducing inputs")
-
-
-def _check_bins(made: Any, fitted: Mapping[str, Any]) -> None:
-    n_bins, occupied = fitted.get("n_bins_"), fitted.get("occupied_")
-    cuts = fitted.get("thresholds_")
-    is_whole = type(n_bins) is int and n_bins >= 1
-    if not is_whole or (cuts is not None and n_bins != len(cuts) + 1):
-        raise ValueError("CanonicalBinning.n_bins_ is not the number of its bins")
-    if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
-        raise ValueError("CanonicalBinning.occupied_ names bins that there are not")
+    made._check_together(fitted)
 
 
 def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:
@@ -208,7 +97,7 @@ def _check_summaries(fitted: Mapping[str, Any], n_classes: int) -> None:
     if training is not None and training.n_classes != n_classes:
         raise ValueError(f"training_ speaks of {training.n_classes} classes, not of {n_classes}")
     if "class_weights_" in fitted:
-        wrong = Expected((n_classes,), 0.0).check(fitted["class_weights_"], {})
+        wrong = FittedValue((n_classes,), 0.0).check(fitted["class_weights_"], {})
         if wrong:
             raise ValueError(f"class_weights_ {wrong}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
-from calibrant._progress import html_table
+from calibrant._output.results import html_table
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import (
     LOGITS_HINT,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.metrics._ks import KsPath, ks_path
-from calibrant.notions import Notion, as_notion, claims_of
+from calibrant.metrics._ks import path_parts
+from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 
 def cutoff_calibration_error(
@@ -44,8 +42,10 @@ def cutoff_calibration_error(
     0.125
     """
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims.mean(lambda claim: _range(ks_path(claim)))
+    return claims.mean(_range)
 
 
-def _range(path: KsPath) -> float:
-    return float(np.ptp(np.append(0.0, path.excess)))
+def _range(claim: Claim) -> float:
+    """Highest minus lowest point of the graph, which begins at zero."""
+    ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
+    return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -21,6 +21,7 @@ def evaluate(
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    renormalize: bool = False,
     by: None = None,
     level: float = 0.95,
 ) -> Evaluation: ...
@@ -35,6 +36,7 @@ def evaluate(
     n_bins: int = 15,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
+    renormalize: bool = False,
     by: Any,
     level: float = 0.95,
 ) -> GroupedEvaluation: ...

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._progress import html_table
+from calibrant._output.results import html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import Predictions, as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson

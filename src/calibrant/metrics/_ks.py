@@ -4,11 +4,19 @@ outcomes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._blocks import row_blocks
+from calibrant._typing import (
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
@@ -52,9 +60,13 @@ def ks_error(
     )
 
 
+_N_COLUMNS = 12
+"""Columns that are made of a block of ordered rows: scores, steps, sums."""
+
+
 def claims_ks(claims: Claims) -> float:
     """KS error of claims: the mean over them with the weights v_c."""
-    return claims.mean(lambda claim: ks_path(claim).error)
+    return claims.mean(lambda claim: max(part.error for part in path_parts(claim)))
 
 
 class KsPath(NamedTuple):
@@ -90,14 +102,33 @@ def ks_path(claim: Claim) -> KsPath:
     Rows with the same score are one step: what lies within it would depend on their order. Rows of
     weight zero are no steps. O(n log n).
     """
+    return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
+
+
+def path_parts(claim: Claim) -> Iterator[KsPath]:
+    """The path of a claim, a block of rows at a time in the order of their scores; sums are added
+    up from part to part as over all rows.
+    """
     order = np.argsort(claim.score)
     if not claim.weight.all():
         order = order[claim.weight[order] > 0]
-    score, outcome, weight = claim.score[order], claim.outcome[order], claim.weight[order]
-    ends = np.append(score[1:] != score[:-1], True)
-    rows = weight.sum()
-    share, hits, excess = (
-        np.cumsum(part)[ends] / rows
-        for part in (weight, weight * outcome, (score - outcome) * weight)
-    )
-    return KsPath(share, score[ends], hits, excess)
+    # One weight for all rows, a stride-0 array, is not copied to be added up in this order.
+    ordered = claim.weight if claim.weight.strides == (0,) else claim.weight[order]
+    total, before = ordered.sum(), np.zeros(3)
+    del ordered
+    for rows in row_blocks(len(order), _N_COLUMNS):
+        own = order[rows]
+        score, outcome, weight = claim.score[own], claim.outcome[own], claim.weight[own]
+        ends = np.append(score[1:] != score[:-1], _ends_at(claim.score, order, rows.stop))
+        steps = np.array([weight, weight * outcome, (score - outcome) * weight])
+        steps[:, 0] += before
+        sums = np.cumsum(steps, axis=1)
+        before = sums[:, -1]
+        if ends.any():
+            share, hits, excess = sums[:, ends] / total
+            yield KsPath(share, score[ends], hits, excess)
+
+
+def _ends_at(score: FloatArray, order: IntArray, stop: int) -> bool:
+    """Whether no tied score follows the block that ends before ``stop``."""
+    return stop >= len(order) or bool(score[order[stop - 1]] != score[order[stop]])

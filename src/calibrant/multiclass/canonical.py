@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator
+from calibrant.base._fitted import COUNTS, FittedValue
 from calibrant.guarantees import (
     CanonicalGuarantee,
     canonical_guarantee,
@@ -168,6 +170,25 @@ class CanonicalBinning(Calibrator):
     def counts_rows(self) -> bool:
         """Where a row is left out at a threshold: it is heavier than one of two copies."""
         return self.partition == "projection"
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {
+            "occupied_": FittedValue(("B",), 0),
+            "counts_": COUNTS,
+            "values_": FittedValue(("B", "K"), 0.0, 1.0),
+            "directions_": FittedValue(("C", "K")),
+            "thresholds_": FittedValue(("C",), is_finite=False),
+        }
+
+    def _check_together(self, fitted: Mapping[str, Any]) -> None:
+        n_bins, occupied = fitted.get("n_bins_"), fitted.get("occupied_")
+        cuts = fitted.get("thresholds_")
+        is_whole = type(n_bins) is int and n_bins >= 1
+        if not is_whole or (cuts is not None and n_bins != len(cuts) + 1):
+            raise ValueError("CanonicalBinning.n_bins_ is not the number of its bins")
+        if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
+            raise ValueError("CanonicalBinning.occupied_ names bins that there are not")
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)

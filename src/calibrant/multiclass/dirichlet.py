@@ -18,6 +18,7 @@ from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import BoolArray, FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._fitted import FittedValue
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""
@@ -150,6 +151,10 @@ class DirichletCalibration(BaseCalibrator):
         if self.penalty == "l2":
             return ridge_to_zero(lam, n_classes)
         return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         choice = self._select(u, y, weight) if self.lam is None else _Choice(self.lam)

@@ -26,6 +26,7 @@ from calibrant._validation import (
     check_option,
 )
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._fitted import FittedValue
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -186,6 +187,15 @@ class GaussianProcessCalibration(BaseCalibrator):
         check_option(self.covariance, "covariance", tuple(_RESIDUALS))
         check_option(self.monotone, "monotone", (False, True))
         check_eps(self.eps)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {
+            **dict.fromkeys(("kernel_variance_", "lengthscale_", "noise_"), FittedValue((), 0.0)),
+            **dict.fromkeys(("inducing_inputs_", "inducing_mean_"), FittedValue(("M",))),
+            "inducing_covariance_": FittedValue(("M", "M")),
+            "draws_": FittedValue(("S", "M+K")),
+        }
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         summary = summarise_scores(standardise(*_distinct(u, y, weight)))

@@ -14,6 +14,7 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._fitted import FittedValue
 
 
 class VectorScaling(BaseCalibrator):
@@ -65,6 +66,10 @@ class VectorScaling(BaseCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"coef_": FittedValue(("K",)), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         score_map = DiagonalMap(u.shape[1])
@@ -147,6 +152,10 @@ class MatrixScaling(BaseCalibrator):
         check_eps(self.eps)
         check_strength(self.lam, "lam")
         check_strength(self.lam if self.mu is None else self.mu, "mu")
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         mu = self.lam if self.mu is None else self.mu

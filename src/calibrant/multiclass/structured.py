@@ -4,6 +4,7 @@ log-probabilities.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
 
 
 class StructuredScaling(BaseCalibrator):
@@ -95,6 +97,15 @@ class StructuredScaling(BaseCalibrator):
         check_eps(self.eps)
         check_option(self.structure, "structure", ("matrix", "vector"))
         check_prior_scale(self.prior_scale)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {
+            "temperature_": TEMPERATURE,
+            "smoothing_": SHARE,
+            "coef_": FittedValue(("K", "K") if self.structure == "matrix" else ("K",)),
+            "intercept_": FittedValue(("K",)),
+        }
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         n_samples, n_classes = float(weight.sum()), u.shape[1]

@@ -16,6 +16,7 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._fitted import TEMPERATURE, FittedValue
 
 
 class TemperatureScaling(BaseCalibrator):
@@ -89,6 +90,10 @@ class TemperatureScaling(BaseCalibrator):
         check_eps(self.eps)
         check_prior_scale(self.prior_scale)
 
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"temperature_": TEMPERATURE}
+
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
@@ -153,6 +158,10 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"temperature_": TEMPERATURE, "weights_": FittedValue((3,), 0.0, 1.0)}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
         temperature = log_inverse_temperature(u, y, weight)

@@ -131,7 +131,7 @@ class Claims:
     def _gather(self, quantities: range) -> Iterator[Claim]:
         columns = slice(quantities.start, quantities.stop)
         score = np.empty((len(quantities), self.n_rows))
-        label = np.zeros((len(quantities), self.n_rows), dtype=np.intp)
+        label = np.empty((len(quantities), self.n_rows if self.n_labels > 1 else 0), dtype=np.intp)
         outcome = np.zeros((len(quantities), self.n_rows), dtype=bool)
         for rows in row_blocks(self.n_rows, self.n_columns):
             block = self.select(rows)

@@ -7,12 +7,11 @@ from typing import NoReturn
 
 import numpy as np
 
-from calibrant._kernels import entries, top_labels
+from calibrant._simplex import entries, top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import unknown_name
 from calibrant.notions._claims import ClaimBlock
 from calibrant.notions._notion import Labels, Notion, class_text
-from calibrant.notions._rows import keep_top, scale_sets
 
 
 @dataclass(frozen=True)
@@ -101,9 +100,12 @@ class RankNotion(Notion):
             return f"The probability{where}: is the class of that rank right?"
         return "The top probability: is the top class right?"
 
-    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        rows, label = super().fill(proba, claims), claims.labels()
-        return keep_top(rows, label[:, 0], label) if self.ranks[0] == 1 else rows
+    @property
+    def keeps_top(self) -> bool:
+        return self.ranks[0] == 1
+
+    def ranks_of(self, quantity: int, n_classes: int) -> range:
+        return range(self.ranks[quantity], self.ranks[quantity] + 1)
 
     def _rank_of(self, claim: int, n_classes: int) -> int:
         return self.ranks[claim // self.n_labels(n_classes)]
@@ -161,9 +163,6 @@ class ClassNotion(Notion):
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
         return claim if self.column is None else self.column
-
-    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        return claims.score if self.column is None else super().fill(proba, claims)
 
 
 @dataclass(frozen=True)
@@ -233,9 +232,12 @@ class WithinTopNotion(Notion):
     def question(self, claim: int, classes: Labels) -> str:
         return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
 
-    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        label = top_labels(proba, self.rank)
-        return keep_top(scale_sets(proba, [label], claims.score), label[:, 0], label)
+    @property
+    def keeps_top(self) -> bool:
+        return True
+
+    def ranks_of(self, quantity: int, n_classes: int) -> range:
+        return range(1, self.rank + 1)
 
 
 @dataclass(frozen=True)

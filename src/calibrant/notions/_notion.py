@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibrant._blocks import Rows
+from calibrant._simplex import top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.notions._claims import ClaimBlock, Claims
-from calibrant.notions._rows import complete_rows, scale_sets
+from calibrant.notions._rows import complete_rows, keep_top, rows_of_sums, scale_sets
 
 # The labels of the columns, in their order.
 Labels: TypeAlias = Sequence[Any] | AnyArray
@@ -83,6 +84,20 @@ class Notion(ABC):
         return False
 
     @property
+    def claims_are_running_sums(self) -> bool:
+        """Whether claim k is the sum of the columns up to k, for each class but the last, so that
+        a row is the differences of the claims.
+        """
+        return False
+
+    @property
+    def keeps_top(self) -> bool:
+        """Whether rows are filled so that their highest entry stays where it was: its first claim
+        begins with the top class.
+        """
+        return False
+
+    @property
     def reports_labels(self) -> bool:
         """Whether its claims are labels with their probabilities, the output of ``predict_top``."""
         return False
@@ -103,6 +118,12 @@ class Notion(ABC):
     def members(self, quantity: int, n_classes: int) -> Sequence[int] | None:
         """The columns that a quantity adds up; None where it is no such sum, or another in every
         row.
+        """
+        return None
+
+    def ranks_of(self, quantity: int, n_classes: int) -> range | None:
+        """The ranks, counted from 1, whose scores a quantity adds up; None where it is no such
+        sum.
         """
         return None
 
@@ -142,18 +163,45 @@ class Notion(ABC):
 
         Claims about a label stand in its column, claims about a set scale its members; the rest of
         a row is rescaled to what is left. Where the notion names neither, or its sets overlap, rows
-        stay as they are.
+        stay as they are. Claims that are rows, or running sums of rows, say all of a row.
         """
+        if self.claims_are_rows:
+            return claims.score
+        if self.claims_are_running_sums:
+            return rows_of_sums(claims.score)
         if claims.label is not None:
-            return complete_rows(proba, claims.label, claims.score)
-        n_rows, n_classes = proba.shape
-        sets = [self.members(j, n_classes) for j in range(claims.score.shape[1])]
-        known = [np.asarray(columns, dtype=np.intp) for columns in sets if columns is not None]
-        columns = np.concatenate(known) if known else np.empty(0, dtype=np.intp)
-        if len(known) < len(sets) or np.unique(columns).size < columns.size:
+            label, rows = claims.label, complete_rows(proba, claims.label, claims.score)
+        elif (sets := self.member_sets(proba)) is not None:
+            label, rows = np.hstack(sets), scale_sets(proba, sets, claims.score)
+        else:
             return np.array(proba)
-        every_row = [np.broadcast_to(own, (n_rows, own.size)) for own in known]
-        return scale_sets(proba, every_row, claims.score)
+        return keep_top(rows, label[:, 0], label) if self.keeps_top else rows
+
+    def columns_of(self, quantity: int, proba: FloatArray) -> IntArray | None:
+        """The columns (m, r) of a block of rows that a quantity adds up, where the notion tells
+        their ranks or themselves.
+        """
+        n_rows, n_classes = proba.shape
+        ranks = self.ranks_of(quantity, n_classes)
+        if ranks is not None:
+            return top_labels(proba, ranks[-1])[:, ranks[0] - 1 :]
+        column = None if self.splits_by_label else self.column_of(quantity, n_classes)
+        columns = self.members(quantity, n_classes) if column is None else [column]
+        if columns is None:
+            return None
+        return np.broadcast_to(np.asarray(columns, dtype=np.intp), (n_rows, len(columns)))
+
+    def member_sets(self, proba: FloatArray) -> list[IntArray] | None:
+        """The columns of every quantity in a block of rows, `columns_of` each; None where one is
+        not told, or where two have a column in common.
+        """
+        quantities = range(self.n_quantities(proba.shape[1]))
+        known = [columns for j in quantities if (columns := self.columns_of(j, proba)) is not None]
+        by_rank = {self.ranks_of(j, proba.shape[1]) is not None for j in quantities}
+        if len(known) < len(quantities) or len(by_rank) > 1:
+            return None
+        first = np.hstack([columns[:1] for columns in known])  # as apart as in every row
+        return known if np.unique(first).size == first.size else None
 
     def claims(self, proba: Rows, y: IntArray, weight: FloatArray) -> Claims:
         """All claims about the data, selected block by block when they are asked for."""

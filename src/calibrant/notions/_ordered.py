@@ -30,6 +30,10 @@ class CumulativeNotion(Notion):
         return "at most each class (cumulative)" if self.column is None else self.name
 
     @property
+    def claims_are_running_sums(self) -> bool:
+        return self.column is None
+
+    @property
     def axis_labels(self) -> tuple[str, str]:
         return "predicted probability of at most the class", "frequency of at most the class"
 
@@ -61,13 +65,6 @@ class CumulativeNotion(Notion):
 
     def question(self, claim: int, classes: Labels) -> str:
         return f"The probability of at most {classes[self._last(claim)]}: is it so? All rows."
-
-    def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        """Rows whose running sums are the claims, made to rise where they do not."""
-        if self.column is not None:
-            return super().fill(proba, claims)
-        rising = np.maximum.accumulate(claims.score, axis=1)
-        return np.diff(rising, axis=1, prepend=0.0, append=1.0)
 
     def _last(self, quantity: int) -> int:
         """The last column of a sum."""

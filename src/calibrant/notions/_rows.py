@@ -72,3 +72,13 @@ def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> 
         for j, label in enumerate(sets)
     ]
     return complete_rows(proba, np.hstack(sets), np.hstack(shares))
+
+
+def rows_of_sums(sums: FloatArray) -> FloatArray:
+    """Rows whose running sums are ``sums`` (m, K - 1), made to rise where they do not.
+
+    >>> rows_of_sums(np.array([[0.2, 0.7], [0.6, 0.5]])).round(2).tolist()
+    [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]
+    """
+    rising = np.maximum.accumulate(sums, axis=1)
+    return np.diff(rising, axis=1, prepend=0.0, append=1.0)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.guarantees import clopper_pearson

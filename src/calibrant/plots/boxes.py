@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_predictions
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib

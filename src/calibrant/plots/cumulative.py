@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration

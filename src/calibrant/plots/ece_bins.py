@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.metrics import expected_calibration_error

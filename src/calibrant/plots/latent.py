@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._simplex import EPS, centred, true_class
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_predictions

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import sum_blocks
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_fitted, check_predictions
 from calibrant.notions import as_notion

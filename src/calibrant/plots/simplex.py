@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 from calibrant._simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_count, check_fitted, check_predictions, check_scores

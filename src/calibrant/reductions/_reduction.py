@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._blocks import PREDICT_ELEMENTS, lifted, map_blocks
-from calibrant._kernels import top_labels
-from calibrant._simplex import as_proba, normalized
+from calibrant._simplex import as_proba, normalized, top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
+from calibrant.base._fitted import FittedValue
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee, check_deployed
@@ -162,6 +162,10 @@ class MulticlassToBinary(Calibrator):
 
     def _parts(self) -> Sequence[BaseBinaryCalibrator]:
         return self.calibrators_
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"claim_weights_": FittedValue(("C",), 0.0)}
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         claims = self._bound.claims(lifted(scores, self._lift), y, weight)

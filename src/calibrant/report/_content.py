@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from calibrant._progress import ShortRepr
+from calibrant._output.results import ShortRepr
 
 SCHEMA = "calibrant.report/1"
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from calibrant._files import write_text
+from calibrant._output.files import write_text
 from calibrant.report._content import Report
 from calibrant.report._html import to_html
 from calibrant.report._markdown import to_markdown

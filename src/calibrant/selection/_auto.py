@@ -12,6 +12,7 @@ from calibrant._folds import Fold, as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
+from calibrant.base._fitted import FittedValue
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
 from calibrant.selection._methods import by_name
@@ -96,6 +97,10 @@ class AutoCalibration(Calibrator):
         self.random_state = random_state
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        return {"weights_": FittedValue(("M",), 0.0, 1.0)}
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit_rows(scores, y, weight, None)

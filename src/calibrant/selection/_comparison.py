@@ -14,7 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds, check_groups
-from calibrant._progress import ShortRepr, html_table, tracked
+from calibrant._output.progress import tracked
+from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, Predictions, check_predictions, unknown_name
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test

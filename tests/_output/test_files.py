@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from calibrant._files import check_writable, write_text, written_aside
+from calibrant._output.files import check_writable, write_text, written_aside
 
 
 def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path):

@@ -1,0 +1,87 @@
+"""What the fitted attributes of a calibrator are: a method declares it, and whoever reads files
+checks them before anything is computed with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Size = int | str
+
+
+@dataclass(frozen=True)
+class FittedValue:
+    """A number or an array of numbers: its shape, and the range of its entries.
+
+    Parameters
+    ----------
+    shape : tuple of int and str
+        Lengths of the axes: numbers, or letters, each of which is the same number throughout a
+        calibrator. "K" is the number of classes; "M+K" adds up letters that were met before.
+        () is a single number.
+    low, high : float
+        The range of the entries, both ends included.
+    is_finite : bool
+        Whether infinite entries are refused.
+
+    Examples
+    --------
+    >>> share = FittedValue((), 0.0, 1.0)
+    >>> share.check(1.5, {})
+    'must be between 0 and 1'
+    >>> FittedValue(("K", "K")).check(np.eye(2), {"K": 3})
+    'has shape (2, 2) and must have (3, 3)'
+    """
+
+    shape: tuple[Size, ...] = ()
+    low: float = -np.inf
+    high: float = np.inf
+    is_finite: bool = True
+
+    def check(self, value: Any, sizes: dict[str, int]) -> str | None:
+        """What is wrong with a value, if anything is; letters that are met get their numbers."""
+        kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
+        if kind not in "fiu":
+            return "must be a number" if not self.shape else "must be an array of numbers"
+        array = np.asarray(value)
+        if array.ndim != len(self.shape) or not self._fits(array.shape, sizes):
+            return f"has shape {array.shape} and must have {self._wanted(sizes)}"
+        if self.is_finite and not np.isfinite(array).all():
+            return "must be finite"
+        if array.size and not (array.min() >= self.low and array.max() <= self.high):
+            return f"must be between {self.low:g} and {self.high:g}"
+        return None
+
+    def _fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+        return all(_agrees(size, want, sizes) for size, want in zip(shape, self.shape, strict=True))
+
+    def _wanted(self, sizes: Mapping[str, int]) -> str:
+        return f"({', '.join(str(sizes.get(str(want), want)) for want in self.shape)})"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.ndarray | np.generic) and not isinstance(value, bool)
+
+
+def _agrees(size: int, want: Size, sizes: dict[str, int]) -> bool:
+    if isinstance(want, str) and "+" in want:
+        return size == sum(sizes.get(letter, 0) for letter in want.split("+"))
+    return size == (sizes.setdefault(want, size) if isinstance(want, str) else want)
+
+
+NUMBER = FittedValue()
+SHARE = FittedValue((), 0.0, 1.0)
+_MOST_TEMPERATURE = 1e30
+TEMPERATURE = FittedValue((), 1 / _MOST_TEMPERATURE, _MOST_TEMPERATURE)
+"""A separable fit stops somewhere; beyond this, and below its inverse, no score survives."""
+
+SCORES = FittedValue(("B",), is_finite=False)
+"""Scores or edges where a map of one claim changes; the last edge may be infinite."""
+RATES = FittedValue(("B",), 0.0, 1.0)
+"""What the map gives there."""
+COUNTS = FittedValue(("B",), 0.0)
+"""How many rows are there."""
