@@ -16,6 +16,9 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
 
+_EXAMPLES = (0.1, 0.5, 0.9)
+"""Probabilities by which a map of one claim is explained."""
+
 
 class BaseBinaryCalibrator(Calibrator):
     """A calibrator of one claim: a score in [0, 1] or its log-odds, and an outcome.
@@ -75,6 +78,11 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _lift_claim(self, score: FloatArray) -> FloatArray:
         return log_odds(score, self.eps) if self.form == "log_odds" else score
+
+    def _words(self) -> str:
+        said = self._predict_claim(np.array(_EXAMPLES)).tolist()
+        shown = ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(_EXAMPLES, said, strict=True))
+        return f"{super()._words()} A probability of {shown}."
 
     # What a reduction to claims asks of a calibrator. A claim is one column, a probability.
 

@@ -348,6 +348,28 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         codes = self._proba_of(X).argmax(axis=1)
         return self.classes_[codes]
 
+    def explain(self) -> str:
+        """Which classifiers predict, how their scores are calibrated, and why, in words."""
+        check_is_fitted(self)
+        map_ = self.calibrator_
+        words = map_.explain() if isinstance(map_, Calibrator) else f"The map is {map_!r}."
+        return f"{self._words()} Scores are those of {self.score_method_}.\n{words}"
+
+    def _words(self) -> str:
+        name, n_fits = type(self.estimator).__name__, len(self.estimators_)
+        if isinstance(self.estimator, FrozenEstimator):
+            name = type(self.estimator.estimator).__name__
+            return f"The {name} predicts as it was fitted, and one map calibrates it."
+        if n_fits == 1:
+            return f"One {name} predicts, and one map of scores out of fold calibrates it."
+        if len(set(map(id, self.calibrators_))) > 1:
+            return f"The average of {n_fits} pairs of a {name} and a map of the rows it left out."
+        return (
+            f"The average of {n_fits} fits of {name}, one of all rows and the others of parts of "
+            "them. One map calibrates them all: it was fitted on the scores that each part's fit "
+            "gave to the rows that it had not seen."
+        )
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's
         ``split``.

@@ -19,6 +19,7 @@ from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
+from calibrant.multiclass.scaling import words_of_affine
 
 
 class StructuredScaling(BaseCalibrator):
@@ -129,6 +130,9 @@ class StructuredScaling(BaseCalibrator):
         proba = np.exp(log_softmax(u / self.temperature_))
         log_q = np.log((1.0 - self.smoothing_) * proba + self.smoothing_ / u.shape[1])
         return centred(log_q) if self.centre else log_q
+
+    def _words(self) -> str:
+        return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         q = self._tempered(u)

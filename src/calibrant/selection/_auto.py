@@ -150,24 +150,36 @@ class AutoCalibration(Calibrator):
         return total
 
     def explain(self) -> str:
-        """What was chosen, and why, in words."""
+        """What was chosen, and why, in words, with the weights and losses of all members."""
         check_fitted(self)
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
         return "\n".join(
-            [self._verdict(), "Members by weight, with their cross-fitted log-loss:", *lines]
+            [self._words(), "Members by weight, with their cross-fitted log-loss:", *lines]
         )
 
-    def _verdict(self) -> str:
+    def _words(self) -> str:
         gain = self.gain_
         if gain is None:
             return "One row cannot be cross-fitted: the scores are left as they are."
-        shares = sorted(zip(self.weights_.tolist(), self.names_, strict=True), reverse=True)
-        if shares[0][1] == "identity" and shares[0][0] > 0.99:
+        share = dict(zip(self.names_, self.weights_.tolist(), strict=True))
+        own, even = share.pop("identity"), share.pop("uniform")
+        if own > 0.99:
             return f"The scores are left as they are, no candidate is better: {gain.numbers}."
-        top = " and ".join(f"{name} ({share:.0%})" for share, name in shares[:2] if share >= 0.01)
-        return f"{gain.sentence()} The probabilities are mostly those of {top}."
+        return f"{gain.sentence()} {_words_of_stack(share, own, even)}"
 
+
+def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
+    """What a stack is made of: maps, the scores as they are, what is spread over the classes."""
+    maps = sorted(((w, name) for name, w in share.items() if w >= _WORTH_SAYING), reverse=True)
+    said = [f"{weight:.0%} {name}" for weight, name in maps]
+    said += [f"{own:.0%} the scores as they are"] if own >= _WORTH_SAYING else []
+    said += [f"{even:.0%} spread evenly over the classes"] if even >= _WORTH_SAYING else []
+    return f"The probabilities are a mixture: {', '.join(said)}."
+
+
+_WORTH_SAYING = 0.005
+"""Weights below are not worth a word."""
 
 _MATRIX_CLASSES = 100
 """Above, a matrix has more entries than calibration rows can tell anything about."""

@@ -1,0 +1,72 @@
+"""What a fitted calibrator says of itself where its method has no better words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.base._training import TrainingSummary
+
+_FEW_NUMBERS = 4
+"""Fitted arrays of more are not shown in a sentence."""
+
+_RATIO = 3.84
+"""Of likelihoods, twice its logarithm, that one parameter exceeds by chance in 5 % of the cases."""
+
+_ABOUT_THE_FIT = frozenset(
+    {"classes_", "class_prior_", "class_weights_", "converged_", "n_classes_", "n_features_in_"}
+    | {"n_iter_", "objective_", "out_of_fold_", "training_"}
+)
+
+
+def plain_words(model: Any) -> str:
+    """Settings of a calibrator, and the few numbers that it has fitted."""
+    sentences = [
+        _sentence("Settings", _settings(model)),
+        _sentence("Fitted", _fitted_numbers(model)),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def words_of_fit(training: TrainingSummary | None) -> str:
+    """On what a map was fitted, and what it changed there; nothing of one inside another, which
+    keeps no summary.
+    """
+    if training is None:
+        return ""
+    seen = sum(weight > 0 for weight in training.class_weights)
+    return (
+        f"Fitted on {training.n_samples:,.6g} rows of {seen} of {training.n_classes} classes, "
+        f"whose log-loss went from {training.log_loss_before:.4f} to "
+        f"{training.log_loss_after:.4f}; on new rows it falls less."
+    )
+
+
+def is_beyond_chance(training: TrainingSummary) -> bool:
+    """Whether a map of one parameter gained more than chance explains, by the likelihood ratio."""
+    gain = training.log_loss_before - training.log_loss_after
+    return bool(2 * training.n_rows * gain > _RATIO)
+
+
+def _sentence(title: str, values: dict[str, str]) -> str:
+    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"{title}: {shown}." if shown else ""
+
+
+def _settings(model: Any) -> dict[str, str]:
+    """Parameters but for those that say what the data are."""
+    given = model.get_params(deep=False)
+    return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
+
+
+def _fitted_numbers(model: Any) -> dict[str, str]:
+    """Fitted attributes that are a number or a few, and not about the data or the fit."""
+    numbers = {}
+    for name, value in vars(model).items():
+        is_own = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
+        if is_own and isinstance(value, int | float | np.number | np.ndarray):
+            array = np.asarray(value)
+            if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= _FEW_NUMBERS:
+                numbers[name] = ", ".join(f"{number:.4g}" for number in array.ravel().tolist())
+    return numbers
