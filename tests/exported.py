@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -30,8 +31,20 @@ MEAN_PROCESSES = [
 ]
 
 
+_FITS = {}
+
+
 def fitted(calibrator, n_classes, inputs="proba", n_samples=300):
-    """A calibrator fitted to rows with zeros, ones and ties, and these rows."""
+    """A calibrator fitted to rows with zeros, ones and ties, and these rows. Fitted once for all
+    tests, each of which has a copy.
+    """
+    key = (type(calibrator), repr(calibrator), n_classes, inputs, n_samples)
+    if key not in _FITS:
+        _FITS[key] = _fit(calibrator, n_classes, inputs, n_samples)
+    return deepcopy(_FITS[key])
+
+
+def _fit(calibrator, n_classes, inputs, n_samples):
     data = noisy_simplex(n_samples, n_classes, noise=0.7, rng=n_classes)
     proba = np.array(data.proba)
     proba[:3] = 0.0

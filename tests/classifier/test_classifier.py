@@ -39,9 +39,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::calibrant.exceptions.Convergenc
 
 # One calibrator of each base class and inner form: the checks look at the classifier around it, and
 # what a calibrator itself must keep is tested for all of them by `check_calibrator`.
-_QUICK = [calibrant.StructuredScaling(), calibrant.IsotonicCalibration()]
+_QUICK = [calibrant.StructuredScaling()]
 _OTHER_KINDS = [
     calibrant.Identity(),
+    calibrant.IsotonicCalibration(),
     calibrant.DirichletCalibration(),
     calibrant.CanonicalBinning(n_bins=5),
     calibrant.PlattScaling(),
@@ -251,7 +252,7 @@ def table():
     return softmax(rng.normal(size=(200_000, 20))), rng.integers(0, 20, 200_000)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 def test_predictions_take_the_memory_of_the_output(table, dtype):
     X, y = table
     calibrator = calibrant.StructuredScaling("vector")

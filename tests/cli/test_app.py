@@ -288,7 +288,9 @@ def test_the_seed_decides_everything(files, capsys):
     assert runs[0] == runs[1] != runs[2]
 
 
-@pytest.mark.parametrize("ending", ["html", "md", "json"])
+@pytest.mark.parametrize(
+    "ending", ["html", *(pytest.param(form, marks=pytest.mark.slow) for form in ("md", "json"))]
+)
 def test_report_in_all_its_forms(ending, files, capsys):
     printed = command(
         capsys, "report", "predictions.csv", "-m", "temperature", "-o", f"report.{ending}"
@@ -527,16 +529,6 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
 # Processes
 
 
-def start(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "calibrant.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 INTERRUPTED = """
 import os, signal, sys
 import calibrant
@@ -552,6 +544,7 @@ def interrupted(self, X):
     return predict(self, X)
 
 calibrant.TemperatureScaling.predict_proba = interrupted
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 main(sys.argv[1:])
 """
 
@@ -570,10 +563,8 @@ def test_an_interrupted_command_leaves_the_old_output_and_nothing_else(files, ca
     assert sorted(os.listdir(".")) == before
 
 
-def test_demo_needs_nothing_and_explains_itself(folder):
-    process = start("demo")
-    out, error = process.communicate(timeout=120)
-    assert process.returncode == 0, error
+def test_demo_needs_nothing_and_explains_itself(folder, capsys):
+    out = command(capsys, "demo").out
     for said in (
         "Overconfident",
         "before",

@@ -129,7 +129,7 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
         assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
 
 
-@pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("shrinkage", [0.0, pytest.param(0.1, marks=pytest.mark.slow), 0.4])
 def test_the_standard_error_is_that_of_repeated_samples(shrinkage, monkeypatch):
     squares = []
     interval = _debiased._square_interval

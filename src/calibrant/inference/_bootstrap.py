@@ -111,7 +111,7 @@ def bootstrap_interval(
     --------
     >>> from calibrant.datasets import noisy_simplex
     >>> data = noisy_simplex(500, 3, noise=0.2, rng=0)
-    >>> result = bootstrap_interval("log_loss", data.labels, data.proba, rng=0)
+    >>> result = bootstrap_interval("log_loss", data.labels, data.proba, n_resamples=200, rng=0)
     >>> result.low < result.estimate < result.high
     True
     """
