@@ -12,7 +12,7 @@ from calibrant._crossfit.scores import likelihood_losses
 from calibrant._folds import Fold
 from calibrant._optim.mixture import mixture_weights
 from calibrant._simplex import EPS, true_class
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.inference._gain import Gain, paired_gain
 
 
@@ -26,6 +26,12 @@ class Pool(NamedTuple):
     likelihood: FloatArray
     weight: FloatArray
     fold: IntArray
+    is_wrong: BoolArray
+    """Rows whose highest score is not that of what happened."""
+
+    def of_rows(self, rows: BoolArray) -> Pool:
+        """The same members, judged on some of the rows."""
+        return Pool(self.likelihood[rows], self.weight[rows], self.fold[rows], self.is_wrong[rows])
 
 
 def pool_members(
@@ -36,7 +42,9 @@ def pool_members(
     uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
     weight = np.concatenate([fold.judge_weight for fold in folds])
     number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
-    return Pool(np.column_stack([*judged, uniform]), weight, number)
+    rows = np.concatenate([fold.judge for fold in folds])
+    is_wrong = scores[rows].argmax(axis=1) != y[rows]
+    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
 
 
 def _likelihood(
@@ -54,22 +62,55 @@ def _likelihood(
     return np.concatenate(parts)
 
 
-def cautious_weights(pool: Pool) -> FloatArray:
-    r"""Weights of the members: of highest out-of-fold likelihood, with two rows' worth of caution.
+_FEW_ERRORS = 4.0
+"""Up to so many rows on which the scores were wrong, caution counts in full: they are all that
+tells how confident is too confident."""
 
-    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \log w_1`: one row more, which only the
-    identity (member 1) foresaw (others gave it 1e-6, for arithmetic's sake). Then the uniform
-    forecast (the last) gives one row's worth, 1/n, of its weight to the identity: a single surprise
-    is no reason to spread probability over all classes.
+
+def cautious_weights(pool: Pool) -> FloatArray:
+    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`.
+
+    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
+    :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
+    arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
+    to the identity: a single surprise is no reason to spread probability over all classes.
     """
-    n_samples, n_members = float(pool.weight.sum()), pool.likelihood.shape[1]
+    n_samples, n_members, kappa = float(pool.weight.sum()), pool.likelihood.shape[1], caution(pool)
     prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
-    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, 1.0))
+    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, kappa))
     weights = solution.parameters.copy()
-    returned = min(weights[-1], 1.0 / n_samples)
+    returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
     return weights
+
+
+def caution(pool: Pool) -> float:
+    r"""How much of a row the caution of the weights is worth, in [0, 1].
+
+    :math:`\max((4 / e)^2, 1 - z)` within these limits: all of it up to four rows on which the
+    scores were wrong (e is their weight), and where the best weights do not gain on other folds
+    than their own; little where they gain more than a standard error there (z) and many rows were
+    wrong.
+    """
+    errors = max(float(pool.weight @ pool.is_wrong), _FEW_ERRORS)
+    few = (_FEW_ERRORS / errors) ** 2
+    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool), few, 1.0))
+
+
+def _gain_in_errors(pool: Pool) -> float:
+    """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
+    errors; zero where one fold is all there is.
+    """
+    gain = np.zeros(len(pool.weight))
+    for number in np.unique(pool.fold):
+        held = pool.fold == number
+        if not held.all():
+            best = mixture_weights(pool.likelihood[~held], pool.weight[~held]).parameters
+            gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
+    mean = np.average(gain, weights=pool.weight)
+    variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
+    return float(mean / np.sqrt(variance)) if variance > 0 else 0.0
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
@@ -79,7 +120,7 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
     after = np.empty(len(pool.weight))
     for number in range(len(folds)):
         held = pool.fold == number
-        others = Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held])
+        others = pool.of_rows(~held)
         weights = (
             cautious_weights(others)
             if len(others.weight)
