@@ -8,7 +8,16 @@ from calibrant._crossfit.members import fit_fold
 from calibrant._folds import as_folds
 from calibrant._optim.mixture import mixture_weights
 from calibrant.multiclass import Identity
-from calibrant.selection._pool import Pool, caution, cautious_weights, pool_gain, pool_members
+from calibrant.selection._pool import (
+    Pool,
+    caution,
+    cautious_weights,
+    fit_members,
+    judged_rows,
+    pool_gain,
+    pool_members,
+    stacked_proba,
+)
 
 
 @pytest.fixture
@@ -70,7 +79,8 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     labels[::4] = rng.integers(0, 3, 15)
     folds = as_folds(3, proba, labels, np.ones(60), None)
     members = {"identity": Identity(), "temperature": TemperatureScaling()}
-    made = pool_members(members, proba, labels, folds, "proba")
+    maps = fit_members(members, proba, labels, folds, "proba")
+    made = pool_members(maps, proba, labels, folds, "proba")
     fold = folds[1]
     fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
     expected = fitted.predict_proba(proba[fold.judge])[
@@ -78,6 +88,20 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     ]
     np.testing.assert_allclose(made.likelihood[made.fold == 1, 1], expected)
     np.testing.assert_allclose(made.likelihood[:, -1], 1 / 3)
+
+
+def test_the_stack_out_of_fold_is_the_mixture_of_what_the_members_gave(rng):
+    proba = rng.dirichlet(np.ones(3), size=60)
+    labels = rng.integers(0, 3, 60)
+    folds = as_folds(3, proba, labels, np.ones(60), None)
+    members = {"identity": Identity(), "temperature": TemperatureScaling()}
+    maps = fit_members(members, proba, labels, folds, "proba")
+    pool = pool_members(maps, proba, labels, folds, "proba")
+    weights = np.array([0.3, 0.5, 0.2])
+    stack = stacked_proba(maps, weights, proba, folds, "proba")
+    np.testing.assert_allclose(stack.sum(axis=1), 1.0)
+    own = stack[np.arange(60), labels[judged_rows(folds)]]
+    np.testing.assert_allclose(own, pool.likelihood @ weights)
 
 
 def test_the_weights_of_the_gain_have_not_seen_the_fold_either(pool, rng):

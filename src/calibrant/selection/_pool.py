@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._crossfit.members import fit_folds, proba_blocks
+from calibrant._crossfit.members import fit_folds, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
 from calibrant._folds import Fold
 from calibrant._optim.mixture import mixture_weights
@@ -34,31 +34,67 @@ class Pool(NamedTuple):
         return Pool(self.likelihood[rows], self.weight[rows], self.fold[rows], self.is_wrong[rows])
 
 
+Maps = Mapping[str, Sequence[Any]]
+"""Members by name, each with a fitted map per fold."""
+
+
+def fit_members(
+    members: Mapping[str, Any],
+    scores: FloatArray,
+    y: IntArray,
+    folds: Sequence[Fold],
+    inputs: str,
+) -> Maps:
+    """One map of every member for each fold, which has not seen the rows that it is to judge."""
+    return {name: fit_folds(made, scores, y, folds, inputs) for name, made in members.items()}
+
+
 def pool_members(
-    members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+    maps: Maps, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
 ) -> Pool:
     """Judge every member on the rows that its maps were not fitted on."""
-    judged = [_likelihood(member, scores, y, folds, inputs) for member in members.values()]
+    judged = [_likelihood(own, scores, y, folds, inputs) for own in maps.values()]
     uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
     weight = np.concatenate([fold.judge_weight for fold in folds])
     number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
-    rows = np.concatenate([fold.judge for fold in folds])
+    rows = judged_rows(folds)
     is_wrong = scores[rows].argmax(axis=1) != y[rows]
     return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
 
 
+def judged_rows(folds: Sequence[Fold]) -> IntArray:
+    """Which row each row of a pool is: those that folds judge, fold after fold."""
+    return np.concatenate([fold.judge for fold in folds])
+
+
 def _likelihood(
-    member: Any, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+    maps: Sequence[Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
 ) -> FloatArray:
     """Probability of the true class of each judged row, fold after fold, floored as in the
     log-loss.
     """
-    maps = fit_folds(member, scores, y, folds, inputs)
     parts = [
         np.maximum(true_class(proba, y[fold.judge[rows]]), EPS)
         for fitted, fold in zip(maps, folds, strict=True)
         for rows, proba in proba_blocks(fitted, scores, inputs, fold.judge)
     ]
+    return np.concatenate(parts)
+
+
+def stacked_proba(
+    maps: Maps, weights: FloatArray, scores: FloatArray, folds: Sequence[Fold], inputs: str
+) -> FloatArray:
+    """Probabilities of the weighted stack for the rows of a pool, each by maps that have not seen
+    it.
+    """
+    shares = zip(weights[:-1].tolist(), maps.values(), strict=True)
+    used = [(weight, own) for weight, own in shares if weight > 0]
+    parts = []
+    for number, fold in enumerate(folds):
+        part = np.full((len(fold.judge), scores.shape[1]), weights[-1] / scores.shape[1])
+        for weight, own in used:
+            part += weight * proba_of(own[number], scores, inputs, fold.judge)
+        parts.append(part)
     return np.concatenate(parts)
 
 
