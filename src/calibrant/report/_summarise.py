@@ -38,7 +38,7 @@ from calibrant.report._content import (
 )
 from calibrant.report._describe import describe
 from calibrant.report._groups import group_table
-from calibrant.report._sentences import cautions, verdict
+from calibrant.report._sentences import cautions, verdict, what_is_left
 from calibrant.selection import AutoCalibration
 
 _LEAST_RESAMPLES = 50
@@ -161,7 +161,10 @@ def summarise(
     gain = _gain(case)
     looked_at = _sampled(case, random_state)
     tests = _tests(looked_at, n_resamples, random_state)
-    judgement, sentence = verdict(evaluations[0], confidence_gap(y, case.before), gain, method)
+    left = what_is_left(confidence_gap(y, case.after), tests)
+    judgement, sentence = verdict(
+        evaluations[0], confidence_gap(y, case.before), gain, method, left
+    )
     action, advice = advise(len(y), gain, tests, method)
     return Report(
         name=name,

@@ -22,8 +22,9 @@ from calibrant.reductions import MulticlassToBinary
 _MAPS: tuple[BaseBinaryCalibrator, ...] = (BetaCalibration(), SplineCalibration())
 """What may correct the top probability: three parameters, or a smooth curve."""
 
-_SURE = 1.0
-"""Standard errors that a map must gain by on rows that it has not seen."""
+_SURE = 2.0 / 3.0
+"""Standard errors that a map must gain by on rows that it has not seen: one of rows, which is
+widened by a half for the folds that overlap."""
 
 _POINTS = 128
 """Points that a curve is kept at: it bends at six knots, and is not drawn through every row."""
