@@ -140,9 +140,12 @@ def fits_of(case: Case, folder: Path, scores: Path | None) -> Fits:
 
 
 def train(case: Case, folder: Path) -> Fits:
-    X, y, n_train = drawn(case, folder)
-    model, fold = families(case.seed)[case.family], np.empty(n_train, dtype=int)
-    proba, decision = [], []
+    return train_on(families(case.seed)[case.family], *drawn(case, folder))
+
+
+def train_on(model: Any, X: Any, y: Any, n_train: int) -> Fits:
+    """Fits of a classifier on the folds and on all of the first rows, with scores of all rows."""
+    proba, decision, fold = [], [], np.empty(n_train, dtype=int)
     parts = list(stratified_rows(N_FOLDS, y[:n_train]))
     for j, (_, held) in enumerate(parts):
         fold[held] = j

@@ -61,6 +61,15 @@ def test_its_gain_is_measured_on_rows_that_the_map_has_not_seen(rng):
     assert 0 < found.gain.gain < inside
 
 
+def test_a_handful_of_errors_says_too_little_of_it(rng):
+    """However sure the scores are of them."""
+    proba = np.full((200, 3), 0.005)
+    proba[:, 0] = 0.99
+    labels = np.where(np.arange(200) % 11 == 0, 1, 0)
+    assert correct_top(*stacked(proba, labels)) is None
+    assert correct_top(*stacked(np.tile(proba, (3, 1)), np.tile(labels, 3))) is not None
+
+
 @pytest.mark.parametrize("is_right", [True, False])
 def test_rows_that_are_all_right_or_all_wrong_say_nothing_of_it(is_right, rng):
     proba = rng.dirichlet(np.ones(3), size=60)

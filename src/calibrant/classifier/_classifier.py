@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from calibrant._blocks import CALL_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._folds import check_groups, held_out_rows, stratified_rows
+from calibrant._output.progress import tracked
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_scores, check_weight, encode_labels
@@ -73,6 +74,8 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         False predicts in a sixth of its time.
     n_jobs : int, optional
         Folds fitted at the same time.
+    progress : bool
+        Show a bar of the folds, on a terminal.
 
     Attributes
     ----------
@@ -124,12 +127,14 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         ensemble: bool | Literal["auto"] = "auto",
         *,
         n_jobs: int | None = None,
+        progress: bool = False,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.ensemble = ensemble
         self.n_jobs = n_jobs
+        self.progress = progress
 
     def fit(
         self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None, **fit_params: Any
@@ -245,11 +250,14 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         return isinstance(self.cv, int | float | np.integer)
 
     def _score_out_of_fold(self, data: _Data, routed: Bunch) -> list[_Scored]:
+        parts = self._check_parts(self._split(data, routed.splitter.split))
         work = (
             delayed(_fit_and_score)(self.estimator, data, train, test, routed.estimator.fit)
-            for train, test in self._check_parts(self._split(data, routed.splitter.split))
+            for train, test in parts
         )
-        return list(Parallel(n_jobs=self.n_jobs)(work))
+        fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        shown = tracked(fitted, total=len(parts), description="Folds", progress=self.progress)
+        return list(shown)
 
     def _check_parts(self, parts: Iterator[_Part]) -> list[_Part]:
         """All parts, each with rows enough for a map of its own where it needs one."""

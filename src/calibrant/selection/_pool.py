@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant._crossfit.members import fit_folds, proba_blocks, proba_of
+from calibrant._crossfit.members import fit_fold, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._folds import Fold
+from calibrant._folds import Fold, as_folds
 from calibrant._optim.mixture import mixture_weights
+from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.inference._gain import Gain, paired_gain
@@ -38,15 +41,46 @@ Maps = Mapping[str, Sequence[Any]]
 """Members by name, each with a fitted map per fold."""
 
 
+class Effort(NamedTuple):
+    """How members are fitted: folds at the same time, whether a bar shows it, and seconds after
+    which no other member is begun.
+    """
+
+    n_jobs: int | None = None
+    progress: bool = False
+    time_budget: float | None = None
+
+
 def fit_members(
     members: Mapping[str, Any],
     scores: FloatArray,
     y: IntArray,
     folds: Sequence[Fold],
     inputs: str,
+    effort: Effort = Effort(),  # noqa: B008  # it is not changed
 ) -> Maps:
-    """One map of every member for each fold, which has not seen the rows that it is to judge."""
-    return {name: fit_folds(made, scores, y, folds, inputs) for name, made in members.items()}
+    """One map of every member for each fold, which has not seen the rows that it is to judge; of
+    the first member in any case, and of those that are begun in time.
+    """
+    start = monotonic()
+    maps: dict[str, Sequence[Any]] = {}
+    listed = tracked(
+        members.items(),
+        total=len(members),
+        description="Cross-fitting",
+        progress=effort.progress,
+    )
+    for name, made in listed:
+        is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
+        if not (maps and is_late):
+            work = (delayed(fit_fold)(made, scores, y, fold, inputs) for fold in folds)
+            maps[name] = Parallel(n_jobs=effort.n_jobs)(work)
+    return maps
+
+
+DEALT = 5
+"""Parts that the judged rows are dealt to where one fold alone judges: weights are judged on other
+parts than their own."""
 
 
 def pool_members(
@@ -56,10 +90,20 @@ def pool_members(
     judged = [_likelihood(own, scores, y, folds, inputs) for own in maps.values()]
     uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
     weight = np.concatenate([fold.judge_weight for fold in folds])
-    number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
     rows = judged_rows(folds)
+    number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
+    if len(folds) == 1 and len(rows) >= DEALT:
+        number = _deal(scores[rows], y[rows], weight)
     is_wrong = scores[rows].argmax(axis=1) != y[rows]
     return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
+
+
+def _deal(scores: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
+    """Parts of rows, whatever their order; a row of weight 2 is in one of them."""
+    number = np.zeros(len(y), dtype=np.intp)
+    for part, fold in enumerate(as_folds(DEALT, scores, y, weight, None)):
+        number[fold.judge] = part
+    return number
 
 
 def judged_rows(folds: Sequence[Fold]) -> IntArray:
@@ -154,7 +198,7 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
     on.
     """
     after = np.empty(len(pool.weight))
-    for number in range(len(folds)):
+    for number in np.unique(pool.fold):
         held = pool.fold == number
         others = pool.of_rows(~held)
         weights = (

@@ -22,6 +22,10 @@ from calibrant.reductions import MulticlassToBinary
 _MAPS: tuple[BaseBinaryCalibrator, ...] = (BetaCalibration(), SplineCalibration())
 """What may correct the top probability: three parameters, or a smooth curve."""
 
+_FEW = 20.0
+"""Rows that must be right, and rows that must be wrong: with fewer a map of three parameters learns
+them by heart, and folds with none of them do not notice."""
+
 _SURE = 2.0 / 3.0
 """Standard errors that a map must gain by on rows that it has not seen: one of rows, which is
 widened by a half for the folds that overlap."""
@@ -56,7 +60,7 @@ def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | Non
     class among the others, which a map of the top probability leaves as it is: so the gain in
     log-loss is the calibration error of the claim that the map mends, minus what its fit costs.
     """
-    if len(np.unique(rows.fold)) < 2 or not 0.0 < _share_right(rows) < 1.0:
+    if len(np.unique(rows.fold)) < 2 or min(_right_and_wrong(rows)) < _FEW:
         return None
     judged = [(_gain(one, rows, folds), one) for one in _MAPS]
     gain, best = max(judged, key=lambda pair: pair[0].gain)
@@ -64,8 +68,10 @@ def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | Non
     return TopCorrection(_fit(best, rows, everything), gain) if gain.statistic > _SURE else None
 
 
-def _share_right(rows: StackedRows) -> float:
-    return float(np.average(rows.proba.argmax(axis=1) == rows.y, weights=rows.weight))
+def _right_and_wrong(rows: StackedRows) -> tuple[float, float]:
+    """Rows on which the top class was right, and those on which it was wrong."""
+    right = float(rows.weight @ (rows.proba.argmax(axis=1) == rows.y))
+    return right, float(rows.weight.sum()) - right
 
 
 def _gain(one: BaseBinaryCalibrator, rows: StackedRows, folds: Sequence[Fold]) -> Gain:
