@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -80,9 +81,12 @@ class BaseBinaryCalibrator(Calibrator):
         return log_odds(score, self.eps) if self.form == "log_odds" else score
 
     def _words(self) -> str:
-        said = self._predict_claim(np.array(_EXAMPLES)).tolist()
-        shown = ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(_EXAMPLES, said, strict=True))
-        return f"{super()._words()} A probability of {shown}."
+        return f"{super()._words()} A probability of {self._words_at(_EXAMPLES)}."
+
+    def _words_at(self, scores: Sequence[float]) -> str:
+        """What the map makes of some probabilities."""
+        said = self._predict_claim(np.array(scores)).tolist()
+        return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, said, strict=True))
 
     # What a reduction to claims asks of a calibrator. A claim is one column, a probability.
 

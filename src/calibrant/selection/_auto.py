@@ -248,11 +248,9 @@ class AutoCalibration(Calibrator):
         if self.top_ is None or self.top_gain_ is None:
             return ""
         fitted = self.top_.calibrators_[0]
-        said = fitted._predict_claim(np.array(_EXAMPLES)).tolist()
-        shown = ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(_EXAMPLES, said, strict=True))
         return (
-            f" Last, the top probability is corrected by {type(fitted).__name__}: {shown}; "
-            f"{self.top_gain_.numbers}."
+            f" Last, the top probability is corrected by {type(fitted).__name__}: "
+            f"{fitted._words_at(_EXAMPLES)}; {self.top_gain_.numbers}."
         )
 
 

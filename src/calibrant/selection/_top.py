@@ -19,12 +19,13 @@ from calibrant.binary import BetaCalibration, SplineCalibration
 from calibrant.inference._gain import Gain, paired_gain
 from calibrant.reductions import MulticlassToBinary
 
-_MAPS: tuple[BaseBinaryCalibrator, ...] = (BetaCalibration(), SplineCalibration())
-"""What may correct the top probability: three parameters, or a smooth curve."""
-
-_FEW = 20.0
-"""Rows that must be right, and rows that must be wrong: with fewer a map of three parameters learns
-them by heart, and folds with none of them do not notice."""
+_MAPS: tuple[tuple[BaseBinaryCalibrator, float], ...] = (
+    (BetaCalibration(), 30.0),
+    (SplineCalibration(), 100.0),
+)
+"""What may correct the top probability, three parameters or a smooth curve, with the rows that must
+be right and that must be wrong: with fewer a map learns them by heart, and folds with none of them
+do not notice."""
 
 _SURE = 2.0 / 3.0
 """Standard errors that a map must gain by on rows that it has not seen: one of rows, which is
@@ -60,9 +61,11 @@ def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | Non
     class among the others, which a map of the top probability leaves as it is: so the gain in
     log-loss is the calibration error of the claim that the map mends, minus what its fit costs.
     """
-    if len(np.unique(rows.fold)) < 2 or min(_right_and_wrong(rows)) < _FEW:
+    rarer = min(_right_and_wrong(rows))
+    fitting = [one for one, needed in _MAPS if rarer >= needed]
+    if len(np.unique(rows.fold)) < 2 or not fitting:
         return None
-    judged = [(_gain(one, rows, folds), one) for one in _MAPS]
+    judged = [(_gain(one, rows, folds), one) for one in fitting]
     gain, best = max(judged, key=lambda pair: pair[0].gain)
     everything = np.ones(len(rows.y), dtype=bool)
     return TopCorrection(_fit(best, rows, everything), gain) if gain.statistic > _SURE else None
