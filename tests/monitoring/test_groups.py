@@ -80,5 +80,5 @@ def test_a_state_that_no_groups_have_is_refused(groups, message):
 
 
 def test_one_group_a_row_is_needed(stream):
-    with pytest.raises(ValueError, match="group.*3"):
+    with pytest.raises(ValueError, match=r"group.*3"):
         CalibrationMonitor().update(*stream(10), group=np.arange(3))

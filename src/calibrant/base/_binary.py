@@ -17,6 +17,9 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
 
+_EXAMPLES = (0.1, 0.5, 0.9)
+"""Probabilities by which a map of one claim is explained."""
+
 
 class BaseBinaryCalibrator(Calibrator):
     """A calibrator of one claim: a score in [0, 1] or its log-odds, and an outcome.
@@ -76,6 +79,14 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _lift_claim(self, score: FloatArray) -> FloatArray:
         return log_odds(score, self.eps) if self.form == "log_odds" else score
+
+    def _words(self) -> str:
+        return f"{super()._words()} A probability of {self._words_at(_EXAMPLES)}."
+
+    def _words_at(self, scores: Sequence[float]) -> str:
+        """What the map makes of some probabilities."""
+        said = self._predict_claim(np.array(scores)).tolist()
+        return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, said, strict=True))
 
     # What a reduction to claims asks of a calibrator. A claim is one column, a probability.
 

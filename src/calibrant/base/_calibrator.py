@@ -44,7 +44,7 @@ from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
-from calibrant.base._words import explain_map
+from calibrant.base._words import lines_of_parts, plain_words, words_of_fit
 
 
 class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
@@ -264,12 +264,22 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
 
     def explain(self) -> str:
-        """What the fitted map is and has learned, in words; a line for each calibrator inside."""
+        """What was learned, in words: what the map does, and on what it was fitted; a line for each
+        of the first calibrators inside.
+        """
         check_fitted(self)
-        return self._explanation()
+        words = [
+            f"{type(self).__name__}.",
+            self._words(),
+            words_of_fit(vars(self).get("training_")),
+        ]
+        return "\n".join([" ".join(filter(None, words)), *lines_of_parts(list(self._parts()))])
 
-    def _explanation(self) -> str:
-        return explain_map(self)
+    def _words(self) -> str:
+        """What the fitted map does, for `explain` and the report; a method has words of its own
+        where it can say more than its settings and its numbers.
+        """
+        return plain_words(self)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

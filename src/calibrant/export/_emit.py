@@ -430,4 +430,5 @@ def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
         return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
     parts = [emit(build, part, scores) for part in model.members_.values()]
     weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
-    return build.append("mix", parts, {"weights": weights, "constant": uniform})
+    rows = build.append("mix", parts, {"weights": weights, "constant": uniform})
+    return rows if model.top_ is None else emit(build, model.top_, rows)

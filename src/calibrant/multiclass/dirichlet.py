@@ -221,6 +221,13 @@ class DirichletCalibration(SoftmaxCalibrator):
             "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
         }
 
+    def _words(self) -> str:
+        return (
+            f"softmax(A log(K p) + log c), the canonical form, penalty {self.lam_:g}: c is where "
+            "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
+            "speaks for class k."
+        )
+
     def _logits(self, u: FloatArray) -> FloatArray:
         return u @ self.coef_.T + self.intercept_
 

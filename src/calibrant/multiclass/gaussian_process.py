@@ -281,6 +281,13 @@ class GaussianProcessCalibration(BaseCalibrator):
         """
         return np.clip(u, *self.score_range_) if self.monotone else u
 
+    def _words(self) -> str:
+        return (
+            f"A latent Gaussian process of scores: variance {self.kernel_variance_:.3g}, length "
+            f"scale {self.lengthscale_:.3g}, noise {self.noise_:.3g}, {len(self.inducing_inputs_)} "
+            "inducing points."
+        )
+
     def _log_proba(self, u: FloatArray) -> FloatArray:
         # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of
         # its column: permuting classes permutes the result.

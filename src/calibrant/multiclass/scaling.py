@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from calibrant._blocks import Rows
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
@@ -76,6 +78,9 @@ class VectorScaling(SoftmaxCalibrator):
         solution = fit_map(score_map, u, y, weight, no_penalty(score_map.shape))
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
+
+    def _words(self) -> str:
+        return words_of_affine(self.coef_)
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return u * self.coef_ + self.intercept_
@@ -164,5 +169,17 @@ class MatrixScaling(SoftmaxCalibrator):
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
+    def _words(self) -> str:
+        return words_of_affine(self.coef_)
+
     def _logits(self, u: FloatArray) -> FloatArray:
         return u @ self.coef_.T + self.intercept_
+
+
+def words_of_affine(coef: FloatArray, first: str = "") -> str:
+    """What a map with these factors does on the scale of logits, ``first`` being done before."""
+    if np.ndim(coef) == 1:
+        return f"Every class has a factor and an offset of its own, on the scale of logits{first}."
+    return (
+        f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+    )

@@ -19,6 +19,7 @@ from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
+from calibrant.multiclass.scaling import words_of_affine
 
 
 class StructuredScaling(SoftmaxCalibrator):
@@ -138,6 +139,9 @@ class StructuredScaling(SoftmaxCalibrator):
         proba += self.smoothing_ / u.shape[1]
         log_q = np.log(proba, out=proba)
         return centred(log_q) if self.centre else log_q
+
+    def _words(self) -> str:
+        return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
 
     def _logits(self, u: FloatArray) -> FloatArray:
         q = self._tempered(u)

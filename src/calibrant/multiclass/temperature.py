@@ -17,6 +17,7 @@ from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._fitted import TEMPERATURE, FittedValue
+from calibrant.base._words import is_beyond_chance
 
 
 class TemperatureScaling(SoftmaxCalibrator):
@@ -99,6 +100,17 @@ class TemperatureScaling(SoftmaxCalibrator):
         solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
+
+    def _words(self) -> str:
+        is_softer, training = self.temperature_ > 1, vars(self).get("training_")
+        effect = "softened" if is_softer else "sharpened"
+        if training is not None:  # a fit inside another keeps no losses to judge chance by
+            was = f": the model was {'over' if is_softer else 'under'}confident"
+            effect += was if is_beyond_chance(training) else ", by no more than chance explains"
+        return (
+            f"Logits are divided by the temperature {self.temperature_:.4g}. The probabilities are "
+            f"{effect}. The ranking of classes is kept."
+        )
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_
@@ -185,6 +197,13 @@ class EnsembleTemperatureScaling(BaseCalibrator):
                 log_softmax(u),
                 np.full(u.shape, -np.log(u.shape[1])),
             ]
+        )
+
+    def _words(self) -> str:
+        tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
+        return (
+            f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
+            f"{uniform} uniform."
         )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:

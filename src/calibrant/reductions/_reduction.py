@@ -270,6 +270,14 @@ class MulticlassToBinary(Calibrator):
         codes = top_labels(proba, 1)
         return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
 
+    def _words(self) -> str:
+        pooled = len(self.fallback_classes_)
+        rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
+        return (
+            f"{type(self.calibrator).__name__} for each of {len(self.calibrators_)} claims of the "
+            f"notion {as_notion(self.notion).name!r}.{rest}"
+        )
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notion fills them."""
         notion, proba = self._bound, self._lift(scores)

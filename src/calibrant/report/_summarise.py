@@ -209,15 +209,15 @@ def summarise(
     gain = _gain(case)
     looked_at = _sampled(case, seed)
     tests = _tests(looked_at, n_resamples, seed)
-    gap = confidence_gap(y, case.before, weight)
-    judgement, sentence = verdict(evaluations[0], gap, gain, method)
     left = what_is_left(confidence_gap(y, case.after, weight), tests)
+    gap = confidence_gap(y, case.before, weight)
+    judgement, sentence = verdict(evaluations[0], gap, gain, method, left)
     action, advice = advise(case.n_samples, gain, tests, method)
     return Report(
         name=name,
         action=action,
         advice=advice,
-        verdict=f"{sentence} {left}".strip(),
+        verdict=sentence,
         judgement=judgement,
         n_samples=case.n_samples,
         n_classes=n_classes,
