@@ -177,7 +177,9 @@ class Bench:
         """Shortest CPU time and memory of every variant."""
         ready, result = {}, {}
         for variant in self.variants(case):
-            worker = self.workers.setdefault(variant, Worker(variant, self.options.base))
+            if variant not in self.workers:
+                self.workers[variant] = Worker(variant, self.options.base)
+            worker = self.workers[variant]
             said = worker.ask(do="prepare", case=case, data=self.data_file(workload))
             if "error" in said:
                 result[variant] = said

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -302,3 +304,14 @@ def test_distinct_sums_are_the_same_whichever_sort_finds_them(rng, low):
     twice = distinct_sums(score, outcome, np.full(200, 2.0))
     for ours, theirs in zip((values, 2 * total, 2 * hits), twice, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"aggregate": "sum"}, {"aggregate": "bin"}, {"norm": 2}, {"norm": np.inf}]
+)
+def test_errors_of_many_outcomes_are_those_of_each(rng, options):
+    proba, y = rng.dirichlet(np.ones(3), 80), rng.integers(3, size=80)
+    table = bin_table(as_notion("class-wise").claims(proba, y, np.ones(80)), n_bins=5)
+    outcomes = rng.integers(0, 9, (6, *table.weight.shape)) * (table.weight > 0)
+    each = [replace(table, outcome=one).error(**options) for one in outcomes]
+    np.testing.assert_allclose(table.errors(outcomes, **options), each, rtol=1e-13)

@@ -8,7 +8,7 @@ same bins, add to the table of their union.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from calibrant._blocks import ROUND_OFF
 from calibrant._kernels import cell_sums, kernel, ordered_pairs
 from calibrant._output.results import ShortRepr
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import ClaimBlock, Claims
 
@@ -228,6 +228,16 @@ class BinTable(ShortRepr):
         # quantity is split by label.
         total = float((power / self.quantity_weight).sum())
         return float((total if aggregate == "sum" else total / self.n_quantities) ** (1 / norm))
+
+    def errors(self, outcomes: AnyArray, **options: Any) -> FloatArray:
+        """`error` for each of many outcome sums, (m, n_claims, n_bins), on the same scores."""
+        aggregate = options.get("aggregate", "mean")
+        if options.get("norm", 1) != 1 or options.get("debias") or aggregate == "bin":
+            return np.array([replace(self, outcome=one).error(**options) for one in outcomes])
+        _check_error(1, False, aggregate)
+        # Of the absolute gap times its weight the weight cancels; empty cells have no sums.
+        gaps = np.abs(outcomes - self.score).sum(axis=2) @ (1.0 / self.quantity_weight)
+        return gaps if aggregate == "sum" else gaps / self.n_quantities
 
     def _debiased_error(self, aggregate: str) -> float:
         """The root of the debiased squares over the rows that are counted; NaN where none are."""

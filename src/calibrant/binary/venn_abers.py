@@ -100,8 +100,10 @@ class VennAbers(BaseBinaryCalibrator):
         # ends there is nothing.
         below = np.searchsorted(self.scores_, score, side="right") - 1
         above = np.searchsorted(self.scores_, score, side="left")
-        low = np.where(below >= 0, self.p0_[np.maximum(below, 0)], 0.0)
-        high = np.where(above < len(self.p1_), self.p1_[np.minimum(above, len(self.p1_) - 1)], 1.0)
+        low = self.p0_.take(below, mode="clip")
+        low[below < 0] = 0.0
+        high = self.p1_.take(above, mode="clip")
+        high[above == len(self.p1_)] = 1.0
         return low, high
 
 
