@@ -24,12 +24,11 @@ from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
 class StructuredScaling(BaseCalibrator):
     r"""Affine calibration that needs no tuning: SMS and SVS of Berta et al.
 
-    1. Temperature scaling, then a Laplace mixture :math:`q = (1 - a)\,\mathrm{softmax}(u / T) + a /
-    K`, a = 1/(n + 1).
-    2. :math:`\mathrm{softmax}(W \log q + b)` with a ridge towards the identity: ``mean NLL + K/n
-    sum_k b_k^2 +
-       K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``. ``structure="vector"`` keeps W
-       diagonal.
+    1. Temperature scaling, then a Laplace mixture
+       :math:`q = (1 - a)\,\mathrm{softmax}(u / T) + a / K`, a = 1/(n + 1).
+    2. :math:`\mathrm{softmax}(W \log q + b)` with a ridge towards the identity: ``mean NLL +
+       K/n sum_k b_k^2 + K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``.
+       ``structure="vector"`` keeps W diagonal.
 
     With few rows the result is temperature scaling, with many a free affine map.
 
