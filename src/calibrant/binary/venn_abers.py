@@ -8,7 +8,9 @@ import numpy as np
 
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
 
 
@@ -59,6 +61,10 @@ class VennAbers(BaseBinaryCalibrator):
     def __init__(self, *, inputs: Inputs = "proba", classes: LabelsLike | None = None) -> None:
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("inductive Venn-Abers prediction", (VOVK_PETEJ_2014,))
 
     @property
     def fitted_values(self) -> Mapping[str, FittedValue]:

@@ -14,7 +14,9 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import GUO_2017, KULL_2019
 
 
 class VectorScaling(BaseCalibrator):
@@ -63,6 +65,10 @@ class VectorScaling(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("vector scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
@@ -147,6 +153,12 @@ class MatrixScaling(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
+        )
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)

@@ -18,7 +18,9 @@ from calibrant._simplex import EPS, centred, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
+from calibrant.base._references import BERTA_2025
 
 
 class StructuredScaling(BaseCalibrator):
@@ -91,6 +93,10 @@ class StructuredScaling(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(f"structured {self.structure} scaling", (BERTA_2025,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)

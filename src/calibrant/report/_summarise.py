@@ -16,6 +16,8 @@ from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import LOGITS_HINT, check_predictions, printable
+from calibrant.base import Calibrator
+from calibrant.base._citation import methods_sentence, references_of
 from calibrant.base._outcome import convergence_note
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
@@ -431,8 +433,17 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         "what is left.",
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
+        *_how_to_write(case.model),
         f"calibrant {__version__}, NumPy {np.__version__}.",
     )
+
+
+def _how_to_write(model: Any) -> tuple[str, ...]:
+    """What a paper would say; a classifier of others that is used as a calibrator says nothing."""
+    if not isinstance(model, Calibrator):
+        return ()
+    cited = " ".join(references_of(model))
+    return (f"To write about it: {methods_sentence(model)}{' References: ' * bool(cited)}{cited}",)
 
 
 def _how_tested(case: _Case) -> tuple[str, ...]:

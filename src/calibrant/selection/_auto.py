@@ -12,7 +12,9 @@ from calibrant._folds import Fold, as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import WOLPERT_1992
 from calibrant.binary import IsotonicCalibration
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
 from calibrant.selection._methods import by_name
@@ -97,6 +99,14 @@ class AutoCalibration(Calibrator):
         self.random_state = random_state
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            "a stack of {parts}, weighted by cross-fitted log-loss",
+            (WOLPERT_1992,),
+            tuple(self.members_.values()),
+        )
 
     @property
     def fitted_values(self) -> Mapping[str, FittedValue]:
