@@ -23,7 +23,7 @@ layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	$(TEST) -n 2 -m "not slow" --cov --cov-report=term
+	$(TEST) -n 2 --dist worksteal -m "not slow" --cov --cov-report=term
 
 slow: $(VENV)/.installed-dev
 	$(TEST) -n 2 -m slow

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -31,9 +32,10 @@ be. An error stops; a *remark* (`calibrant.exceptions.DataWarning`) says what wa
 repaired, and the call goes on.
 
 600 rows of three classes: `y` column indices, `p` probabilities, `z` logits, `text` the labels as
-"low", "mid" and "high", `frame` the probabilities with these names as columns. Two classes: `y2`,
-`s` the probability of class 1, `yes` the labels as "yes" and "no". `loss` is
-`evaluate(...).log_loss`.
+"low", "mid" and "high", `frame` the probabilities with these names as columns, `series` these
+labels as a Series, `pixels` the probabilities of 20 images with 30 pixels, the classes on axis 1,
+and `pixel_y` their labels. Two classes: `y2`, `s` the probability of class 1, `yes` the labels as
+"yes" and "no". `loss` is `evaluate(...).log_loss`.
 """
 
 
@@ -57,6 +59,12 @@ CASES = (
         "loss(y, model.predict_proba(frame[model.feature_names_in_]))",
         "loss(y, model.predict_proba(p))",
     ),
+    Case(
+        "shifted.predict_proba(frame[['high', 'low', 'mid']].to_numpy())",
+        "loss(y, shifted.predict_proba(frame[['high', 'low', 'mid']]))",
+        "loss(y, calibrated)",
+    ),
+    Case("loss(series, frame[::-1])", "loss(series, frame[::-1].loc[series.index])", "loss(y, p)"),
     # Labels
     Case("loss(yes, s)", "loss(yes, s, classes=['no', 'yes'])", "loss(y2, s)"),
     Case(
@@ -88,7 +96,38 @@ CASES = (
         "loss(y[y < 2], p[y < 2])",
     ),
     Case("loss(['fox', *text[1:]], p, classes=['low', 'mid', 'high'])", None, "loss(y, p)"),
+    Case("loss(text, p)", "loss(text, p, classes=['low', 'mid', 'high'])", "loss(y, p)"),
     Case("loss([], p)", None, "loss(y, p)"),
+    Case(
+        "loss(np.array([*text[:-1], np.nan]), p)",
+        "loss(text[:-1], p[:-1], classes=['low', 'mid', 'high'])",
+        "loss(y[:-1], p[:-1])",
+    ),
+    Case(
+        "loss(np.ma.masked_equal(y, 2), p)",
+        "loss(y[y < 2], p[y < 2], classes=range(3))",
+        "loss(y[y < 2], p[y < 2])",
+    ),
+    Case(
+        "loss(np.where(y2 == 1, 1, -1), s)",
+        "loss(np.where(y2 == 1, 1, -1), s, classes=[-1, 1])",
+        "loss(y2, s)",
+    ),
+    Case(
+        "loss((y + 1).astype(object), p)",
+        "loss((y + 1).astype(object), p, classes=[1, 2, 3])",
+        "loss(y, p)",
+    ),
+    Case(
+        "loss(text.astype('S'), p, classes=['low', 'mid', 'high'])",
+        "loss(text.astype('S').astype(str), p, classes=['low', 'mid', 'high'])",
+        "loss(y, p)",
+    ),
+    Case(
+        "loss(days[y2], s)",
+        "loss(days[y2], s, classes=[days[0], days[1]])",
+        "loss(y2, s)",
+    ),
     # Truth and scores
     Case("loss(y[:-1], p)", "loss(y[:-1], p[:-1])", "loss(y[:-1], p[:-1])"),
     Case("loss(y, p.T)", "loss(y, p.T.T)", "loss(y, p)"),
@@ -96,6 +135,16 @@ CASES = (
     Case("loss(s, y2)", "loss(y2, s)", "loss(y2, s)"),
     Case("model.fit(y, p)", "loss(y, model.fit(p, y).predict_proba(p))", "loss(y, calibrated)"),
     # Scores
+    Case("loss(y, p.argmax(axis=1))", "loss(y, p)", "loss(y, p)"),
+    Case("loss(y, p, inputs='logits')", "loss(y, p)", "loss(y, p)"),
+    Case("loss(y, csr_array(p))", "loss(y, csr_array(p).toarray())", "loss(y, p)"),
+    Case("loss(y, p + 0j)", "loss(y, (p + 0j).real)", "loss(y, p)"),
+    Case(
+        "loss(y, np.ma.masked_where(p == p[3, 1], p))",
+        "loss(y[kept], p[kept])",
+        "loss(y[kept], p[kept])",
+    ),
+    Case("loss(text, dict(frame))", "loss(text, frame)", "loss(y, p)"),
     Case("loss([0, 1], [[0.9, 0.1], [0.2]])", None, "loss(y, p)"),
     Case(
         "loss(y, np.where(p == p[3, 1], np.nan, p))",
@@ -127,6 +176,22 @@ CASES = (
     ),
     Case("loss(y2, s[:, None])", "loss(y2, s[:, None][:, 0])", "loss(y2, s)"),
     Case("loss(y, p[:, :, None])", None, "loss(y, p)"),
+    Case(
+        "loss(pixel_y, pixels)",
+        "loss(*flatten_predictions(pixel_y, pixels, class_axis=1))",
+        "loss(y, p)",
+    ),
+    Case(
+        "model.predict_proba(pixels)",
+        "loss(*flatten_predictions(pixel_y, map_scores(model.predict_proba, pixels)))",
+        "loss(y, calibrated)",
+    ),
+    Case(
+        "model.predict_proba(p[0])",
+        "loss(y[:1], model.predict_proba(p[0][None]))",
+        "loss(y[:1], calibrated[:1])",
+    ),
+    Case("loss(y[0], p[0])", "loss([y[0]], p[0][None])", "loss(y[:1], p[:1])"),
     Case(
         "TemperatureScaling(inputs='logits').fit(cut, y).temperature_",
         "TemperatureScaling(inputs='logits').fit(np.maximum(cut, least), y).temperature_",
@@ -218,14 +283,21 @@ def names() -> dict[str, Any]:
     )
     return {
         **{name: getattr(calibrant, name) for name in calibrant.__all__},
-        **{"np": np, "metrics": metrics, "compute_sample_weight": compute_sample_weight},
+        **{"np": np, "csr_array": csr_array, "series": pandas.Series(labels[y])},
+        **{"days": np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")},
+        **{"metrics": metrics, "compute_sample_weight": compute_sample_weight},
         **{"y": y, "p": p, "z": z, "y2": y2, "s": s, "odds": odds, "text": labels[y]},
         **{"yes": np.where(y2 == 1, "yes", "no"), "frame": frame, "log_p": log_softmax(z, axis=1)},
         **{"cut": cut, "least": np.where(np.isneginf(cut), np.inf, cut).min(1, keepdims=True)},
         **{"w": np.full(600, 1 / 600), "kept": np.arange(600) != 3, "lifted": lifted},
         "bfloat16": bits.view(np.float32),
+        "pixels": np.moveaxis(p.reshape(20, 30, 3), -1, 1),
+        "pixel_y": y.reshape(20, 30),
         "divided": lambda rows: rows / rows.sum(axis=1, keepdims=True),
         "model": calibrant.TemperatureScaling().fit(frame, labels[y]),
+        "shifted": calibrant.TemperatureScaling(classes=labels).fit(
+            frame[["high", "low", "mid"]], labels[y]
+        ),
         "calibrated": calibrant.TemperatureScaling().fit(p, y).predict_proba(p),
         "loss": lambda *a, **k: calibrant.evaluate(*a, **k).log_loss,
         "ece": metrics.expected_calibration_error,

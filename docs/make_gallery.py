@@ -438,10 +438,10 @@ def boxes_car_dirichlet():
     "differ significantly in their average rank.",
 )
 def critical_difference():
-    study = data.study_of_methods("naive Bayes")
-    scores = np.column_stack(list(study.log_loss.values()))
+    losses = data.study_of_methods("naive Bayes").log_loss
+    scores = np.column_stack(list(losses.values()))
     return plots.CriticalDifferenceDisplay.from_scores(
-        scores, list(study.log_loss), title="Log-loss"
+        scores, list(losses), title="Log-loss"
     ).plot()
 
 
@@ -452,9 +452,8 @@ def critical_difference():
     "show (their Figures 3b, 7).",
 )
 def accepted_methods():
-    return plots.AcceptanceDisplay.from_p_values(
-        data.study_of_methods("naive Bayes").p_value
-    ).plot()
+    p_values = data.study_of_methods("naive Bayes").p_value
+    return plots.AcceptanceDisplay.from_p_values(p_values).plot()
 
 
 @entry(
@@ -463,7 +462,8 @@ def accepted_methods():
     "The same for classifiers as they come (their Figures 3c and 10).",
 )
 def accepted_classifiers():
-    return plots.AcceptanceDisplay.from_p_values(data.study_of_classifiers().p_value).plot()
+    p_values = data.study_of_classifiers().p_value
+    return plots.AcceptanceDisplay.from_p_values(p_values).plot()
 
 
 @entry(
@@ -514,7 +514,59 @@ def snippet(make: Callable[[], Any]) -> str:
     return f"{_imports(body)}\n\n{body}"
 
 
+_MODELS = '("naive_bayes", "forest", "logistic")'
+
+
+def _study(found: str, value: str) -> str:
+    """Code that judges some methods on digits after every classifier."""
+    return f"""{found} = {{name: [] for name in ("identity", "temperature", "vector")}}
+for model in {_MODELS}:
+    digits = datasets.digits_predictions(model)
+    for name, values in {found}.items():
+        fitted = method(name).fit(digits.val_proba, digits.val_labels)
+        proba = fitted.predict_proba(digits.test_proba)
+        values.append({value})"""
+
+
 _PUBLIC = (
+    (
+        r"losses = data.study_of_methods.*",
+        _study("losses", "log_loss(digits.test_labels, proba)"),
+    ),
+    (
+        r"p_values = data.study_of_methods.*",
+        _study(
+            "p_values",
+            'consistency_test(digits.test_labels, proba, "cw_ece", 500, rng=0).p_value',
+        ),
+    ),
+    (
+        r"p_values = data.study_of_classifiers.*",
+        f"""p_values = {{}}
+for model in {_MODELS}:
+    digits = datasets.digits_predictions(model)
+    p_values[model] = [
+        consistency_test(digits.test_labels[k::4], digits.test_proba[k::4], rng=0).p_value
+        for k in range(4)
+    ]""",
+    ),
+    (
+        r"chosen = data.study_of_methods.*",
+        """chosen = []
+for model in ("forest", "logistic"):
+    digits = datasets.digits_predictions(model)
+    chosen.append(DirichletCalibration().fit(digits.val_proba, digits.val_labels).lam_)""",
+    ),
+    (
+        r"proba, labels = data.mnist.*",
+        'forest = datasets.digits_predictions("forest")\n'
+        "proba, labels = forest.val_proba, forest.val_labels",
+    ),
+    (
+        r'data\.(uci\("abalone"[^)]*|covtype_three\()\)',
+        'datasets.digits_predictions("logistic", digits=(3, 8, 9))',
+    ),
+    (r"n_bins=27", "n_bins=6"),
     (r'data\.(network\([^)]*|uci\("car"[^)]*)\)', 'datasets.digits_predictions("logistic")'),
     (
         r"forest, binning, label, claim = covtype_binned\(\)",
@@ -533,25 +585,32 @@ _PUBLIC = (
 
 def _imports(body: str) -> str:
     """The lines that import what the code names."""
-    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
+    used = {name.id for name in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)}
     own = sorted(used & set(calibrant.__all__), key=str.lower)
     lines = [
-        "import gallery_data as data  # docs/gallery_data.py, which needs files" * ("data" in used),
         "import numpy as np" * ("np" in used),
         f"from calibrant import {', '.join(own)}" if own else "",
-        "from calibrant.inference import validity_curve" * ("validity_curve" in used),
-        "from calibrant.metrics import calibration_curve" * ("calibration_curve" in used),
+        *(f"from calibrant.{room} import {name}" for room, name in _OTHERS if name in used),
     ]
     return "\n".join(line for line in lines if line)
+
+
+_OTHERS = (
+    ("inference", "consistency_test"),
+    ("inference", "validity_curve"),
+    ("metrics", "calibration_curve"),
+    ("metrics", "log_loss"),
+)
+"""Names of the code that live in rooms."""
 
 
 HEAD = """# Gallery
 
 Every display of `calibrant.plots`, made by `docs/make_gallery.py`, whose code stands below each
 picture, ready to be pasted. Where a picture is of data that you do not have (networks on CIFAR, UCI
-sets), the code takes handwritten digits instead, and draws the same display of these; where it
-names `data`, that is `docs/gallery_data.py`. Displays need matplotlib: `pip install
-"calibrant[plot]"`.
+sets), the code takes handwritten digits instead, and draws the same display of these. Displays need
+matplotlib: `pip install "calibrant[plot]"`.
 
 A display is built from result objects, such as a `BinTable`, or by `from_predictions` and
 `from_estimator`, which compute them. `plot(ax=None)` draws, into a new figure or in the place of

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 # No time limits in tests, machines are noisy; the same examples in every run.
-settings.register_profile("calibrant", deadline=None, derandomize=True)
+settings.register_profile("calibrant", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("calibrant")
 
 _ROOT = Path(__file__).resolve().parent.parent

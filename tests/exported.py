@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -30,8 +31,20 @@ MEAN_PROCESSES = [
 ]
 
 
+_FITS = {}
+
+
 def fitted(calibrator, n_classes, inputs="proba", n_samples=300):
-    """A calibrator fitted to rows with zeros, ones and ties, and these rows."""
+    """A calibrator fitted to rows with zeros, ones and ties, and these rows. Fitted once for all
+    tests, each of which has a copy.
+    """
+    key = (type(calibrator), repr(calibrator), n_classes, inputs, n_samples)
+    if key not in _FITS:
+        _FITS[key] = _fit(calibrator, n_classes, inputs, n_samples)
+    return deepcopy(_FITS[key])
+
+
+def _fit(calibrator, n_classes, inputs, n_samples):
     data = noisy_simplex(n_samples, n_classes, noise=0.7, rng=n_classes)
     proba = np.array(data.proba)
     proba[:3] = 0.0
@@ -155,3 +168,15 @@ def run_torch(program, scores):
     torch = pytest.importorskip("torch")
     proba = export.to_torch(program)(torch.tensor(scores)).numpy()
     return proba, [program.classes[k] for k in proba.argmax(axis=1)]
+
+
+def steps(n_edges, side="left"):
+    """A program of one step function, and rows at every edge and both its neighbours."""
+    rng = np.random.default_rng(n_edges)
+    edges = np.unique(rng.random(n_edges))
+    build = export.Builder(2)
+    curve = {"edges": edges, "values": rng.random(len(edges) + 1), "side": side}
+    build.append("step", (0,), curve)
+    at = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+    rows = np.column_stack([at, rng.permutation(at)])
+    return build.program("logits", (0, 1), "steps"), rows

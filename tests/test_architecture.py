@@ -18,20 +18,6 @@ PACKAGE = Path(calibrant.__file__).parent
 WITHOUT_TWIN = {
     "_typing.py": "aliases only",
     "exceptions.py": "names only",
-    **dict.fromkeys(
-        [f"_validation/_{name}.py" for name in ("labels", "remarks", "text")],
-        "through what users pass: tests/_validation",
-    ),
-    **dict.fromkeys(
-        [
-            f"monitoring/_{name}.py"
-            for name in (
-                *("chunk", "evidence", "experts", "groups", "history", "members"),
-                *("results", "rule", "sentences", "state"),
-            )
-        ],
-        "parts of a monitor, tested through it: tests/monitoring",
-    ),
 }
 
 

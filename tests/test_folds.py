@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from calibrant._folds import as_folds, deal_folds, stratified_rows
+from calibrant.exceptions import DataWarning
 
 
 @pytest.fixture
@@ -105,13 +106,32 @@ def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
         np.testing.assert_array_equal(one.judge, other.judge)
 
 
-def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest(recwarn):
+def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest():
     codes = np.array([0] * 6 + [1] * 3 + [2])
-    folds = list(stratified_rows(3, codes))
+    with pytest.warns(DataWarning, match="the smallest class has 1 row, fewer than the 3 folds"):
+        folds = list(stratified_rows(3, codes))
     assert all({0, 1} <= set(codes[judged]) for _, judged in folds)
     assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(10))
-    assert len(list(stratified_rows(10, codes))) == 6
-    assert not recwarn.list
+    with pytest.warns(DataWarning, match="cv=10 is lowered to 6"):
+        assert len(list(stratified_rows(10, codes))) == 6
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5])
+def test_stratified_folds_are_those_of_scikit_learn(n_folds, rng):
+    codes = rng.permutation(np.repeat([3, 0, 1], [20, 13, 7]))
+    theirs = StratifiedKFold(n_folds).split(np.zeros(40), codes)
+    for own, other in zip(stratified_rows(n_folds, codes), theirs, strict=True):
+        for rows, expected in zip(own, other, strict=True):
+            np.testing.assert_array_equal(rows, expected)
+
+
+def test_stratified_folds_of_groups_keep_them_whole_and_warn_of_nothing_else(rng):
+    codes, groups = np.repeat([0, 1, 2, 3], [12, 10, 2, 1]), rng.permutation(25) // 2
+    with pytest.warns(DataWarning, match="the smallest class has 1 row") as said:
+        folds = list(stratified_rows(3, codes, groups))
+    assert len(said) == 1
+    for fit, judged in folds:
+        assert not set(groups[fit]) & set(groups[judged])
 
 
 def test_more_folds_than_rows_are_refused():

@@ -28,7 +28,7 @@ def test_em_finds_the_frequencies_of_the_target(rng):
     before, after = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     source, _ = _posterior(rng, before, 5000, before)
     target, y = _posterior(rng, after, 5000, before)
-    result = adapt(source, target, rng=0)
+    result = adapt(source, target, n_resamples=60, rng=0)
     np.testing.assert_allclose(result.target_prior, after, atol=0.03)
     assert ((result.low < after / before) & (after / before < result.high)).all()
     assert metrics.log_loss(y, result.proba) < metrics.log_loss(y, target) - 0.05
@@ -138,3 +138,22 @@ def test_bad_arguments_are_refused(rng):
         adapt(proba, proba, level=1.5)
     with pytest.raises(ValueError, match="same classes"):
         adapt(proba, rng.dirichlet(np.ones(4), size=50))
+
+
+def test_a_band_reaches_to_the_draw_that_others_exceed_as_rarely_as_was_asked_for():
+    """Of 39 draws the 38th in size: another one is larger with probability 2/40."""
+    drawn = 1 + np.linspace(-0.3, 0.5, 39)[:, None] * [1.0, 0.0]
+    low, high = label_shift._band(np.ones(2), drawn, 0.95)
+    assert high[0] == pytest.approx(np.sort(drawn[:, 0])[37])
+    assert low[0] == pytest.approx(2 - high[0])
+    assert (low[1], high[1]) == (1.0, 1.0)
+    _, few = label_shift._band(np.ones(2), drawn[-5:], 0.95)
+    assert few[0] == pytest.approx(1.5)
+
+
+def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
+    """The whole is identified, but not each of the hundred classes: three rows are too few."""
+    proba = 0.9 * np.eye(100)[np.tile(np.arange(100), 10)] + 0.001
+    with pytest.raises(ValueError, match=r"class \d+ is so rare \(frequency 0\.01\)"):
+        adapt(proba, proba[:300])
+    assert adapt(proba, proba, n_resamples=5, rng=0).information > 0.5

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
-import textwrap
 import tomllib
 from pathlib import Path
 
@@ -17,9 +17,10 @@ import calibrant
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(calibrant.__file__).parent
 
-"""Of the Chart.js 4.6.1 in every report: another file is taken in on purpose or not at all."""
-
-OPTIONAL = ("matplotlib", "numba", "dask", "pyarrow", "pandas", "polars", "torch", "rich", "typer")
+HEAVY = (
+    *("matplotlib", "numba", "dask", "pyarrow", "pandas", "polars", "torch", "onnx"),
+    *("rich", "typer", "sklearn", "scipy", "numpy", "difflib"),
+)
 
 
 def run(code: str) -> str:
@@ -28,22 +29,42 @@ def run(code: str) -> str:
     ).stdout.strip()
 
 
-def test_importing_calibrant_imports_no_optional_package():
-    assert (
-        run(f"import sys, calibrant; print([m for m in {OPTIONAL!r} if m in sys.modules])") == "[]"
-    )
+# From the lowest layer to the highest: none but the last few is there because of another.
+MODULES = (
+    *("exceptions", "datasets", "notions", "guarantees", "binning", "base", "label_shift"),
+    *("metrics", "binary", "multiclass", "reductions", "evaluation", "inference", "selection"),
+    *("classifier", "monitoring", "testing", "io", "plots", "export", "report"),
+)
+STEPS = {
+    "nothing but the name": "import calibrant",
+    "scikit-learn": "import sklearn.base, sklearn.model_selection",
+    "all modules": f"names = [getattr(calibrant, name).__name__ for name in {MODULES!r}]",
+    "all names": "from calibrant import *",
+}
 
 
-def test_using_every_public_name_imports_no_optional_package_but_what_scikit_learn_imports_itself():
-    show = f"print([m for m in {OPTIONAL!r} if m in sys.modules])"
-    assert run(f"import sys; from calibrant import *; {show}") == run(
-        f"import sys, sklearn.base, sklearn.model_selection; {show}"
-    )
+@pytest.fixture(scope="module")
+def fresh():
+    """A new process that takes the `STEPS`: which of `HEAVY` are loaded after each, and the names
+    of the modules that it found.
+    """
+    lines = ["import sys, json", "loaded = {}"]
+    for name, step in STEPS.items():
+        lines += [step, f"loaded[{name!r}] = [m for m in {HEAVY!r} if m in sys.modules]"]
+    return json.loads(run("\n".join([*lines, "print(json.dumps([loaded, names]))"])))
 
 
-def test_importing_calibrant_imports_neither_scikit_learn_nor_numpy():
-    heavy = ("sklearn", "scipy", "numpy", "difflib")
-    assert run(f"import sys, calibrant; print([m for m in {heavy!r} if m in sys.modules])") == "[]"
+def test_importing_calibrant_imports_neither_optional_packages_nor_scikit_learn_nor_numpy(fresh):
+    assert fresh[0]["nothing but the name"] == []
+
+
+@pytest.mark.parametrize("step", ["all modules", "all names"])
+def test_using_all_of_it_imports_only_what_scikit_learn_imports_itself(fresh, step):
+    assert set(fresh[0][step]) - set(fresh[0]["scikit-learn"]) <= {"difflib"}
+
+
+def test_public_modules_are_attributes_although_nothing_imported_them(fresh):
+    assert fresh[1] == [f"calibrant.{name}" for name in MODULES]
 
 
 def test_public_names_exist_are_sorted_and_are_found_by_dir():
@@ -63,26 +84,6 @@ def test_type_checkers_see_the_names_that_exist_where_they_live():
         for alias in node.names
     }
     assert seen == calibrant._HOMES
-
-
-MODULES = [
-    *("base", "binary", "binning", "classifier", "datasets", "evaluation", "exceptions"),
-    *("guarantees", "inference", "io", "label_shift", "metrics", "multiclass", "notions", "plots"),
-    *("reductions", "report", "selection", "testing"),
-]
-
-
-def test_public_modules_are_attributes_whatever_was_imported_before():
-    code = f"""
-    import sys
-    for name in {MODULES}:
-        for loaded in [m for m in sys.modules if m.partition(".")[0] == "calibrant"]:
-            del sys.modules[loaded]
-        import calibrant
-        print(getattr(calibrant, name).__name__)
-    """
-    names = run(textwrap.dedent(code)).split()
-    assert names == [f"calibrant.{name}" for name in MODULES]
 
 
 def test_an_unknown_name_is_an_attribute_error_that_suggests_the_nearest():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,10 +14,26 @@ import calibrators
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.testing import CHECKS, check_calibrator, declared_exceptions, make_data
 
+# What the form of the scores can change; the rest runs with logits in the slow set.
+OF_THE_FORM = {
+    *("check_array_kinds", "check_binary_forms_agree", "check_dtypes", "check_frames"),
+    *("check_exact_zeros_and_ones", "check_log_proba", "check_output_is_valid"),
+}
 
-@pytest.mark.parametrize("inputs", ["proba", "logits"])
-@pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("calibrator", calibrators.ALL, ids=repr)
+
+def every_promise():
+    for calibrator, name, inputs in product(calibrators.ALL, CHECKS, ("proba", "logits")):
+        is_quick = inputs == "proba" or name in OF_THE_FORM
+        yield pytest.param(
+            calibrator,
+            name,
+            inputs,
+            id=f"{calibrator!r}-{name}-{inputs}",
+            marks=() if is_quick else pytest.mark.slow,
+        )
+
+
+@pytest.mark.parametrize(("calibrator", "name", "inputs"), list(every_promise()))
 def test_every_calibrator_keeps_the_promise(calibrator, name, inputs):
     reason = declared_exceptions(calibrator).get(name)
     if reason:

@@ -3,9 +3,10 @@
 To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
 ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
 ``method("isotonic")`` by name. To judge: ``evaluate`` (with ``by=`` for groups), ``compare``,
-``MetricAccumulator``. To keep: ``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and
-intervals), ``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``,
-``testing``. ``dir(calibrant)`` lists all of it; modules that begin with ``_`` are not for users.
+``MetricAccumulator``; of pixels and tokens by ``flatten_predictions`` and ``map_scores``. To keep:
+``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
+``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``. ``dir(calibrant)`` lists
+all of it; modules that begin with ``_`` are not for users.
 
 Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
 that is not needed (scikit-learn alone imports pandas wherever it is installed).
@@ -51,6 +52,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.evaluation import Evaluation as Evaluation
     from calibrant.evaluation import MetricAccumulator as MetricAccumulator
     from calibrant.evaluation import evaluate as evaluate
+    from calibrant.evaluation import flatten_predictions as flatten_predictions
+    from calibrant.evaluation import map_scores as map_scores
     from calibrant.io import load as load
     from calibrant.io import save as save
     from calibrant.multiclass import CanonicalBinning as CanonicalBinning
@@ -97,6 +100,8 @@ _HOMES = {
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "flatten_predictions": "evaluation",
+    "map_scores": "evaluation",
     "compare": "selection",
     "save": "io",
     "load": "io",

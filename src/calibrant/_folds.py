@@ -8,7 +8,6 @@ weight 2 in one and weight 1 in the other.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,14 +16,13 @@ from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedGroupKFold,
-    StratifiedKFold,
     StratifiedShuffleSplit,
     check_cv,
 )
 
 from calibrant._simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
-from calibrant._validation import as_array, as_seed, check_count
+from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, remark
 
 _MAX_COPIES = 2**24
 """Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
@@ -52,6 +50,7 @@ def check_groups(groups: Any, n_samples: int) -> IntArray | None:
         raise ValueError(
             f"groups must have shape ({n_samples},), one group a row; got shape {names.shape}"
         )
+    raise_if_missing(groups, names, "group")
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError("groups holds one group only: folds need at least two")
@@ -104,11 +103,55 @@ def stratified_rows(
         raise ValueError(
             f"{n_folds} folds cannot be cut from n_samples={len(codes)} rows: set cv to fewer folds"
         )
-    with warnings.catch_warnings():
-        # Rare classes are welcome: the map keeps a column for each class, whatever a fold holds.
-        warnings.filterwarnings("ignore", message="The least populated class")
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        yield from kind(min(n_folds, most)).split(np.zeros(len(codes)), codes, groups)
+    _remark_rare(codes, n_folds, most)
+    n_folds = min(n_folds, most)
+    if groups is not None:
+        strata = _strata(codes, n_folds)
+        yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
+        return
+    fold = _dealt_by_class(codes, n_folds)
+    for held in range(n_folds):
+        yield np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+
+
+def _remark_rare(codes: IntArray, n_folds: int, most: int) -> None:
+    """Rare classes are welcome, the map keeps a column for each whatever a fold holds; it is
+    said.
+    """
+    if n_folds > most:
+        remark(f"cv={n_folds} is lowered to {most}: no class has more than {most} rows")
+        return
+    counts = np.bincount(codes)
+    least = int(counts[counts > 0].min())
+    if least < n_folds:
+        remark(
+            f"the smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
+            " of cv: some folds have none of it"
+        )
+
+
+def _dealt_by_class(codes: IntArray, n_folds: int) -> IntArray:
+    """Fold of each row, as scikit-learn's StratifiedKFold deals them, which warns of rare classes:
+    the rows of one class after the other are dealt in turn, and within a class the first rows go
+    to the first folds. Classes come in the order in which they occur.
+    """
+    _, first, label = np.unique(codes, return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(first))[label]
+    order = np.argsort(place, kind="stable")
+    dealt = np.arange(len(codes)) % n_folds
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = dealt[np.lexsort((dealt, place[order]))]
+    return fold
+
+
+def _strata(codes: IntArray, n_folds: int) -> IntArray:
+    """Classes, those with fewer rows than folds as one; with the largest where they are still too
+    few. Nothing can be stratified by less.
+    """
+    counts = np.bincount(codes)
+    is_rare = counts < n_folds
+    shared = len(counts) if counts[is_rare].sum() >= n_folds else counts.argmax()
+    return np.where(is_rare[codes], shared, codes)
 
 
 def held_out_rows(

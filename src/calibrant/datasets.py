@@ -7,6 +7,7 @@ synthetic families draw scores and labels such that the true calibration errors 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,9 @@ def _make_model(name: str) -> Any:
     return linear_model.LogisticRegression(C=100.0, max_iter=2000)
 
 
-def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
+def digits_predictions(
+    model: str = "naive_bayes", digits: Sequence[int] | None = None
+) -> SplitPredictions:
     """Predictions of a scikit-learn classifier on the bundled handwritten digits: K = 10, 600 + 600
     rows.
 
@@ -84,17 +87,21 @@ def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
     model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}
         Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others
         in between.
+    digits : at least two of 0..9, optional
+        The images of these only, about 180 each: a problem of fewer classes, such as three.
 
     Notes
     -----
     Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are for
-    calibrating and 600 for judging, all three stratified by class.
+    calibrating and 600 for judging, all three stratified by class; of some digits a third each.
 
     Examples
     --------
     >>> data = digits_predictions()
     >>> data.val_proba.shape, data.test_proba.shape
     ((600, 10), (600, 10))
+    >>> digits_predictions("logistic", digits=(3, 8, 9)).class_names.tolist()
+    [3, 8, 9]
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -102,16 +109,28 @@ def digits_predictions(model: str = "naive_bayes") -> SplitPredictions:
 
     check_option(model, "model", _MODELS)
     X, y = load_digits(return_X_y=True)
+    names, third = np.arange(10), 600
+    if digits is not None:
+        names = _check_digits(digits)
+        chosen = np.isin(y, names)
+        X, y, third = X[chosen], np.searchsorted(names, y[chosen]), int(chosen.sum()) // 3
     rest_X, test_X, rest_y, test_y = train_test_split(
-        X, y, test_size=600, stratify=y, random_state=0
+        X, y, test_size=third, stratify=y, random_state=0
     )
     train_X, val_X, train_y, val_y = train_test_split(
-        rest_X, rest_y, test_size=600, stratify=rest_y, random_state=0
+        rest_X, rest_y, test_size=third, stratify=rest_y, random_state=0
     )
     scaler = StandardScaler().fit(train_X)
     fitted = _make_model(model).fit(scaler.transform(train_X), train_y)
     val, test = (fitted.predict_proba(scaler.transform(part)) for part in (val_X, test_X))
-    return SplitPredictions(val, val_y, test, test_y, fitted.classes_)
+    return SplitPredictions(val, val_y, test, test_y, names)
+
+
+def _check_digits(digits: Sequence[int]) -> IntArray:
+    names = np.unique(np.asarray(digits))
+    if len(names) < 2 or not np.isin(names, np.arange(10)).all():
+        raise ValueError(f"digits must be two or more of 0..9, got {digits!r}")
+    return names
 
 
 def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> KnownError:

@@ -4,17 +4,19 @@ it was calibrated.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._blocks import ROUND_OFF
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
-from calibrant._validation import as_array, check_count, check_scores
+from calibrant._validation import arrange_as_fitted, check_count, check_scores, column_names
 from calibrant.base._outcome import warn_of
 
 __all__ = ["LabelShift", "adapt"]
@@ -26,6 +28,10 @@ ratio, and must stay finite."""
 _LEAST_INFORMATION = 100.0
 """Rows times information below which the shift is not estimated: the frequencies then come out on
 the boundary, where neither they nor a bootstrap of them can be relied on."""
+
+_LEAST_ROWS = 4.0
+"""The same for the rarest class: its weight has then a standard error of a half. With ten rows of
+each of 100 classes no interval held: weights of zero do not vary among resamples."""
 
 _TINY = float(np.finfo(np.float64).tiny)
 """What zero becomes where it would be divided by."""
@@ -48,6 +54,9 @@ class LabelShift(ShortRepr):
     information : float
         Between 0 and 1: how well the least certain combination of classes can be told apart, 1 for
         a perfect classifier.
+    names : array of shape (K,), or None
+        Of the columns of the source, where it has any: those of other frames are put in their
+        order.
     """
 
     weights: FloatArray
@@ -58,10 +67,11 @@ class LabelShift(ShortRepr):
     target_prior: FloatArray
     proba: FloatArray
     information: float
+    names: AnyArray | None = None
 
     def apply(self, proba: ScoresLike) -> FloatArray:
         """Calibrated probabilities of other rows of the target under its class frequencies."""
-        return _reweighted(check_scores(proba), self.weights)
+        return _reweighted(check_scores(_arrange(proba, self.names)), self.weights)
 
     @property
     def is_shifted(self) -> AnyArray:
@@ -126,12 +136,15 @@ def adapt(
         p_l}` over the target and :math:`\lambda` its smallest eigenvalue (``information``), the
         standard error of the least certain combination of weights is about
         :math:`1 / \sqrt{n \lambda}`; above a tenth frequencies are often estimated as zero, and
-        the intervals do not hold.
+        the intervals do not hold. Neither do they where the rarest class has a weight of standard
+        error :math:`1 / \sqrt{n \lambda \min_k \pi_k}` above a half.
 
     Notes
     -----
-    The intervals are asymptotic, and they do not know how well p is calibrated. Calibrate with
-    intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class
+    The intervals are asymptotic: without any shift, with exact probabilities and 1,000 rows of ten
+    classes they held in 92 % of simulated samples, and were too low in nearly all others, because
+    weights are ratios (``docs/coverage.md``). They do not know how well p is calibrated. Calibrate
+    with intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class
     frequencies biased. The frequencies are found by Newton steps on the simplex, a handful of
     O(n K^2) each where EM would need hundreds; a `ConvergenceWarning` says so where they do not
     settle.
@@ -154,7 +167,8 @@ def adapt(
     check_count(n_resamples, "n_resamples")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    origin, target = _as_source_and_target(source, target_proba)
+    names = _names_of(source)
+    origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
@@ -165,8 +179,18 @@ def adapt(
     weights = q / prior
     low, high = _band(weights, drawn, level)
     return LabelShift(
-        weights, low, high, level, prior, q, _reweighted(target, weights), information
+        weights, low, high, level, prior, q, _reweighted(target, weights), information, names
     )
+
+
+def _names_of(source: Any) -> AnyArray | None:
+    """The columns of source rows that are a frame; a calibrator knows its own."""
+    names = None if hasattr(source, "predict_proba") else column_names(source)
+    return None if names is None else np.array(names, dtype=object)
+
+
+def _arrange(proba: ScoresLike, names: AnyArray | None) -> ScoresLike:
+    return proba if names is None else arrange_as_fitted(proba, None, names)
 
 
 class _Source(NamedTuple):
@@ -194,7 +218,7 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
         prior = np.asarray(source.class_prior_, dtype=np.float64)
         return _Source(prior, _rows_of(source)), np.asarray(target, dtype=np.float64)
     rows = np.asarray(check_scores(source), dtype=np.float64)
-    target = np.asarray(check_scores(as_array(target_proba)), dtype=np.float64)
+    target = np.asarray(check_scores(target_proba), dtype=np.float64)
     if rows.shape[1] != target.shape[1]:
         raise ValueError(
             f"source and target must have the same classes, got {rows.shape[1]} and "
@@ -234,6 +258,13 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
             f"merge these classes, or use "
             "more rows or a better model"
         )
+    rarest = int(np.argmin(prior))
+    if information * len(target) * prior[rarest] < _LEAST_ROWS:
+        raise ValueError(
+            f"the label shift cannot be identified from these {len(target)} rows: class {rarest} "
+            f"is so rare (frequency {prior[rarest]:.2g}) that its weight would be known to no more "
+            f"than a half; merge rare classes, leave them out, or use more rows"
+        )
     return information
 
 
@@ -258,11 +289,13 @@ def _resample_weights(
 
 def _band(weights: FloatArray, drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Intervals that hold together: as many standard errors wide as the largest deviation of all
-    classes asks for.
+    classes asks for, by the order statistic that another draw exceeds with probability 1 - level.
     """
     error = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(weights))
     deviation = np.abs(drawn - weights) / np.where(error > 0, error, 1.0)
-    reach = np.quantile(deviation.max(axis=1), level) * error
+    largest = np.sort(deviation.max(axis=1))
+    rank = min(len(drawn), math.ceil(level * (len(drawn) + 1) - ROUND_OFF))
+    reach = largest[rank - 1] * error
     return np.maximum(weights - reach, 0.0), weights + reach
 
 

@@ -105,7 +105,7 @@ def test_blocks_of_any_size_give_the_same_rows(calibrator, rows, monkeypatch):
     np.testing.assert_allclose(proba_of(fitted, proba, "proba", some), whole[some], atol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.float32])
 @pytest.mark.parametrize(
     "calibrator",
     [

@@ -32,12 +32,12 @@ def test_full_precision_has_no_tolerance_of_rounding(rng):
         check_scores(rows * 1.00001)
 
 
-def test_rounded_rows_are_refused_where_no_repair_is_wanted():
-    rounded = [[0.33, 0.33, 0.33]]
+def test_repairs_of_rounded_rows_are_a_remark_unless_another_is_told():
+    rounded, told = [[0.33, 0.33, 0.33]], []
     with pytest.warns(DataWarning, match="divided by their sum"):
         np.testing.assert_allclose(check_scores(rounded), 1 / 3)
-    with pytest.raises(ValueError, match=r"sums to 0.99 instead of 1"):
-        check_scores(rounded, repair=False)
+    np.testing.assert_allclose(check_scores(rounded, note=told.append), 1 / 3)
+    assert "divided by their sum" in told[0]
 
 
 def test_slack_is_for_rows_that_nobody_can_divide(rng):

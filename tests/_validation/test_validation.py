@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from calibrant._validation import (
-    check_classes,
     check_count,
     check_option,
     check_predictions,
@@ -15,10 +14,6 @@ from calibrant._validation import (
     check_scores,
     check_weight,
     encode_labels,
-    printable,
-    printable_lines,
-    shortened,
-    unknown_name,
 )
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
@@ -157,60 +152,6 @@ def test_rounded_rows_can_be_renormalised():
         check_scores([[0.0, 0.0]], renormalize=True)
 
 
-def test_integer_and_boolean_labels_are_column_indices():
-    assert encode_labels([0, 2], 3)[0].tolist() == [0, 2]
-    assert encode_labels([True, False], 2)[0].tolist() == [1, 0]
-
-
-def test_integer_labels_of_the_native_type_are_not_copied():
-    y = np.array([0, 1, 2])
-    assert np.shares_memory(encode_labels(y, 3)[0], y)
-
-
-def test_text_labels_are_matched_by_classes_in_the_order_of_the_columns():
-    codes, classes = encode_labels(["dog", "cat"], 3, ["dog", "owl", "cat"])
-    assert codes.tolist() == [0, 2]
-    assert classes.tolist() == ["dog", "owl", "cat"]
-
-
-def test_text_labels_without_classes_are_matched_in_sorted_order():
-    codes, classes = encode_labels(["owl", "cat", "dog"], 3)
-    assert codes.tolist() == [2, 0, 1]
-    assert classes.tolist() == ["cat", "dog", "owl"]
-
-
-def test_integer_labels_can_be_given_classes():
-    assert encode_labels([10, 30], 3, [30, 20, 10])[0].tolist() == [2, 0]
-
-
-@pytest.mark.parametrize(
-    ("labels", "n_classes", "classes", "message"),
-    [
-        ([0, 3], 3, None, r"label 3 in row 1 is out of range: .* 0\.\.2; .*classes="),
-        ([0, -1], 3, None, r"label -1 in row 1"),
-        (["cat", "dog"], 3, None, r"2 different values \('cat', 'dog'\) for 3 columns: .*classes="),
-        (
-            ["cat", "fox"],
-            2,
-            ["cat", "dog"],
-            r"label 'fox' in row 1 is not among the classes 'cat', 'dog'",
-        ),
-        ([], 2, None, r"labels are empty"),
-        ([[0, 1]], 2, None, r"got shape \(1, 2\); for these one-hot rows pass np.argmax"),
-        ([0, 1], 3, ["a", "b"], r"name each of the 3 columns once, got 2"),
-        ([0, 1], 2, ["a", "a"], r"must be different from each other"),
-    ],
-)
-def test_bad_labels_are_named_with_the_remedy(labels, n_classes, classes, message):
-    with pytest.raises(ValueError, match=message):
-        encode_labels(labels, n_classes, classes)
-
-
-def test_labels_of_another_type_than_the_classes_are_an_error():
-    with pytest.raises((TypeError, ValueError), match=r"not among the classes|different types"):
-        encode_labels([0, 1], 2, ["a", "b"])
-
-
 def test_missing_weights_are_ones_without_memory():
     weight = check_weight(None, 10**9)
     assert weight.shape == (10**9,)
@@ -244,47 +185,3 @@ def test_counts_and_options_say_what_must_hold():
         check_count(2.5, "n_bins")
     with pytest.raises(ValueError, match="strategy must be one of 'a', 'b'; got 'c'"):
         check_option("c", "strategy", ("a", "b"))
-
-
-def test_classes_default_to_the_columns():
-    assert check_classes(None, 3).tolist() == [0, 1, 2]
-
-
-def test_long_lists_are_shortened_and_counted():
-    assert shortened(["a", "b"]) == "a, b"
-    assert shortened(np.arange(2000), 2) == "0, 1 and 1,998 more"
-    assert shortened(["a", "b", "c"], 2, show=repr) == "'a', 'b' and 1 more"
-
-
-def test_an_unknown_name_suggests_the_nearest_and_lists_all():
-    said = unknown_name("method", "temprature", ["identity", "temperature"], "a calibrator")
-    expected = "did you mean 'temperature'? valid are identity, temperature, or a calibrator"
-    assert said == f"unknown method 'temprature'; {expected}"
-    assert unknown_name("method", "magic", ["identity"]) == (
-        "unknown method 'magic'; valid are identity"
-    )
-
-
-# Text of others
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        ("\x1b[2Jcleared", "\\x1b[2Jcleared"),
-        ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
-        ("\x9b31m", "\\x9b31m"),
-        ("evil\u202egpj.exe", "evil\\u202egpj.exe"),
-        ("half \udc80", "half \\udc80"),
-        ("two\u2028lines", "two\\u2028lines"),
-        ("straße 東京", "straße 東京"),
-        ("👩\u200d🔬", "👩\u200d🔬"),
-    ],
-)
-def test_what_is_unseen_is_written_out(text, shown):
-    assert printable(text) == shown
-
-
-def test_lines_stay_lines():
-    assert printable_lines("one\x07\ntwo") == "one\\x07\ntwo"

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from calibrant.cli._columns import Columns, FileOptions
-from calibrant.cli._sources import Block, as_text, check_block, open_source
+from calibrant.cli._sources import Block, Notes, as_text, check_block, open_source
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 LABELS = np.array([0, 1, 1])
@@ -66,12 +66,24 @@ def test_an_npy_file_holds_what_is_said(tmp_path):
 def test_errors_name_rows_of_the_file_and_options_of_the_command_line(tmp_path):
     np.savez(tmp_path / "good.npz", probs=PROBA, labels=LABELS)
     source = opened(tmp_path / "good.npz")
-    with pytest.raises(ValueError, match=r"row 101 .* --logits .* or --renormalize for rounded"):
-        check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, renormalize=False)
-    rows = check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, renormalize=True)
+    with pytest.raises(ValueError, match=r"row 101 .* --logits .*, or --renormalize for rounded"):
+        check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, False, Notes())
+    rows = check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, True, Notes())
     np.testing.assert_array_equal(rows, 0.5)
     with pytest.raises(ValueError, match=r"row 100 .* cannot be renormalised"):
-        check_block(Block(100, np.zeros((1, 2))), source, renormalize=True)
+        check_block(Block(100, np.zeros((1, 2))), source, True, Notes())
+
+
+def test_rounded_rows_are_taken_and_it_is_told_once_of_the_first_block(tmp_path):
+    np.savez(tmp_path / "good.npz", probs=PROBA, labels=LABELS)
+    source, notes, said = opened(tmp_path / "good.npz"), Notes(), []
+    for start in (200, 100):
+        rows = check_block(Block(start, np.array([[0.333, 0.666]])), source, False, notes)
+        np.testing.assert_allclose(rows, [[1 / 3, 2 / 3]])
+    notes.tell(said.append)
+    assert len(said) == 1
+    assert "(row 100 sums to 0.999" in said[0]
+    assert said[0].endswith("were divided by their sum; --renormalize says so")
 
 
 def test_labels_become_text_without_decimal_points():

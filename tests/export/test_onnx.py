@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import calibrant
 from calibrant import export
-from exported import CASES, check, fitted, run_onnx, session_of
+from exported import CASES, check, fitted, run_onnx, session_of, steps
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -73,65 +75,6 @@ def test_models_are_small(tmp_path):
     assert (tmp_path / "large.onnx").stat().st_size < 100_000
 
 
-def classifier_file(path, n_classes=3, output="probabilities", kind=1, opset=17):
-    """A classifier that has its scores as features."""
-    from onnx import helper
-
-    info = helper.make_tensor_value_info
-    node = helper.make_node("Softmax", ["scores"], [output], axis=1)
-    graph = helper.make_graph(
-        [node],
-        "net",
-        [info("scores", kind, ["n", n_classes])],
-        [info(output, kind, ["n", n_classes])],
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    onnx.save(made, path)
-
-
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_a_classifier_and_its_calibrator_run_in_one_session(kind, tmp_path):
-    model, scores = fitted(calibrant.StructuredScaling(), 3)
-    classifier_file(tmp_path / "net.onnx", kind={"float32": 1, "float64": 11}[kind])
-    export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx", dtype=kind)
-    session = session_of(tmp_path / "full.onnx")
-    logits = np.log(np.maximum(scores, 1e-9)).astype(kind)
-    proba, labels = session.run(None, {"scores": logits})
-    powers = np.exp(logits.astype(np.float64))
-    expected = model.predict_proba(powers / powers.sum(axis=1, keepdims=True))
-    assert np.abs(proba - expected).max() <= (1e-6 if kind == "float32" else 1e-14)
-    assert labels.tolist() == expected.argmax(axis=1).tolist()
-
-
-@pytest.mark.parametrize(
-    ("written", "options", "said"),
-    [
-        ({}, {"output": "scores"}, "no output 'scores'"),
-        ({"n_classes": 4}, {}, "4 columns"),
-        ({"opset": 11}, {}, "convert_version"),
-        ({}, {"dtype": "float16"}, "dtype must be"),
-    ],
-)
-def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_path):
-    model, _ = fitted(calibrant.TemperatureScaling(), 3)
-    classifier_file(tmp_path / "net.onnx", **written)
-    with pytest.raises(ValueError, match=said):
-        export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx", **options)
-    assert not (tmp_path / "full.onnx").exists()
-
-
-@pytest.mark.parametrize(
-    ("inputs", "chosen"),
-    [("proba", "probabilities"), ("logits", "logits"), ("log_proba", "log_probs")],
-)
-def test_the_output_is_the_one_that_the_calibrator_takes(inputs, chosen):
-    from calibrant.export._onnx import _likely
-
-    assert _likely(["label", "log_probs", "logits", "probabilities"], inputs) == chosen
-    assert _likely(["label", "probabilities"], inputs) == "probabilities"
-    assert _likely(["y"], inputs) == "y"
-
-
 def test_an_operator_set_that_is_too_old_is_refused(tmp_path):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
     with pytest.raises(ValueError, match="at least 13"):
@@ -146,11 +89,20 @@ def test_other_operator_sets_compute_the_same(opset, tmp_path):
     assert np.abs(proba - model.predict_proba(scores)).max() <= 1e-15
 
 
-def test_a_step_is_bit_equal_at_every_edge_and_beside_it(tmp_path):
-    model, _ = fitted(calibrant.IsotonicCalibration(), 2)
-    edges = model.edges_
-    at = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)]).clip(0, 1)
-    rows = np.column_stack([1 - at, at])
-    assert np.array_equal(
-        run_onnx(export.program(model), rows, tmp_path)[0], model.predict_proba(rows)
-    )
+def test_long_rows_are_added_up_by_halves(tmp_path):
+    """One large term and many equal small ones, each of which would lose the same bits."""
+    build = export.Builder(1001)
+    build.append("softmax", (0,))
+    program = build.program("logits", tuple(range(1001)), "")
+    rows = np.full((1, 1001), -7.3)
+    rows[0, 500] = 0.0
+    exact = 1.0 / math.fsum(np.exp(rows[0]))
+    for found in (program(rows), run_onnx(program, rows, tmp_path)[0]):
+        assert abs(found[0, 500] - exact) <= 2.0 * np.spacing(exact)
+
+
+@pytest.mark.parametrize("n_edges", [1, 64, 65, 4500])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_step_finds_its_place_among_any_number_of_edges(n_edges, side, tmp_path):
+    program, rows = steps(n_edges, side)
+    assert np.array_equal(run_onnx(program, rows, tmp_path)[0], program(rows))

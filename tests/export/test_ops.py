@@ -11,7 +11,7 @@ import pytest
 import calibrant
 from calibrant import export
 from calibrant._simplex import finite_logits, softmax
-from exported import fitted, run_javascript, run_onnx, run_python, run_sql, run_torch
+from exported import fitted, run_javascript, run_onnx, run_python, run_sql, run_torch, steps
 
 N_ROWS = 40
 
@@ -152,6 +152,17 @@ def test_impossible_classes_have_the_floor_of_the_library_everywhere(n_classes, 
 def test_the_floor_is_between_zero_and_one():
     with pytest.raises(ValueError, match="eps must lie between 0 and 1, got 0"):
         export.Builder(2).append("finite", (0,), {"eps": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("n_edges", "side"),
+    [(150, "left"), (150, "right"), pytest.param(4500, "left", marks=pytest.mark.slow)],
+)
+def test_steps_are_bit_equal_at_every_edge_and_beside_it_on_all_targets(n_edges, side, tmp_path):
+    program, rows = steps(n_edges, side)
+    expected = program(rows)
+    for name, run in available().items():
+        assert np.array_equal(run(program, rows, tmp_path)[0], expected), name
 
 
 @pytest.mark.parametrize("inputs", ["proba", "log_proba"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -12,16 +11,11 @@ from calibrant import export
 from exported import fitted
 
 
-def test_importing_the_package_imports_no_target():
-    code = "import sys, calibrant.export; print({'onnx', 'torch'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.strip() == b"set()"
-
-
 @pytest.mark.parametrize(("name", "remedy"), [("onnx", r"calibrant\[onnx\]"), ("torch", "pytorch")])
 def test_without_the_package_one_sentence_names_it(name, remedy, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, f"calibrant.export._{name}", raising=False)
+    for module in [m for m in sys.modules if m.startswith(f"calibrant.export._{name}")]:
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.delattr(export, f"_{name}", raising=False)
     model, _ = fitted(calibrant.TemperatureScaling(), 2)
     call = {

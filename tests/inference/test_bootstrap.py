@@ -8,6 +8,7 @@ import pytest
 from calibrant import datasets
 from calibrant.inference import bootstrap_interval
 from calibrant.inference._bootstrap import RowDraws
+from calibrant.inference._skewed import own_spread, spread_of
 from calibrant.metrics import expected_calibration_error, log_loss
 
 
@@ -86,7 +87,7 @@ def test_one_row_varies_not_and_proves_nothing():
 
 def test_few_rows_widen_the_interval_as_student_does(rng):
     proba, y = rng.dirichlet(np.ones(3), 10), rng.integers(3, size=10)
-    result = bootstrap_interval("brier_score", y, proba, n_resamples=4000, rng=0)
+    result = bootstrap_interval("brier_score", y, proba, n_resamples=2000, rng=0)
     rows = ((proba - np.eye(3)[y]) ** 2).sum(axis=1)
     reach = 2.262 * rows.std(ddof=1) / np.sqrt(10)
     assert result.high - result.low == pytest.approx(2 * reach, rel=0.1)
@@ -157,16 +158,17 @@ def test_few_groups_make_the_interval_heuristic_and_one_is_refused(rng):
 
 @pytest.mark.slow
 def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
-    inside = {"rows": [], "patients": []}
-    for seed in range(60):
+    """400 samples know a coverage of 0.95 to 0.011."""
+    truth, inside = 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2), {"rows": 0, "patients": 0}
+    for seed in range(400):
         y, proba, groups = clustered(np.random.default_rng(seed), 60, 5)
         for name, own in (("rows", None), ("patients", groups)):
             found = bootstrap_interval(
                 "brier_score", y, proba, groups=own, n_resamples=100, rng=seed
             )
-            inside[name].append(found.low <= 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2) <= found.high)
-    assert np.mean(inside["patients"]) >= 0.85
-    assert np.mean(inside["rows"]) < 0.8
+            inside[name] += found.low <= truth <= found.high
+    assert inside["patients"] >= 0.93 * 400
+    assert inside["rows"] < 0.7 * 400
 
 
 @pytest.mark.parametrize("name", ["log_loss", "brier_score"])
@@ -175,7 +177,27 @@ def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
     proba = np.tile([0.9, 0.1], (10, 1))
     result = bootstrap_interval(name, np.zeros(10, dtype=int), proba, n_resamples=50, rng=0)
     losses = {"log_loss": (-np.log(0.9), -np.log(0.1)), "brier_score": (0.02, 1.62)}[name]
-    spread = (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
+    reach = 2.262 * (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
     assert result.estimate == pytest.approx(losses[0])
-    assert result.high - result.estimate == pytest.approx(2.262 * spread, rel=1e-3)
+    assert result.estimate - result.low == pytest.approx(reach, rel=1e-3)
+    assert result.high == pytest.approx(result.estimate + own_spread(name, proba).ends(0.95)[1])
+    assert result.high - result.estimate > 1.5 * reach
     assert result.guarantee == "heuristic"
+
+
+def test_an_interval_is_never_shorter_than_its_skewness_asks_for():
+    """Of 60 rows three are confident errors: the upper end is that of Hall's transformation."""
+    proba, y = np.tile([0.95, 0.05], (60, 1)), np.repeat([1, 0], [3, 57])
+    result = bootstrap_interval("log_loss", y, proba, n_resamples=200, rng=0)
+    losses = -np.log(np.where(y == 0, 0.95, 0.05))
+    own, found = own_spread("log_loss", proba), spread_of(losses)
+    assert own.error == pytest.approx(found.error)
+    assert result.high == pytest.approx(result.estimate + found.ends(0.95)[1])
+
+
+def test_few_groups_widen_the_interval_as_few_rows_do():
+    y, proba = np.repeat([0, 1] * 4, 20), np.tile([0.3, 0.7], (160, 1))
+    options = {"n_resamples": 200, "rng": 0}
+    few = bootstrap_interval("brier_score", y, proba, groups=np.arange(160) // 20, **options)
+    alone = bootstrap_interval("brier_score", y[::20], proba[::20], **options)
+    assert (few.low, few.high) == pytest.approx((alone.low, alone.high))

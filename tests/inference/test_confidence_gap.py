@@ -21,3 +21,12 @@ def test_a_few_rows_that_are_all_right_are_not_called_underconfident():
 def test_one_row_knows_nothing():
     made = confidence_gap(np.array([1]), np.array([[0.9, 0.1]]))
     assert made.low < 0 < made.high
+
+
+def test_whole_weights_are_copies(rng):
+    proba, y, weight = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40), np.arange(40) % 3
+    rows = np.repeat(np.arange(40), weight)
+    one, other = confidence_gap(y, proba, weight), confidence_gap(y[rows], proba[rows])
+    assert one.estimate == pytest.approx(other.estimate)
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    assert one.n_samples == other.n_samples == weight.sum()

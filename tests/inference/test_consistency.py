@@ -46,12 +46,14 @@ def test_the_statistic_is_the_error_of_that_name(metric, options, honest):
     "options",
     [
         {"notion": "confidence"},
-        {"notion": "class-wise"},
-        {"notion": "top-label", "n_bins": 5},
+        pytest.param({"notion": "class-wise"}, marks=pytest.mark.slow),
+        pytest.param({"notion": "top-label", "n_bins": 5}, marks=pytest.mark.slow),
         {"notion": "top-2-label", "strategy": "quantile", "n_bins": 4},
-        {"notion": "within-top-2"},
+        pytest.param({"notion": "within-top-2"}, marks=pytest.mark.slow),
         {"notion": "class-wise", "strategy": "quantile", "norm": 2, "debias": True},
-        {"notion": "confidence", "strategy": "unique", "norm": np.inf},
+        pytest.param(
+            {"notion": "confidence", "strategy": "unique", "norm": np.inf}, marks=pytest.mark.slow
+        ),
         {"notion": "top-label", "aggregate": "bin", "norm": np.inf},
     ],
 )

@@ -109,6 +109,16 @@ def test_covariances_of_many_quantities_are_bounded_from_above(rng, monkeypatch)
     assert exact.standard_error < bounded.standard_error < 5 * exact.standard_error
 
 
+def test_pairs_of_rows_give_what_pairs_of_quantities_give(rng):
+    proba, y = rng.dirichlet(np.ones(12), 30), rng.integers(12, size=30)
+    claims = as_notion("class-wise").claims(proba, y, rng.integers(1, 4, 30).astype(float))
+    table = bin_table(claims, strategy="quantile", rows_per_bin=5)
+    columns = list(_debiased._columns(claims, table))
+    assert _debiased._pairs_of_rows(columns, claims.weight) == pytest.approx(
+        _debiased._all_pairs(columns, claims.weight), rel=1e-12
+    )
+
+
 def test_joint_cells_may_be_found_instead_of_tabulated(rng, monkeypatch):
     data = datasets.noisy_simplex(100, 3, 0.2, rng=rng)
     expected = debiased_interval(data.labels, data.proba, notion="top-2-label")
@@ -129,7 +139,7 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
         assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
 
 
-@pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("shrinkage", [0.0, pytest.param(0.1, marks=pytest.mark.slow), 0.4])
 def test_the_standard_error_is_that_of_repeated_samples(shrinkage, monkeypatch):
     squares = []
     interval = _debiased._square_interval

@@ -8,19 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+import notion_names
 from calibrant import datasets
 from calibrant.inference import score_decomposition
 from calibrant.metrics import brier_score, log_loss
-
-NOTIONS = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-label",
-]
 
 
 def model():
@@ -41,7 +32,7 @@ def test_calibration_and_refinement_sum_to_the_score(score, metric, data):
     assert parts.calibration + parts.refinement == pytest.approx(parts.value, abs=1e-10)
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.NAMES)
 @pytest.mark.parametrize("score", ["log_loss", "brier_score"])
 def test_the_terms_of_every_claim_sum_to_its_score_and_are_not_negative(notion, score, data):
     parts = score_decomposition(data.labels, data.proba, model(), score=score, notion=notion, rng=0)
@@ -52,7 +43,7 @@ def test_the_terms_of_every_claim_sum_to_its_score_and_are_not_negative(notion, 
     assert sum(claim.share for claim in parts.claims) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.NAMES)
 def test_the_scores_of_the_claims_average_to_the_brier_score_of_the_notion(notion, data):
     parts = score_decomposition(
         data.labels, data.proba, model(), score="brier_score", notion=notion, rng=0
@@ -79,7 +70,7 @@ def test_by_hand():
     assert claim.discrimination == pytest.approx(2 / 9 - 0.5 / 3)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_ties_zeros_and_ones_leave_finite_terms_that_sum_up(seed):
     generator = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import notion_names
 from calibrant.binning import Bins, UniformBins, bin_table, cell_index
 from calibrant.inference import _draws
 from calibrant.inference._draws import (
@@ -16,17 +17,6 @@ from calibrant.inference._draws import (
     poisson_binomial,
 )
 from calibrant.notions import as_notion
-
-NOTIONS = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-confidence",
-    "top-2-label",
-]
 
 
 def convolved(prob):
@@ -56,7 +46,7 @@ def claims_of(notion, rng, n=60, n_classes=4):
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.WITH_PAIRS)
 def test_cells_are_those_of_the_bin_table(notion, strategy, rng):
     claims = claims_of(notion, rng)
     table = bin_table(claims, n_bins=5, strategy=strategy)
@@ -70,7 +60,7 @@ def test_cells_are_those_of_the_bin_table(notion, strategy, rng):
     )
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.WITH_PAIRS)
 def test_mean_counts_are_the_sums_of_the_scores_and_variances_those_of_independent_rows(
     notion, rng
 ):

@@ -10,7 +10,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
 from calibrant import datasets, inference, selection
+from calibrant._crossfit.scores import paired_scores
 from calibrant._folds import Fold
+from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.inference import calibration_gain
 from calibrant.inference._gain import paired_gain
@@ -267,3 +269,27 @@ def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
         result = calibration_gain(y, softmax(temperature * logits, axis=1), Temperature(), rng=rng)
         covered += result.low <= error <= result.high
     assert covered >= 920
+
+
+def test_ten_rows_that_are_all_right_do_not_prove_a_calibration_error():
+    """A temperature made of them is surer still, and gains a little on each."""
+    proba = np.column_stack([np.linspace(0.9, 0.99, 10), np.linspace(0.1, 0.01, 10)])
+    result = calibration_gain(np.zeros(10, dtype=int), proba, Temperature(), rng=0)
+    assert result.gain > 0
+    assert result.low < 0
+
+
+def test_what_labels_of_the_model_would_vary_by_counts_as_four_rows(rng):
+    """Scores that are too cautious: labels drawn from them would make gains vary more."""
+    z = rng.normal(size=(400, 3))
+    y, proba = datasets.draw_labels(softmax(3 * z, axis=1), rng=rng), softmax(z, axis=1)
+    data = check_predictions(y, proba, None, None)
+    pairs = paired_scores(data, Temperature(), score="log_loss", inputs="proba", cv=5, rng=0)
+    found = np.var(pairs.before - pairs.after, ddof=1)
+    own = (pairs.own[1].mean() - pairs.own[0].mean() ** 2) * 400 / 399
+    four = stats.norm.ppf(0.975) ** 2
+    result = calibration_gain(y, proba, Temperature(), rng=0)
+    assert own > 1.5 * found
+    assert result.standard_error**2 == pytest.approx(
+        (400 * found + four * own) / (400 + four) / 400
+    )

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import notion_names
 from calibrant import datasets
 from calibrant.binary import HistogramBinning
 from calibrant.binning import Bins
@@ -13,23 +14,13 @@ from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.multiclass import CanonicalBinning
 from calibrant.reductions import MulticlassToBinary
 
-NOTIONS = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-label",
-]
-
 
 def area_above(curve):
     """The integral of 1 - V, a step function."""
     return np.sum(np.diff(curve.epsilon) * (1 - curve.validity[:-1]))
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.NAMES)
 def test_the_area_above_the_curve_is_the_calibration_error(notion, rng):
     data = datasets.noisy_simplex(200, 3, 0.3, rng=rng)
     curve = validity_curve(data.labels, data.proba, notion=notion)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,20 @@ SAVED = calibrators.ALL + calibrators.COMPOSED
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "models").glob("*.json"))
 
 
-def fitted(calibrator, n_samples=200, **parameters):
+_FITS = {}
+
+
+def fitted(calibrator, **parameters):
+    """A calibrator and the scores that it was fitted to; fitted once for all tests, each of which
+    has a copy.
+    """
+    key = (type(calibrator), repr(calibrator), repr(parameters))
+    if key not in _FITS:
+        _FITS[key] = fit_anew(calibrator, **parameters)
+    return deepcopy(_FITS[key])
+
+
+def fit_anew(calibrator, n_samples=200, **parameters):
     calibrator = clone(calibrator).set_params(**parameters)
     scores, labels = make_data(calibrator, n_samples)
     if calibrator.classes is not None:
@@ -89,7 +103,7 @@ def test_a_loaded_calibrator_can_be_cloned_refitted_and_saved_again(calibrator, 
     after = saved_and_loaded(before, tmp_path)
     calibrant.save(after, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
-    again, _ = fitted(after)
+    again, _ = fit_anew(after)
     np.testing.assert_array_equal(again.predict_proba(scores), before.predict_proba(scores))
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import notion_names
 from calibrant import datasets
 from calibrant.binning import Bins
 from calibrant.metrics import accuracy, calibration_curve, overconfidence, underconfidence
@@ -248,17 +249,7 @@ def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for
     total = counts.sum(axis=1)
     proba = np.repeat(counts / total[:, None], total, axis=0)
     y = np.concatenate([np.repeat(np.arange(n_classes), row) for row in counts])
-    notions = [
-        "confidence",
-        "top-label",
-        "class-wise",
-        "class-1",
-        "rank-2",
-        "within-top-2",
-        "top-2-confidence",
-        "top-2-label",
-    ]
-    for notion in notions:
+    for notion in notion_names.WITH_PAIRS:
         for strategy in ("uniform", "quantile", "unique"):
             assert ece(y, proba, notion=notion, strategy=strategy, norm=np.inf) <= 1e-12
 

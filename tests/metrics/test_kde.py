@@ -4,18 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+import notion_names
 from calibrant import datasets
 from calibrant.metrics import kde_calibration_error
-
-NOTIONS = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-label",
-]
 
 
 def by_definition(score, outcome, width, norm):
@@ -62,7 +53,7 @@ def test_the_limit_is_the_true_error():
     assert squared == pytest.approx(data.errors["class-1-l2"], abs=0.003)
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.NAMES)
 def test_a_weight_is_a_number_of_copies(notion, rng):
     proba, y = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
     copies = rng.integers(0, 3, size=40)

@@ -6,20 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
+import notion_names
 from calibrant import datasets
 from calibrant.metrics import kernel_calibration_error
 from calibrant.metrics._kernel import median_distance, sorted_forms, tiled_forms
 
-NOTIONS = [
-    "canonical",
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-label",
-]
+NOTIONS = ["canonical", *notion_names.NAMES]
 
 
 def by_pairs(points, residual, bandwidth):

@@ -23,8 +23,9 @@ def test_errors_are_negated_and_classes_come_from_the_estimator(iris):
     X, y = iris
     model = LogisticRegression(max_iter=500).fit(X, y)
     proba = model.predict_proba(X)
-    assert scorer("log_loss")(model, X, y) == -log_loss(y, proba)
-    expected = expected_calibration_error(y, proba, notion="class-wise", n_bins=5)
+    assert scorer("log_loss")(model, X, y) == -log_loss(y, proba, classes=model.classes_)
+    options = {"notion": "class-wise", "n_bins": 5, "classes": model.classes_}
+    expected = expected_calibration_error(y, proba, **options)
     assert (
         scorer("expected_calibration_error", notion="class-wise", n_bins=5)(model, X, y)
         == -expected

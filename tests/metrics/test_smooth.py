@@ -6,18 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
+import notion_names
 from calibrant import datasets
 from calibrant.metrics import smooth_calibration_error
-
-NOTIONS = [
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-label",
-]
 
 
 def by_definition(score, outcome, sigma, n_points=4001):
@@ -93,7 +84,7 @@ def test_smoothing_more_never_increases_the_error(seed):
     assert errors[1] >= errors[2] - 1e-9
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.NAMES)
 def test_a_weight_is_a_number_of_copies(notion, rng):
     proba, y = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
     copies = rng.integers(0, 3, size=40)

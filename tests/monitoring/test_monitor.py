@@ -168,24 +168,6 @@ def test_b11_what_is_no_state_is_a_value_error(text):
         CalibrationMonitor.from_json(text)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"false_alarm": 0}, "false_alarm"),
-        ({"horizon": 0}, "horizon"),
-        ({"tolerance": 0.5}, "tolerance"),
-        ({"notions": []}, "notions"),
-        ({"notions": ["canonical"]}, "binary claims"),
-        ({"mode": "maybe"}, "mode"),
-        ({"arl": 0.5}, "arl"),
-        ({"lag": 0}, "lag"),
-    ],
-)
-def test_bad_parameters_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        CalibrationMonitor(**options)
-
-
 def test_before_anything_is_seen():
     monitor = CalibrationMonitor()
     assert not monitor.alarm
@@ -193,14 +175,6 @@ def test_before_anything_is_seen():
     with pytest.raises(ValueError, match="call update"):
         monitor.gaps()
     assert CalibrationMonitor.from_json(monitor.to_json()).n_rows == 0
-
-
-def test_a_long_history_forgets_every_other_old_update():
-    monitor = CalibrationMonitor(notions=["confidence"])
-    for i in range(1100):
-        monitor.update([0], [[0.9, 0.1]], when=i)
-    assert len(monitor.history) <= 1000
-    assert [one.when for one in monitor.history[-200:]] == [str(i) for i in range(900, 1100)]
 
 
 def alarms(rng, n_runs, n_rows, beta, **options):

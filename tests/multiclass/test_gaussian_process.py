@@ -471,7 +471,16 @@ def hard_cases():
 
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 @pytest.mark.parametrize("case", list(hard_cases()))
-@VARIANTS
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"n_samples": 0}, marks=pytest.mark.slow),  # the fit is the same
+        {"covariance": "full"},
+        {"monotone": True},
+    ],
+    ids=["default", "mean", "full", "monotone"],
+)
 def test_hard_input_ends_with_valid_rows(case, options):
     X, y, more = hard_cases()[case]
     gp = GaussianProcessCalibration(n_inducing=6, **options, **more).fit(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant.exceptions import DataWarning
 from calibrant.metrics import expected_calibration_error
 from calibrant.notions import ClaimBlock, as_notion, claims_of
 
@@ -78,7 +79,9 @@ def test_residuals_are_outcomes_minus_scores_whatever_the_order_in_memory(order)
 
 
 def test_claims_of_raw_input_come_with_the_names_of_the_classes():
-    claims, names = claims_of(as_notion("class-wise"), ["b", "a"], [[0.3, 0.7], [0.6, 0.4]])
+    rows = [[0.3, 0.7], [0.6, 0.4]]
+    with pytest.warns(DataWarning, match="the classes 'a', 'b', in sorted order"):
+        claims, names = claims_of(as_notion("class-wise"), ["b", "a"], rows)
     assert names.tolist() == ["a", "b"]
     assert [claim.outcome.tolist() for claim in claims] == [[False, True], [True, False]]
 

@@ -3,6 +3,8 @@ row."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -69,8 +71,17 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("maker", MAKERS)
+FEW_DATA = ("hundred classes", "exact zeros and ones, a class never seen")
+
+
+def every_display():
+    """All pairs; the first display has all data, the others a part of them and the rest slowly."""
+    for maker, data in product(MAKERS, DATA):
+        is_quick = maker == "confidence" or data in FEW_DATA
+        yield pytest.param(maker, data, marks=() if is_quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("maker", "data"), list(every_display()))
 def test_every_display_is_drawn(maker, data):
     proba, y = DATA[data]
     display = MAKERS[maker](y, proba).plot()

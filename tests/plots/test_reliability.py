@@ -5,23 +5,13 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.special import softmax
 
+import notion_names
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
 from calibrant.binary import HistogramBinning
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
 from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.plots import ReliabilityDisplay
 from calibrant.plots.reliability import OVERLAY
-
-NOTIONS = (
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-confidence",
-    "top-2-label",
-)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +55,7 @@ def test_lines_in_the_histogram_are_mean_score_and_accuracy(data):
     )
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", notion_names.WITH_PAIRS)
 def test_every_notion_is_drawn_with_its_error_in_the_title(notion, data):
     display = ReliabilityDisplay.from_predictions(data.labels, data.proba, notion=notion).plot()
     error = expected_calibration_error(data.labels, data.proba, notion=notion)

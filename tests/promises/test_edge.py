@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
+from sklearn.naive_bayes import GaussianNB
 
 from calibrant import (
     CalibratedClassifier,
@@ -25,6 +26,8 @@ from calibrant import (
     VectorScaling,
     compare,
     evaluate,
+    flatten_predictions,
+    map_scores,
     metrics,
 )
 from calibrant.exceptions import DataWarning
@@ -108,7 +111,8 @@ def test_w3_shuffled_columns_are_put_in_the_order_of_the_fit(forecasts, method):
     np.testing.assert_array_equal(method.predict_proba(frame[["owl", "cat", "dog"]]), expected)
     for other in others:
         np.testing.assert_array_equal(method.predict_proba(other), expected)
-    by_position = method.fit(frame.to_numpy(), labels)
+    with pytest.warns(DataWarning, match="'cat', 'dog', 'owl', in sorted order"):
+        by_position = method.fit(frame.to_numpy(), labels)
     np.testing.assert_array_equal(by_position.predict_proba(frame[["owl", "cat", "dog"]]), expected)
     with pytest.raises(ValueError, match="column 'emu' is none of the classes"):
         by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
@@ -225,6 +229,80 @@ def test_w6_one_score_a_row_needs_the_classes_of_text_labels():
         evaluate(["approve", "reject"], [0.9, 0.1])
     assert evaluate(["approve", "reject"], [0.9, 0.1], classes=["reject", "approve"]).accuracy == 1
     assert evaluate([1, 0], [0.9, 0.1]).accuracy == 1
+
+
+def test_w6_text_labels_of_columns_without_names_are_taken_in_sorted_order_and_it_is_said():
+    yes_no, log_odds = np.array(["yes", "no", "yes"]), np.array([2.0, -2.0, 1.0])
+    table = np.column_stack([log_odds, -log_odds])  # yes, no
+    with pytest.warns(DataWarning, match=r"taken to be the classes 'no', 'yes', in sorted order"):
+        assert evaluate(yes_no, table, inputs="logits").accuracy == 0.0
+    with pytest.warns(DataWarning, match=r"'high', 'low', 'mid', in sorted order; to say so, or"):
+        evaluate(LEVELS, SURE)
+    # obeying says nothing more, and is right
+    assert evaluate(yes_no, table, inputs="logits", classes=["yes", "no"]).accuracy == 1.0
+    assert evaluate(LEVELS, SURE, classes=LEVELS).accuracy == 1.0
+
+
+def test_t5_pixels_and_tokens_are_flattened_along_a_declared_axis(rng):
+    logits, labels = rng.normal(size=(2, 3, 4, 5)), rng.integers(0, 3, size=(2, 4, 5))
+    last = np.moveaxis(logits, 1, -1).reshape(-1, 3)
+    flat = flatten_predictions(labels, logits, class_axis=1)
+    np.testing.assert_array_equal(flat.y_prob, last)
+    np.testing.assert_array_equal(flat.y_true, labels.ravel())
+    tokens = flatten_predictions(labels[:, 0], logits[:, :, 0], ignore_label=2)
+    kept = labels[:, 0].ravel() != 2
+    np.testing.assert_array_equal(tokens.y_true, labels[:, 0].ravel()[kept])
+    np.testing.assert_array_equal(
+        tokens.y_prob, np.moveaxis(logits[:, :, 0], 1, -1)[labels[:, 0] != 2]
+    )
+    model = TemperatureScaling(inputs="logits").fit(flat.y_prob, flat.y_true)
+    made = map_scores(model.predict_proba, logits, class_axis=1)
+    np.testing.assert_array_equal(made[1, :, 2, 3], model.predict_proba(logits[1:, :, 2, 3])[0])
+
+
+def test_t5_scores_of_more_axes_are_told_the_line_to_write(rng):
+    logits, labels = rng.normal(size=(2, 3, 4, 5)), rng.integers(0, 3, size=(2, 4, 5))
+    said = r"write flat = calibrant.flatten_predictions\(labels, scores, class_axis=1\) and pass"
+    for call in (
+        lambda: evaluate(labels, logits, inputs="logits"),
+        lambda: metrics.log_loss(labels, logits, inputs="logits"),
+        lambda: TemperatureScaling(inputs="logits").fit(logits, labels),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(
+        ValueError, match=r"class_axis=1 or class_axis=2 or class_axis=3\) and pass"
+    ):
+        evaluate(labels[:, :3, :3], logits[:, :, :3, :3])
+    model = Identity(inputs="logits").fit(logits[:, :, 0, 0], [0, 1])
+    with pytest.raises(ValueError, match=r"calibrant.map_scores\(model.predict_proba, scores"):
+        model.predict_proba(logits)
+    with pytest.raises(ValueError, match=r"\(2, 3, 4\) for class_axis=-1; .* mean class_axis=1\?"):
+        flatten_predictions(labels, logits, class_axis=-1)
+
+
+def test_t5_one_row_is_told_apart_from_one_score_a_row():
+    row = np.full(10, 0.1)
+    model = Identity().fit(np.full((10, 10), 0.1), np.arange(10))
+    with pytest.raises(ValueError, match=r"for one row pass X\[None\], of shape \(1, 10\)"):
+        model.predict_proba(row)
+    assert model.predict_proba(row[None]).shape == (1, 10)
+    for label in (3, [3]):
+        with pytest.raises(ValueError, match=r"for one row of 10 classes pass scores\[None\]"):
+            evaluate(label, row)
+    assert evaluate([3], row[None]).n_samples == 1
+    two = Identity().fit([[0.3, 0.7], [0.6, 0.4]], [1, 0])
+    with pytest.warns(DataWarning, match="class 1 of two rows; for one row"):
+        assert two.predict_proba([0.3, 0.7]).shape == (2, 2)
+
+
+def test_b5_folds_that_rare_classes_do_not_fill_are_said(rng):
+    X, y = rng.normal(size=(40, 2)), np.repeat([0, 1, 2], [19, 18, 3])
+    model = CalibratedClassifier(GaussianNB(), Identity())
+    with pytest.warns(DataWarning, match="the smallest class has 3 rows, fewer than the 5 folds"):
+        model.fit(X, y)
+    with pytest.warns(DataWarning, match="cv=5 is lowered to 3: no class has more than 3 rows"):
+        model.set_params(ensemble=False).fit(X[[0, 1, 2, 19, 20]], y[[0, 1, 2, 19, 20]])
 
 
 def test_w10_missing_labels_are_refused_with_their_row():

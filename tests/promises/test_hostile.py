@@ -316,7 +316,7 @@ def test_d1_12_what_names_do_not_say_is_asked_for(files, capsys):
     assert json.loads(result.out) == json.loads(straight.out)
 
 
-def test_d1_13_the_command_of_a_report_is_complete(files, capsys):
+def test_d1_13_the_command_of_a_report_is_complete_and_its_code_runs(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "a b,c,d,truth y")
     said = ["--label", "truth y", "--proba", "a b,c,d", "--classes", "zebra,ape,mole"]
@@ -331,15 +331,8 @@ def test_d1_13_the_command_of_a_report_is_complete(files, capsys):
     assert run(arguments[1:]) == 0
     with open("r.json") as file:
         assert json.load(file) == report
-
-
-def test_d1_13_the_code_of_a_report_runs_and_names_the_classes(files, capsys):
-    proba, labels = files
-    command(capsys, "report", "good.csv", "-m", "temperature", "-o", "r.json")
-    with open("r.json") as file:
-        code = json.load(file)["code"]
     known = {"scores": proba, "labels": labels}
-    exec(code, known)
+    exec(report["code"], known)
     capsys.readouterr()
     assert known["model"].classes_.tolist() == NAMES.tolist()
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -283,23 +279,3 @@ def test_s9_the_kernel_test_of_a_report_has_power():
         y = draw_labels(softmax(z / 1.5, axis=1), rng=rng)
         rejected += kernel_test(y, softmax(z, axis=1), method="block").p_value <= 0.05
     assert rejected >= 14
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["accuracy", "debiased error, confidence", "debiased error, top-label"]
-)
-@pytest.mark.parametrize("n_samples", [10, 30, 100])
-def test_w1_w9_intervals_of_few_rows_hold_the_truth(name, n_samples):
-    script = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
-    coverage = SimpleNamespace(**runpy.run_path(str(script)))
-    holds, _ = coverage.INTERVALS[name]
-    held = 0
-    for temperature in coverage.TEMPERATURES:
-        rng = np.random.default_rng([n_samples, int(10 * temperature)])
-        reference = coverage.draw(rng, 5000, 10, temperature)
-        held += sum(
-            holds(coverage.draw(rng, n_samples, 10, temperature), reference, seed)
-            for seed in range(50)
-        )
-    assert held >= 0.93 * 150

@@ -12,18 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from calibrant.binary import HistogramBinning, PlattScaling
 from calibrant.reductions import MulticlassToBinary
-
-SIX = np.array(
-    [
-        [0.4, 0.3, 0.2, 0.1],
-        [0.1, 0.5, 0.1, 0.3],
-        [0.6, 0.1, 0.2, 0.1],
-        [0.2, 0.1, 0.4, 0.3],
-        [0.1, 0.7, 0.2, 0.0],
-        [0.3, 0.2, 0.1, 0.4],
-    ]
-)
-TRUTH = np.array([0, 3, 1, 2, 1, 0])
+from six_rows import SIX, TRUTH
 
 
 def _sample(rng, n=600, n_classes=5):

@@ -13,22 +13,14 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.base import clone
 
+import notion_names
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import HistogramBinning
 from calibrant.metrics import accuracy, brier_score, expected_calibration_error, log_loss
 from calibrant.reductions import MulticlassToBinary
+from six_rows import SIX, TRUTH
 
-NOTIONS = (
-    "confidence",
-    "top-label",
-    "class-wise",
-    "class-1",
-    "rank-2",
-    "within-top-2",
-    "top-2-confidence",
-    "top-2-label",
-    "top-3-label",
-)
+NOTIONS = (*notion_names.WITH_PAIRS, "top-3-label")
 COLUMNS = {"class-wise": 3, "top-2-confidence": 2, "top-2-label": 2, "top-3-label": 3}
 
 
@@ -49,20 +41,6 @@ class Power(BaseBinaryCalibrator):
     def _predict(self, score):
         return score**self.power
 
-
-# A small case in the manner of the paper's Figure 3: six rows, four classes.
-
-SIX = np.array(
-    [
-        [0.4, 0.3, 0.2, 0.1],
-        [0.1, 0.5, 0.1, 0.3],
-        [0.6, 0.1, 0.2, 0.1],
-        [0.2, 0.1, 0.4, 0.3],
-        [0.1, 0.7, 0.2, 0.0],
-        [0.3, 0.2, 0.1, 0.4],
-    ]
-)
-TRUTH = np.array([0, 3, 1, 2, 1, 0])
 
 RANK_1 = [(0.4, 1), (0.5, 0), (0.6, 0), (0.4, 1), (0.7, 1), (0.4, 0)]
 RANK_2 = [(0.3, 0), (0.3, 1), (0.2, 0), (0.3, 0), (0.2, 0), (0.3, 1)]

@@ -16,7 +16,7 @@ NAMES = ("ant", "bee", "cat")
 @pytest.fixture
 def case(rng):
     before = rng.dirichlet(np.ones(3), 400)
-    return rng.integers(3, size=400), before, 0.5 * before + 1 / 6
+    return rng.integers(3, size=400), np.ones(400), before, 0.5 * before + 1 / 6
 
 
 def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
@@ -35,7 +35,7 @@ def test_every_diagram_asks_its_question(case):
 
 
 def test_the_classes_with_the_largest_part_in_the_error_come_first(case):
-    y, before, _ = case
+    y, _, before, _ = case
     order = [o.column for o in reliability(*case, NAMES, 10) if o.notion == "class-wise"]
     errors = [expected_calibration_error(y, before, notion=f"class-{k}", n_bins=10) for k in order]
     assert errors == sorted(errors, reverse=True)
@@ -49,7 +49,7 @@ def test_of_many_classes_those_of_the_smallest_errors_are_left_out(case, monkeyp
 
 
 def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
-    y, before, _ = case
+    y, _, before, _ = case
     curve = reliability(*case, NAMES, 10)[0].before
     table = calibration_curve(y, before, n_bins=10)
     some = table.weight[0] > 0
@@ -61,7 +61,7 @@ def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
 
 
 def test_the_ks_graph_starts_at_zero_and_ends_at_outcomes_minus_scores(case):
-    y, before, after = case
+    y, _, before, after = case
     graph = ks_graph(*case)
     assert graph.before[0] == 0.0
     expected = np.mean(before.argmax(axis=1) == y) - before.max(axis=1).mean()
@@ -74,13 +74,13 @@ def test_the_ks_graph_does_not_depend_on_the_order_of_tied_rows(rng):
     proba = np.repeat([[0.6, 0.4], [0.8, 0.2]], 50, axis=0)
     y = rng.integers(2, size=100)
     turned = np.r_[np.arange(50)[::-1], np.arange(50, 100)[::-1]]
-    one, other = ks_graph(y, proba, proba), ks_graph(y[turned], proba, proba)
+    one, other = (ks_graph(own, np.ones(100), proba, proba) for own in (y, y[turned]))
     assert one.before == other.before
     assert one.before_error == pytest.approx(other.before_error, abs=1e-12)
 
 
 def test_rows_of_a_class_hold_its_own_errors(case):
-    y, before, after = case
+    y, _, before, after = case
     row = class_rows(*case, NAMES, 10)[1]
     assert (row.name, row.rows) == ("bee", int((y == 1).sum()))
     assert row.predicted == int((before.argmax(axis=1) == 1).sum())

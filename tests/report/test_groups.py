@@ -25,7 +25,8 @@ def report():
 
 def test_every_group_has_its_gaps_before_and_after():
     group = np.arange(len(DATA.val_labels)) % 3
-    table = group_table(DATA.val_labels, DATA.val_proba, DATA.val_proba, group, 15)
+    weight = np.ones(len(group))
+    table = group_table(DATA.val_labels, weight, DATA.val_proba, DATA.val_proba, group, 15)
     assert [row[0] for row in table.rows] == ["0", "1", "2"]
     gap = evaluate(DATA.val_labels, DATA.val_proba, by=group)["1"].gap
     assert table.rows[1][3].startswith(f"{gap:+.3f} (")

@@ -10,12 +10,14 @@ import pytest
 import calibrant
 from calibrant.inference import Interval
 from calibrant.inference._gain import Gain
+from calibrant.report._content import CheckRow
 from calibrant.report._sentences import (
     cautions,
     decomposition_sentence,
     facts,
     ks_sentence,
     verdict,
+    what_is_left,
 )
 
 
@@ -55,6 +57,30 @@ def test_the_state_is_told_by_a_percentage_point_that_is_not_chance(before, gain
     }
     for start, interval in starts.items():
         assert verdict(before, interval, gain, "auto")[1].startswith(start)
+
+
+def test_what_calibration_did_not_mend_is_said():
+    tests = [
+        CheckRow(
+            "conf_ece",
+            "ECE, confidence",
+            "",
+            "exact",
+            0.1,
+            0.1,
+            None,
+            None,
+            0.0,
+            0.0,
+            p_holm_after=p,
+        )
+        for p in (0.3, 0.01)
+    ]
+    assert what_is_left(gap(0.03), tests).startswith("Afterwards it is overconfident, by 3.0%")
+    assert "it is underconfident" in what_is_left(gap(-0.03), tests)
+    found = "Afterwards tests still find an error (ECE, confidence)."
+    assert what_is_left(gap(0.001), tests) == found
+    assert what_is_left(gap(0.2, reach=0.3), tests[:1]) == ""
 
 
 def said(proba, y, seen, shift=None):

@@ -68,7 +68,7 @@ def test_the_maps_know_the_names_of_the_classes(data):
     assert model.calibrators_[0].predict(data.test_proba[:1]) in names
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.float32])
 @pytest.mark.parametrize(
     "model", [CrossFitted(TemperatureScaling()), calibrant.AutoCalibration([TemperatureScaling()])]
 )

@@ -32,11 +32,12 @@ class AnyCalibrator(Protocol):
 @dataclass(frozen=True)
 class ProperScore:
     """A proper score of each row, and its divergence: what forecasting q costs where p is true,
-    (m,) each.
+    (m,) each; and the score that each class would give if it were the true one, (m, K).
     """
 
     of_block: Callable[[FloatArray, IntArray], FloatArray]
     divergence: Callable[[FloatArray, FloatArray], FloatArray]
+    of_classes: Callable[[FloatArray], FloatArray]
 
     def losses(self, proba: FloatArray, y: IntArray) -> FloatArray:
         """The score of each row, block by block."""
@@ -57,9 +58,17 @@ def _squared_distance(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.einsum("ij,ij->i", p - q, p - q)
 
 
+def _log_losses_of_classes(proba: FloatArray) -> FloatArray:
+    return -log_floored(proba, EPS)
+
+
+def _brier_scores_of_classes(proba: FloatArray) -> FloatArray:
+    return np.einsum("ij,ij->i", proba, proba)[:, None] - 2 * proba + 1
+
+
 SCORES = {
-    "log_loss": ProperScore(log_losses, _relative_entropy),
-    "brier_score": ProperScore(brier_scores, _squared_distance),
+    "log_loss": ProperScore(log_losses, _relative_entropy, _log_losses_of_classes),
+    "brier_score": ProperScore(brier_scores, _squared_distance, _brier_scores_of_classes),
 }
 """The proper scores that gains are measured in, by name."""
 
@@ -70,12 +79,14 @@ class PairedScores:
 
     A row of weight 2 may be here twice, judged by two folds. ``excess`` estimates how much better
     the best map of the family would be than a map fitted on all rows: by the grouped jackknife
-    ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean.
+    ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean. ``own`` (2, m)
+    holds the first two moments of the gain of a row if its label were drawn from the scores.
     """
 
     before: FloatArray
     after: FloatArray
     excess: FloatArray
+    own: FloatArray
     weight: FloatArray
     n_folds: int
 
@@ -119,9 +130,9 @@ def paired_scores(
         for number, fold in enumerate(folds)
         for rows in _row_indices(fold.judge, scores.shape[1])
     ]
-    before, after, excess = np.concatenate(parts, axis=1)
+    before, after, excess, *own = np.concatenate(parts, axis=1)
     judged = np.concatenate([fold.judge_weight for fold in folds])
-    return PairedScores(before, after, excess, judged, len(maps))
+    return PairedScores(before, after, excess, np.array(own), judged, len(maps))
 
 
 def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
@@ -138,9 +149,13 @@ def _score_block(
     y: IntArray,
     inputs: str,
 ) -> FloatArray:
-    """Scores before and after by map ``number``, and the excess, of some rows: (3, m)."""
+    """Scores before and after by map ``number``, the excess, and the moments of the gain under the
+    scores, of some rows: (5, m).
+    """
     each = [proba_of(fitted, scores, inputs) for fitted in maps]
     centre = np.mean(each, axis=0)
     excess = (1 - 1 / len(maps)) * np.sum([rule.divergence(centre, one) for one in each], axis=0)
-    before = rule.losses(as_proba(scores, inputs), y)
-    return np.array([before, rule.losses(each[number], y), excess])
+    proba = as_proba(scores, inputs)
+    gains = rule.of_classes(proba) - rule.of_classes(each[number])
+    own = [np.einsum("ij,ij->i", proba, gains**power) for power in (1, 2)]
+    return np.array([rule.losses(proba, y), rule.losses(each[number], y), excess, *own])

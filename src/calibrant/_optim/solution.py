@@ -33,6 +33,10 @@ class Outcome(Enum):
         "its probability to zero"
     )
 
+    def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
+        """By its value: skops asks for this, and not for what enumerations offer to pickle."""
+        return type(self), (self.value,)
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:

@@ -24,7 +24,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation._arguments import check_arguments
+from calibrant._validation._arguments import check_arguments, remark_other_order
 from calibrant._validation._arrays import as_array
 from calibrant._validation._columns import (
     arrange,
@@ -34,11 +34,14 @@ from calibrant._validation._columns import (
     order_of,
 )
 from calibrant._validation._labels import (
+    as_labels,
     check_classes,
     encode_labels,
+    missing_as_text,
     raise_if_missing,
     remark_count_from_one,
 )
+from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
 from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
@@ -47,6 +50,7 @@ from calibrant._validation._scores import (
     SOFTMAX_HINT,
     check_inputs,
     check_scores,
+    look_like_proba,
 )
 from calibrant._validation._text import (
     printable,
@@ -59,6 +63,7 @@ __all__ = [
     "DIVIDE_HINT",
     "LOGITS_HINT",
     "SOFTMAX_HINT",
+    "FlatPredictions",
     "Predictions",
     "arrange_as_fitted",
     "as_array",
@@ -78,11 +83,18 @@ __all__ = [
     "check_weight",
     "column_names",
     "encode_labels",
+    "flatten_predictions",
+    "look_like_proba",
+    "map_scores",
+    "missing_as_text",
+    "one_seed",
     "order_of",
     "printable",
     "printable_lines",
+    "raise_if_missing",
     "remark",
     "remark_few_weights",
+    "remark_other_order",
     "shortened",
     "unknown_name",
     "user_level",
@@ -90,7 +102,7 @@ __all__ = [
 
 
 _MANY_ROWS = 20
-"""Rows whose weights do not come to two by chance."""
+"""Rows whose weights do not come to two by chance, and whose logits do not sum to one."""
 
 
 class Predictions(NamedTuple):
@@ -182,13 +194,19 @@ def check_predictions(
     """Truth and scores of the same rows, checked together: the first line of every metric and every
     fit. Columns of a data frame are those of the classes that they are named after.
     """
-    labels, table = as_array(y_true), as_array(scores)
+    labels, table = as_labels(y_true), as_array(scores)
     check_arguments(labels, table)
+    remark_other_order(y_true, scores, sample_weight)
     raise_if_missing(y_true, labels)
     table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
     array = check_scores(
         table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
     )
+    if inputs == "logits" and len(array) >= _MANY_ROWS and look_like_proba(array):
+        remark(
+            "the logits are between 0 and 1 and every row sums to one: if these are probabilities, "
+            "leave inputs='logits' out"
+        )
     y, own = encode_labels(labels, array.shape[1], names)
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))
@@ -235,6 +253,15 @@ def as_seed(random_state: Rng) -> int | None:
     if random_state < 0:
         raise ValueError(f"random_state must not be negative, got {random_state}")
     return int(random_state)
+
+
+def one_seed(rng: Rng, random_state: Rng) -> Rng:
+    """What decides randomness, by either of its names: ``rng`` in functions, and for those who
+    know estimators ``random_state``.
+    """
+    if rng is not None and random_state is not None:
+        raise ValueError("rng and random_state are two names for the same: give one of them")
+    return random_state if rng is None else rng
 
 
 def check_fitted(estimator: Any) -> None:

@@ -1,13 +1,15 @@
 """Data frames speak: which column is which class is read from their names, never from their order.
 
-Names are compared with labels as text, so that a column ``"2"`` is that of the label 2. A prefix
-that all columns share, up to a sign that is neither letter nor digit (``p_cat``, ``prob.dog``), may
-be left out.
+Names are compared with labels as text, so that a column ``"2"`` is that of the label 2. What all
+columns share before or after a sign that is neither letter nor digit (``p_cat``, ``P(dog)``,
+``owl.prob``) may be left out, and so may letters before numbers (``p0``, ``p1``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -92,7 +94,7 @@ def _implied_classes(
 
 def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
     """Text labels do not say which of two classes one score a row is about."""
-    if table.ndim == 1 and y.dtype.kind in "OSU":
+    if table.ndim == 1 and y.dtype.kind in "OSUMm":
         listed = sorted(map(str, _distinct(y)))
         raise ValueError(
             f"the labels are {shortened(listed, show=repr)}, and one score a row does not say "
@@ -135,16 +137,18 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
 
 
 def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
-    """The classes that the columns are named after, in the order of the columns (whole numbers in
-    theirs); None where the labels are not among the names.
+    """The classes that the columns are named after, in the order of the columns (numbers and dates
+    in theirs); None where the labels are not among the names.
     """
+    labels = labels.astype(np.intp) if labels.dtype.kind == "b" else labels
     occur = {_key(label): label for label in _distinct(labels)}
     for keys in _readings(names):
         if len(set(keys)) == len(keys) and occur.keys() <= set(keys):
+            if _may_count_from_zero(names, keys, occur):
+                return None
             if labels.dtype.kind in "OSU":
-                return np.array([occur.get(key, key) for key in keys], dtype=labels.dtype.kind)
-            whole = all(key.removeprefix("-").isdecimal() for key in keys)
-            return np.array(sorted(map(int, keys)), dtype=labels.dtype) if whole else None
+                return _text_classes(keys, occur, labels.dtype)
+            return _number_classes(keys, labels.dtype)
     own = {_key(name) for name in names}
     known = [label for label in occur if label in own]
     if known and labels.dtype.kind in "OSU":
@@ -156,23 +160,81 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     return None
 
 
+def _may_count_from_zero(names: Sequence[Any], keys: list[str], occur: dict[str, Any]) -> bool:
+    """Whether columns such as p1, p2, p3 are called so by who counts from one, while the labels,
+    column indices, do not: 1 and 2 among them do not say.
+    """
+    n_classes = len(keys)
+    numbered = {*map(str, range(1, n_classes + 1))} == {*keys} and str(n_classes) not in occur
+    return numbered and all(str(name)[0].isalpha() and str(name).isalnum() for name in names)
+
+
+def _text_classes(keys: list[str], occur: dict[str, Any], dtype: np.dtype[Any]) -> AnyArray:
+    """The names as labels; those that no row has are of the type of the others."""
+    if dtype.kind == "S":
+        return np.array([key.encode() for key in keys])
+    return np.array([occur.get(key, key) for key in keys], dtype=dtype.kind)
+
+
+def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
+    """The names as numbers or dates, in their order; None where they are none."""
+    if dtype.kind in "iu":
+        whole = all(key.removeprefix("-").isdecimal() for key in keys)
+        return np.array(sorted(map(int, keys))) if whole else None
+    try:
+        return np.sort(np.array(keys).astype(dtype))
+    except ValueError:
+        return None
+
+
 def _readings(names: Sequence[Any]) -> Iterator[list[str]]:
-    """The names as text: as they are, then without a prefix that they share."""
+    """The names as text: as they are, then without what they share at their ends, then as the
+    truth values or whole numbers in them.
+    """
     own = [_key(name) for name in names]
     yield own
-    first = min(own)
-    for end in range(len(first), 0, -1):
-        if not first[end - 1].isalnum() and all(name.startswith(first[:end]) for name in own):
-            yield [name[end:] for name in own]
+    for start in _shared(own):
+        for end in _shared([name[start:][::-1] for name in own]):
+            if start or end:
+                yield [name[start : len(name) - end] for name in own]
+    if {name.lower() for name in own} == {"false", "true"}:
+        yield [name.capitalize() for name in own]
+        yield [str(int(name.lower() == "true")) for name in own]
+    numbers = [_NUMBER.fullmatch(name) for name in own]
+    if len({found and found["letters"] for found in numbers}) == 1 and all(numbers):
+        yield [str(int(found["number"])) for found in numbers if found]
+
+
+_NUMBER = re.compile(r"(?P<letters>[^\W\d]*)(?P<number>-?\d+)(\.0*)?")
+"""A whole number, perhaps with letters before it or written as a float."""
+
+
+def _shared(names: list[str]) -> list[int]:
+    """Lengths of the beginnings that all names share and that end in a sign, the longest first;
+    and 0.
+    """
+    first, last = min(names), max(names)  # what these two share, all do
+    n_same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
+    ends = range(len(first) if n_same is None else n_same, 0, -1)
+    return [*(end for end in ends if not first[end - 1].isalnum()), 0]
 
 
 def _distinct(labels: AnyArray) -> list[Any]:
     if labels.dtype.kind == "O":
         return list(dict.fromkeys(labels.tolist()))
-    return np.unique(labels).tolist()
+    return list(np.unique(labels))
 
 
 def _key(label: Any) -> str:
-    """A label as text; 2.0 and 2 are the same."""
+    """A label as text; 2.0 and 2 are the same, and so are a day and its midnight."""
+    if isinstance(label, bytes):
+        return label.decode(errors="backslashreplace")
+    if isinstance(label, np.datetime64):
+        return _MIDNIGHT.sub("", str(label))
+    if isinstance(label, datetime):
+        return _MIDNIGHT.sub("", label.isoformat())
     value = label.item() if isinstance(label, np.generic) else label
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+_MIDNIGHT = re.compile(r"T00:00(:00)?(\.0+)?$")

@@ -38,6 +38,17 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
     return array
 
 
+def as_labels(labels: LabelsLike) -> AnyArray:
+    """Labels as an array; numbers that came as objects, as from a table of text and numbers, are
+    numbers.
+    """
+    y = as_array(labels)
+    if y.dtype.kind != "O" or y.ndim != 1 or not y.size:
+        return y
+    kinds = set(map(type, y.tolist()))
+    return np.array(y.tolist()) if kinds == {bool} or kinds <= {int, float} else y
+
+
 def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
     """Raise unless there is one label a row, and say what to pass instead."""
     if y.ndim == 1 and y.size:
@@ -68,10 +79,10 @@ def encode_labels(
     """Column codes of the labels, and the label of each column.
 
     Integers and booleans are column indices unless ``classes`` is given. Anything else is matched
-    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order. A
-    missing label (NaN, None, NaT) is an error.
+    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order, which
+    is said. A missing label (NaN, None, NaT) is an error.
     """
-    y = as_array(labels)
+    y = as_labels(labels)
     check_label_shape(y, n_classes)
     raise_if_missing(labels, y)
     if classes is not None:
@@ -81,9 +92,16 @@ def encode_labels(
         return _check_codes(y, n_classes), np.arange(n_classes)
     if y.dtype.kind == "f":
         return _encode_floats(y, n_classes)
+    missing = missing_as_text(y)
+    if missing:
+        raise ValueError(f"{missing}, or give classes=[...] with this one among them")
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(_unclear(names, n_classes))
+    remark(
+        f"the columns are taken to be the classes {shortened(names, show=repr)}, in sorted order; "
+        "to say so, or otherwise, pass classes=[...] in the order of the columns"
+    )
     return _match(y, names), names
 
 
@@ -95,7 +113,7 @@ def _unclear(names: AnyArray, n_classes: int) -> str:
     )
 
 
-def raise_if_missing(labels: LabelsLike, y: AnyArray) -> None:
+def raise_if_missing(labels: LabelsLike, y: AnyArray, what: str = "label") -> None:
     """Name the first row without a label. NumPy makes "nan" of a NaN beside text, so that lists
     are looked at before.
     """
@@ -111,10 +129,29 @@ def raise_if_missing(labels: LabelsLike, y: AnyArray) -> None:
         return
     if missing.any():
         rows = np.flatnonzero(missing)
-        what = f"row {rows[0]}" + (f" and {len(rows) - 1:,} more" if len(rows) > 1 else "")
+        where = f"row {rows[0]}" + (f" and {len(rows) - 1:,} more" if len(rows) > 1 else "")
         raise ValueError(
-            f"the label of {what} is missing ({y[rows[0]]}): leave such rows out, of the scores too"
+            f"the {what} of {where} is missing ({y[rows[0]]}): leave such rows out, of the scores "
+            "too"
         )
+
+
+def missing_as_text(y: AnyArray) -> str | None:
+    """What is to be said of NaN beside text, which becomes the text "nan" in an array of NumPy
+    before anybody can see it.
+    """
+    if y.dtype.kind not in "OSU":
+        return None
+    rows = np.flatnonzero(np.isin(y.astype(str), _MISSING_TEXT))
+    if not rows.size:
+        return None
+    return (
+        f"the label of row {rows[0]} is the text {str(y[rows[0]])!r}, which is what missing labels "
+        "become as text: leave such rows out, of the scores too"
+    )
+
+
+_MISSING_TEXT = ("nan", "NaT", "<NA>")
 
 
 def _is_missing(label: Any) -> bool:
@@ -185,7 +222,17 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
         row = int(unknown[0])
         raise ValueError(
             f"label {shortened(y[row : row + 1], show=repr)} in row {row} is not among the classes "
-            f"{shortened(names, show=repr)}; "
-            "add it to classes=[...] and to the scores"
+            f"{shortened(names, show=repr)}; {_remedy(y, names, row)}"
         )
     return codes.astype(np.intp, copy=False)
+
+
+def _remedy(y: AnyArray, names: AnyArray, row: int) -> str:
+    """What to do about a label that is no class: one of another type is one all the same."""
+    label = y[row].decode(errors="replace") if isinstance(y[row], bytes) else str(y[row])
+    if label in {
+        name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+        for name in names.tolist()
+    }:
+        return "they are of different types: pass both as text, or both as numbers"
+    return "add it to classes=[...] and to the scores"

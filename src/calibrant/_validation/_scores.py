@@ -9,6 +9,7 @@ sum, with a remark: numbers of d decimals may miss it by K / 2 units of the last
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -36,6 +37,9 @@ _HALF_TOLERANCE = 1e-2
 _SIGN_TOLERANCE = 1e-6
 """Negative numbers of this size are round-off of zero."""
 
+_LOOKS = 1e-3
+"""How far from one rows are that look like probabilities, rounded perhaps."""
+
 _SOME_ROWS = 1000
 """Rows that are looked at to find how values were rounded, or what they are."""
 
@@ -45,20 +49,26 @@ SOFTMAX_HINT = (
 )
 DIVIDE_HINT = "divide by p.sum(axis=1, keepdims=True)"
 
+_DEEP_HINT = (
+    "; for pixels or tokens say which axis holds the classes: calibrant.flatten_predictions(labels,"
+    " scores, class_axis=1) makes rows of them, and calibrant.map_scores(model.predict_proba, "
+    "scores, class_axis=1) predicts them"
+)
+
 _OUTSIDE = "probabilities outside [0, 1] by rounding were set to 0 and 1"
 
 
 class _Wording(NamedTuple):
     """What messages about scores say: what to do with logits and with rounded rows, and the number
     of the first row; ``slack`` is how far rows may be from one where their owner cannot be asked,
-    ``repair`` whether rounded rows are taken.
+    ``note`` is told what was repaired.
     """
 
     hint: str
     sum_hint: str
     first_row: int
     slack: float
-    repair: bool
+    note: Callable[[str], None]
 
 
 def check_inputs(inputs: str) -> Inputs:
@@ -78,7 +88,7 @@ def check_scores(
     first_row: int = 0,
     renormalize: bool = False,
     slack: float = 0.0,
-    repair: bool = True,
+    note: Callable[[str], None] = remark,
 ) -> FloatArray:
     """Scores as an ``(n, K)`` float array, checked; ``(n,)`` is class 1 of a binary problem.
 
@@ -86,9 +96,9 @@ def check_scores(
     values that look like logits, ``sum_hint`` those about rounded rows; ``first_row`` is the number
     of the first row where these are a part of a file. ``renormalize`` divides rows of probabilities
     by their sum instead of refusing them; ``slack`` does so with rows that are no further from one.
-    ``repair=False`` refuses rounded rows too.
+    ``note`` is told what was repaired.
     """
-    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row, slack, repair)
+    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row, slack, note)
     array, tolerance = _as_float(scores)
     if array.ndim == 1:
         array = _binary_columns(array, kind, tolerance, said)
@@ -106,7 +116,9 @@ def check_scores(
 
 def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
     array = as_array(scores)
-    if array.dtype.kind in "OSU" or array.dtype.kind == "c":
+    if array.dtype.kind in "cMm":
+        raise TypeError(f"scores must be real numbers, got an array of dtype {array.dtype}")
+    if array.dtype.kind in "OSU":
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -130,10 +142,10 @@ def _binary_columns(
     if kind == "log_proba":
         _raise_if_no_log(score[:, None], said)
         with np.errstate(divide="ignore"):  # log(0), the other class of a certain one
-            return np.column_stack([np.log(-np.expm1(score)), score])
+            return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
     if not ((score >= 0) & (score <= 1)).all():
         score = _clipped(score[:, None], tolerance, said)[:, 0]
-        remark(_OUTSIDE)
+        said.note(_OUTSIDE)
     return np.column_stack([1 - score, score])
 
 
@@ -141,7 +153,7 @@ def _check_shape(array: AnyArray) -> None:
     if array.ndim != 2:
         raise ValueError(
             f"scores must have shape (n_samples, n_classes), or (n_samples,) for a binary problem; "
-            f"got shape {array.shape}"
+            f"got shape {array.shape}{_DEEP_HINT if array.ndim > 2 else ''}"
         )
     if array.shape[0] == 0:
         raise ValueError(f"scores are empty (shape {array.shape}): at least one row is needed")
@@ -229,14 +241,14 @@ def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> 
         return array
     if tolerance is None:
         inside = _clipped(array, _SUM_TOLERANCE[array.dtype], said)
-        remark(_OUTSIDE)
+        said.note(_OUTSIDE)
         return inside
     return _repaired(array, tolerance, said)
 
 
 def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray:
     """Rows that miss one by the rounding of their values, divided by their sum."""
-    wide = max(tolerance, said.slack, rounding_tolerance(array) if said.repair else 0.0)
+    wide = max(tolerance, said.slack, rounding_tolerance(array))
     positive = _clipped(array, wide, said, most=np.inf)
     sums = positive.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
@@ -253,13 +265,13 @@ def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray
 def _remark_repair(sums: FloatArray, wide: float, tolerance: float, said: _Wording) -> None:
     off = np.abs(sums - 1)
     if off.max() <= tolerance:
-        remark(f"{_OUTSIDE}, and rows divided by their sum")
+        said.note(f"{_OUTSIDE}, and rows divided by their sum")
         return
     row = int(off.argmax())
-    remark(
+    how = f"; to say so, {DIVIDE_HINT} first" if said.sum_hint == DIVIDE_HINT else ""
+    said.note(
         f"rows of the probabilities miss one by rounding (row {row + said.first_row} sums to "
-        f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum; to say so, "
-        "divide by p.sum(axis=1, keepdims=True) first"
+        f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum{how}"
     )
 
 
@@ -278,6 +290,13 @@ def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 
         hint = _diagnosis(array, said) or said.hint
         raise ValueError(f"{place} {value:.6g}, outside [0, 1]: {hint}")
     return np.clip(array, 0.0, most)
+
+
+def look_like_proba(scores: FloatArray) -> bool:
+    """Whether scores that are said to be logits have the form of probabilities."""
+    some = scores[:_SOME_ROWS]
+    is_inside = bool(some.min() >= 0 and some.max() <= 1)
+    return is_inside and bool(np.abs(row_sum(some) - 1).max() <= _LOOKS)
 
 
 def rounding_tolerance(array: FloatArray) -> float:
@@ -320,7 +339,8 @@ def _diagnosis(array: FloatArray, said: _Wording) -> str | None:
     if some.min() < 0 or not 1 < some.max() <= 100 * (1 + _HALF_TOLERANCE):
         return None
     if some.shape[1] == 1:
-        return f"if these are percentages divide by 100; if they are log-odds, {said.hint}"
+        labels = "" if (some % 1).any() else "if these are predicted labels pass predict_proba; "
+        return f"{labels}if these are percentages divide by 100; if they are log-odds, {said.hint}"
     if np.abs(some.sum(axis=1) - 100).max() <= 100 * _LARGEST_TOLERANCE:
         return "these are percentages: divide by 100"
     return _shares_hint(said)

@@ -33,7 +33,10 @@ from calibrant._validation import (
     check_fitted,
     check_predictions,
     check_scores,
+    column_names,
+    remark,
     remark_few_weights,
+    shortened,
 )
 from calibrant.base import _frames
 from calibrant.base._citation import Citation, methods_paragraph
@@ -42,6 +45,7 @@ from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
+from calibrant.base._words import explain_map
 
 
 class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
@@ -63,6 +67,10 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     _block_elements: ClassVar[int | None] = None
     """Elements of a block at prediction, where a method has reason to differ."""
+
+    _moved: list[Any] | None = None
+    """Columns of the frame of the fit that stood in another order than ``classes_``: an array does
+    not say which of the two its columns are in."""
 
     _part_name: ClassVar[str] = "parts"
     """What `_parts` are called in a warning: "claims", "folds"."""
@@ -172,6 +180,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
+        self._moved = _frames.moved_names(X, self.classes_)
 
     def _fit_checked(
         self,
@@ -261,10 +270,20 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
 
+    def explain(self) -> str:
+        """What the fitted map is and has learned, in words; a line for each calibrator inside."""
+        check_fitted(self)
+        return self._explanation()
+
+    def _explanation(self) -> str:
+        return explain_map(self)
+
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""
         check_fitted(self)
+        self._raise_if_unclear(X)
         table = arrange_as_fitted(X, getattr(self, "feature_names_in_", None), self.classes_)
+        self._check_rows(table)
         scores = check_scores(table, inputs=self.inputs)
         if scores.shape[1] != self.n_classes_:
             raise ValueError(
@@ -272,6 +291,29 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 f"{self.n_classes_} classes"
             )
         return scores
+
+    def _raise_if_unclear(self, X: ScoresLike) -> None:
+        if self._moved is not None and len(np.shape(X)) == 2 and column_names(X) is None:
+            raise ValueError(
+                f"X has columns without names, and those of the frame of the fit "
+                f"({shortened(self._moved)}) stood in another order than classes_ "
+                f"({shortened(self.classes_)}): pass a frame with these names, "
+                "pandas.DataFrame(X, columns=[...])"
+            )
+
+    def _check_rows(self, table: AnyArray) -> None:
+        """One score a row is of two classes; several scores may be meant as a single row."""
+        if table.ndim == 1 and self.n_classes_ > 2:
+            raise ValueError(
+                f"X has shape {table.shape}, one score a row of a binary problem, but "
+                f"{type(self).__name__} was fitted with {self.n_classes_} classes: for one row "
+                f"pass X[None], of shape (1, {self.n_classes_})"
+            )
+        if table.shape == (2,) and self.n_features_in_ == 2:
+            remark(
+                "X has shape (2,) and is taken for the scores of class 1 of two rows; for one row "
+                "of two classes pass X[None]"
+            )
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:

@@ -17,15 +17,26 @@ def n_columns(data: ScoresLike) -> int:
 
 
 def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
-    """Names of the columns of a frame in the order of the classes, where all are text; None for
-    anything else.
+    """Names of the columns of a frame in the order of the classes, where all are text and no two
+    the same; None for anything else.
     """
     names = column_names(data)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
+    if len(set(names)) < len(names):
+        return None
     order = order_of(names, classes)
     listed = np.array(names, dtype=object)
     return listed if order is None else listed[order]
+
+
+def moved_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
+    """Names of the columns of a frame that stand in another order than the classes that they name;
+    None for anything else.
+    """
+    names = column_names(data)
+    order = None if names is None else order_of(names, classes)
+    return None if order is None or (order == np.arange(len(order))).all() else names
 
 
 def wrapped(values: FloatArray, like: ScoresLike, columns: AnyArray, output: str) -> Any:

@@ -25,11 +25,21 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._folds import check_groups, held_out_rows, stratified_rows
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import as_array, check_scores, check_weight, encode_labels
+from calibrant._validation import (
+    as_array,
+    check_scores,
+    check_weight,
+    encode_labels,
+    missing_as_text,
+    raise_if_missing,
+    remark,
+    remark_other_order,
+)
 from calibrant.base import Calibrator
 from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
+from calibrant.base._words import explain_one, list_parts
 from calibrant.classifier._responses import SLACK, Response, check_classifier
 from calibrant.classifier._rows import n_rows, params_of_rows, take_rows
 from calibrant.selection import CrossFitted
@@ -147,6 +157,7 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         self
         """
         self._check_parameters()
+        remark_other_order(y, X, sample_weight)
         X, y = indexable(X, _check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         groups = check_groups(fit_params.get("groups"), len(y))
@@ -295,6 +306,19 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
             if value is not None:
                 setattr(self, name, value)
 
+    def explain(self) -> str:
+        """What was fitted, in words: the calibrator, or that several are averaged and what each
+        has learned.
+        """
+        check_is_fitted(self)
+        if len(self.calibrators_) == 1:
+            return explain_one(self.calibrator_)
+        head = (
+            f"Probabilities are the average of {len(self.calibrators_)} classifiers, each with a "
+            "calibrator of rows that it has not seen:"
+        )
+        return "\n".join([head, *list_parts(self.calibrators_)])
+
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities of shape (n, K), columns as ``classes_``: NumPy, or a frame
         where `set_output` asks for one.
@@ -349,9 +373,10 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
 
 
 def _check_targets(y: LabelsLike) -> AnyArray:
-    """Labels of shape (n,), finite where they are numbers."""
-    if y is not None and as_array(y).dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
+    """Labels of shape (n,), none of them missing, finite where they are numbers."""
+    given = None if y is None else as_array(y)
+    if given is not None and given.ndim == 1:
+        _check_present(y, given)
     check_classification_targets(y)
     labels: AnyArray = column_or_1d(y, warn=True)
     if len(labels) == 0:
@@ -359,6 +384,16 @@ def _check_targets(y: LabelsLike) -> AnyArray:
             "labels are empty: at least one row of each class is needed, got n_samples=0"
         )
     return labels
+
+
+def _check_present(y: LabelsLike, given: AnyArray) -> None:
+    if given.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    else:
+        raise_if_missing(y, given)
+    said = missing_as_text(given)
+    if said:
+        remark(f"{said}; it is taken to be a class")
 
 
 _Part = tuple[IntArray, IntArray]

@@ -44,9 +44,9 @@ class Response:
         """
         raw = as_array(getattr(self.estimator, self.method)(X))
         raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
-        if raw.ndim == 1 or raw.shape[1] == 1:
-            raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
         own = self.estimator.classes_
+        if len(own) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
+            raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
         return _rounded(raw if len(own) == len(self.classes) else self._widened(raw, own))
 
     def _widened(self, raw: FloatArray, own: AnyArray) -> FloatArray:

@@ -29,7 +29,6 @@ from calibrant.cli._options import (
     Compose,
     ExportToWrite,
     Folds,
-    LabelledFile,
     MethodName,
     MethodNames,
     ModelToRead,
@@ -170,6 +169,7 @@ def export(
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
     shown = printing.output()
+    check_other_file(output_path, model, compose)
     wanted = ExportOptions(to, dialect, table, columns, keep, compose, output)
     export_file(calibrant.load(model), wanted, output_path)
     shown.show(f"Wrote {output_path}")
@@ -204,7 +204,7 @@ def compare(
 
 @_command("calibrant report predictions.csv --label y --proba 'p_*' -o report.html")
 def report(
-    data: LabelledFile,
+    data: WeightedFile,
     output_path: ReportToWrite,
     printing: Printing,
     method: MethodName = "auto",

@@ -18,10 +18,23 @@ from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_inputs, check_weight, shortened, unknown_name
-from calibrant.cli._columns import KINDS, Columns, FileOptions
+from calibrant._validation import (
+    check_inputs,
+    check_weight,
+    look_like_proba,
+    shortened,
+    unknown_name,
+)
+from calibrant.cli._columns import KINDS, PREFIXES, Columns, FileOptions
 from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import Block, Source, check_block, check_promise, open_source
+from calibrant.cli._sources import (
+    Block,
+    Notes,
+    Source,
+    check_block,
+    check_promise,
+    open_source,
+)
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator
@@ -32,9 +45,6 @@ from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
-
-_ROUNDED = 1e-3
-"""Sums of rounded probabilities differ less from one."""
 
 _BYTES = 8
 """Of a score."""
@@ -72,23 +82,27 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     """A whole file, for what needs all rows at once."""
     source, rule = open_labelled(options, say)
     check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
+    notes = Notes()
     parts = [
         (
-            _checked(block, source, options, say),
+            _checked(block, source, options, say, notes),
             rule.codes(block.labels, block.start),
             block.weight,
         )
         for block in watch(source.blocks(), source.n_rows)
     ]
+    notes.tell(say)
     scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
     weight = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
     return FilePredictions(scores, codes, weight, rule.classes, source.inputs)
 
 
-def _checked(block: Block, source: Source, options: FileOptions, say: Say) -> FloatArray:
+def _checked(
+    block: Block, source: Source, options: FileOptions, say: Say, notes: Notes
+) -> FloatArray:
     """Scores of a block; of the first one it is said where they look like another kind."""
-    scores = check_block(block, source, options.renormalize)
-    if block.start == 0 and source.inputs == "logits" and _look_like_proba(scores):
+    scores = check_block(block, source, options.renormalize, notes)
+    if block.start == 0 and source.inputs == "logits" and look_like_proba(scores):
         say(
             "note: the logits are between 0 and 1 and every row sums to one: if these are "
             "probabilities, say --proba"
@@ -96,20 +110,15 @@ def _checked(block: Block, source: Source, options: FileOptions, say: Say) -> Fl
     return scores
 
 
-def _look_like_proba(scores: FloatArray) -> bool:
-    is_inside = bool(scores.min() >= 0 and scores.max() <= 1)
-    return is_inside and bool((np.abs(scores.sum(axis=1) - 1.0) < _ROUNDED).all())
-
-
 def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:
     """The evaluation of a file of any size, block by block; blocks are evaluated by threads while
     the next is read.
     """
     source, rule = open_labelled(options, say)
-    total = MetricAccumulator(n_bins)
+    total, notes = MetricAccumulator(n_bins), Notes()
 
     def evaluated(block: Block) -> MetricAccumulator:
-        scores = _checked(block, source, options, say)
+        scores = _checked(block, source, options, say, notes)
         codes = rule.codes(block.labels, block.start)
         part = MetricAccumulator(n_bins, inputs=check_inputs(source.inputs))
         return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
@@ -118,6 +127,7 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
         blocks = watch(source.blocks(), source.n_rows)
         for part in in_order(pool, evaluated, blocks, ahead=n_threads() + 1):
             total.merge(part)
+    notes.tell(say)
     return total.compute()
 
 
@@ -213,6 +223,7 @@ def file_report(
         data.scores,
         calibrator=calibrator,
         inputs=data.inputs,
+        sample_weight=data.weight,
         classes=data.classes,
         method=name,
         name=options.path.name,
@@ -258,12 +269,13 @@ def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: 
     order = _check_fits(source, model, names)
     if source.said:
         say(source.said)
-    n_rows = 0
+    n_rows, notes = 0, Notes()
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
-            scores = _checked(block, source, options, say)[:, order]
+            scores = _checked(block, source, options, say, notes)[:, order]
             writer.write(block, _predict(model, scores))
             n_rows += len(scores)
+    notes.tell(say)
     return n_rows
 
 
@@ -328,7 +340,8 @@ def _export_onnx(model: Any, options: ExportOptions, output: Path) -> None:
 
 
 def _export_sql(model: Any, options: ExportOptions, output: Path) -> None:
-    columns = _listed(options.columns) or [f"p_{label}" for label in model.classes_.tolist()]
+    start = PREFIXES[model.inputs][0]
+    columns = _listed(options.columns) or [f"{start}{label}" for label in model.classes_.tolist()]
     query = export.to_sql(
         model,
         table=options.table,

@@ -20,7 +20,7 @@ from calibrant.cli._columns import Columns, FileOptions
 from calibrant.cli._commands import Say, Watch, read_all
 from calibrant.cli._labels import label_rule
 from calibrant.cli._options import LabelledFile, Printing, flattened
-from calibrant.cli._sources import check_block, open_source
+from calibrant.cli._sources import Notes, check_block, open_source
 from calibrant.monitoring import CalibrationMonitor, MonitorStep
 from calibrant.report import monitor_page
 
@@ -158,10 +158,12 @@ def read_for(
     rule = label_rule(source, replace(options, classes=names))
     if source.said:
         say(source.said)
+    notes = Notes()
     parts = [
-        (check_block(b, source, options.renormalize), rule.codes(b.labels, b.start))
+        (check_block(b, source, options.renormalize, notes), rule.codes(b.labels, b.start))
         for b in watch(source.blocks(), source.n_rows)
     ]
+    notes.tell(say)
     scores, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
     return scores, classes[codes]
 

@@ -83,7 +83,9 @@ SqlDialect = Annotated[
 SqlTable = Annotated[str, typer.Option(metavar="NAME", help="Of SQL: the table of scores.")]
 SqlColumns = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; p_<class> else."),
+    typer.Option(
+        metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; else p_, z_ or lp_<class>."
+    ),
 ]
 SqlKeep = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Of SQL: other columns to carry over: a,b.")

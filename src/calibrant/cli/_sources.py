@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -340,8 +340,26 @@ class CsvSource(TableSource):
             yield from reader
 
 
-def check_block(block: Block, source: Source, renormalize: bool) -> FloatArray:
-    """Scores of a block, checked; errors name rows of the file and options of the command line."""
+class Notes:
+    """What was repaired in the blocks of a file; of the first that needed it, it is told once."""
+
+    def __init__(self) -> None:
+        self._of_blocks: dict[int, str] = {}
+
+    def of(self, block: Block) -> Callable[[str], None]:
+        """What takes the notes of a block, from any thread."""
+        return lambda line: self._of_blocks.__setitem__(block.start, line)
+
+    def tell(self, say: Callable[[str], None]) -> None:
+        """Say the first note."""
+        if self._of_blocks:
+            say(f"note: {self._of_blocks[min(self._of_blocks)]}; --renormalize says so")
+
+
+def check_block(block: Block, source: Source, renormalize: bool, notes: Notes) -> FloatArray:
+    """Scores of a block, checked; errors name rows of the file and options of the command line,
+    and ``notes`` keeps what was repaired.
+    """
     return check_scores(
         block.scores,
         inputs=source.inputs,
@@ -349,5 +367,5 @@ def check_block(block: Block, source: Source, renormalize: bool) -> FloatArray:
         sum_hint="or --renormalize for rounded rows",
         first_row=block.start,
         renormalize=renormalize,
-        repair=False,
+        note=notes.of(block),
     )

@@ -116,8 +116,8 @@ def program(calibrator: Any) -> Program:
         return calibrator
     if isinstance(calibrator, CalibratedClassifier):
         raise TypeError(
-            "a CalibratedClassifier holds a classifier that has its own way out: export its "
-            "calibrator_, and give to_onnx the classifier as model="
+            "a CalibratedClassifier holds classifiers that have their own way out: export its "
+            "calibrator_, or give it to to_onnx with the files of its estimators_ as model=[...]"
         )
     if not isinstance(calibrator, Calibrator):
         raise TypeError(
@@ -131,6 +131,19 @@ def program(calibrator: Any) -> Program:
     made = build.program(calibrator.inputs, classes, type(calibrator).__name__)
     _check_agrees(made, calibrator)
     return made
+
+
+def program_of_odds(calibrator: Calibrator) -> Program:
+    """The program of a calibrator of two classes that takes the second score for the log-odds.
+
+    That is what a decision function of two classes is; converters write it beside a zero, or
+    beside its opposite, which taken for two logits would be twice as far apart.
+    """
+    build = Builder(2)
+    odds = build.append("columns", (0,), {"columns": np.array([1])})
+    zero = build.append("constant", (0,), {"values": np.zeros(1)})
+    build.last(emit(build, calibrator, build.append("stack", (zero, odds))))
+    return build.program("logits", plain_labels(calibrator.classes_), type(calibrator).__name__)
 
 
 def _check_agrees(made: Program, calibrator: Calibrator) -> None:

@@ -1,36 +1,35 @@
-"""ONNX: a graph of standard operators, alone or joined to a classifier."""
+"""ONNX: a graph of standard operators."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable
-from pathlib import Path
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, compose, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from calibrant import __version__
-from calibrant._output.files import written_aside
+from calibrant._simplex import SHORT_ROW
+from calibrant._typing import FloatArray
 from calibrant._validation import check_option
 from calibrant.export._ops import segments
-from calibrant.export._program import Node, Program
+from calibrant.export._program import Program
 
 _TYPES = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
-_FLOATS = {TensorProto.DOUBLE: "float64", TensorProto.FLOAT: "float32"}
-_LEAST_OPSET = 13
+LEAST_OPSET = 13
 """From here on, sums take their axes as an input and softmax works along one axis."""
 
 _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
-_WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
-"""What the names of outputs of classifiers hold; "log" stands beside it for logarithms."""
+OURS = "calibrant_"
+"""Begins the names of our values."""
 
-_OURS, _THEIRS = "calibrant_", "classifier_"
+_ONE_BLOCK = 64
+"""As many edges are compared with all at once."""
 
 
 class _Graph:
@@ -42,7 +41,7 @@ class _Graph:
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Append an operator; the name of its output."""
-        name = f"{_OURS}{len(self.nodes)}"
+        name = f"{OURS}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
@@ -58,7 +57,7 @@ class _Graph:
         if array.dtype.kind == "O":
             key = ("text", array.shape, repr(array.tolist()).encode())
         if key not in self.constants:
-            name = f"{_OURS}c{len(self.constants)}"
+            name = f"{OURS}c{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array, name)
         return str(self.constants[key].name)
 
@@ -66,16 +65,43 @@ class _Graph:
         """A value in another type, or itself."""
         return x if have == want else self.op("Cast", x, to=want)
 
-    def row_sum(self, x: str) -> str:
+    def row_sum(self, x: str, n_columns: int) -> str:
+        """Sum of each row; of a long one by halves, since runtimes add one after the other."""
+        while n_columns > SHORT_ROW:
+            half = n_columns // 2
+            parts = [self.slice(x, 0, half), self.slice(x, half, 2 * half)]
+            rest = [self.slice(x, 2 * half, n_columns)] if n_columns % 2 else []
+            x = self.op("Concat", self.op("Add", *parts), *rest, axis=1)
+            n_columns -= half
         return self.op("ReduceSum", x, self.integers(-1), keepdims=1)
 
+    def slice(self, x: str, first: int, end: int) -> str:
+        """Some columns, one beside the other."""
+        return self.op("Slice", x, self.integers(first), self.integers(end), self.integers(1))
+
+    def shifted(self, x: str) -> str:
+        """Each row minus its largest entry."""
+        return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
+
     def index(self, x: str, edges: Any, side: str) -> str:
-        """How many edges lie below each entry ("left"), or not above it ("right")."""
+        """How many edges lie below each entry ("left"), or not above it ("right"): whole blocks
+        first, then edges of the one block that x falls into, so that an entry is compared with
+        2 sqrt(edges) numbers and not with all.
+        """
         if not len(edges):
             return self.op("Cast", self.op("Mul", x, self.number(0.0)), to=TensorProto.INT64)
+        if len(edges) <= _ONE_BLOCK:
+            return self.count(x, self.number(edges), side)
+        blocks = _blocks(edges)
+        before = self.count(x, self.number(blocks[:-1, -1]), side)
+        inside = self.count(x, self.op("Gather", self.number(blocks), before, axis=0), side)
+        whole = self.op("Mul", before, self.integers(blocks.shape[1]))
+        return self.op("Add", whole, inside)
+
+    def count(self, x: str, edges: str, side: str) -> str:
+        """How many of the edges, along their last axis, lie below each entry, or not above it."""
         kind = "Greater" if side == "left" else "GreaterOrEqual"
-        column = self.op("Unsqueeze", x, self.integers(-1))
-        above = self.op(kind, column, self.number(edges))
+        above = self.op(kind, self.op("Unsqueeze", x, self.integers(-1)), edges)
         counted = self.op("Cast", above, to=TensorProto.INT64)
         return self.op("ReduceSum", counted, self.integers(-1), keepdims=0)
 
@@ -90,13 +116,24 @@ class _Graph:
         return self.op("Cast", x, to=TensorProto.INT64)
 
 
+def _blocks(edges: Any) -> FloatArray:
+    """Edges in rows of equal length, about as many rows as columns; the last row is filled up
+    with infinity, which nothing lies above.
+    """
+    width = math.isqrt(len(edges) - 1) + 1
+    n_blocks = -(-len(edges) // width)
+    filled = np.full(n_blocks * width, np.inf)
+    filled[: len(edges)] = edges
+    return filled.reshape(n_blocks, width)
+
+
 Write = Callable[[_Graph, list[str], Any], str]
 
 
 def _finite(g: _Graph, x: list[str], c: Any) -> str:
     is_low = g.op("IsInf", x[0], detect_positive=0)
     top = g.at(x[0], g.op("ArgMax", x[0], axis=1, keepdims=1))
-    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)))
+    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)), c["n_columns"])
     floor = g.op("Add", g.op("Add", top, g.op("Log", total)), g.number(np.log(c["eps"])))
     possible = g.op("Where", is_low, top, x[0])
     least = g.at(possible, g.op("ArgMin", possible, axis=1, keepdims=1))
@@ -136,12 +173,27 @@ def _scale(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _center(g: _Graph, x: list[str], c: Any) -> str:
-    mean = g.op("Div", g.row_sum(x[0]), g.number(c["n_columns"]))
+    mean = g.op("Div", g.row_sum(x[0], c["n_columns"]), g.number(c["n_columns"]))
     return g.op("Sub", x[0], mean)
 
 
+def _softmax(g: _Graph, x: list[str], c: Any) -> str:
+    if c["n_columns"] <= SHORT_ROW:
+        return g.op("Softmax", x[0], axis=-1)
+    powers = g.op("Exp", g.shifted(x[0]))
+    return g.op("Div", powers, g.row_sum(powers, c["n_columns"]))
+
+
+def _log_softmax(g: _Graph, x: list[str], c: Any) -> str:
+    if c["n_columns"] <= SHORT_ROW:
+        return g.op("LogSoftmax", x[0], axis=-1)
+    shifted = g.shifted(x[0])
+    total = g.row_sum(g.op("Exp", shifted), c["n_columns"])
+    return g.op("Sub", shifted, g.op("Log", total))
+
+
 def _normalise(g: _Graph, x: list[str], c: Any) -> str:
-    total = g.row_sum(x[0])
+    total = g.row_sum(x[0], c["n_columns"])
     is_empty = g.op("LessOrEqual", total, g.number(0.0))
     safe = g.op("Where", is_empty, g.number(1.0), total)
     return g.op("Where", is_empty, g.number(c["empty"]), g.op("Div", x[0], safe))
@@ -217,9 +269,9 @@ OPERATORS: dict[str, Write] = {
     "scale": _scale,
     "affine": _affine,
     "center": _center,
-    "softmax": lambda g, x, c: g.op("Softmax", x[0], axis=-1),
-    "log_softmax": lambda g, x, c: g.op("LogSoftmax", x[0], axis=-1),
-    "sum": lambda g, x, c: g.row_sum(x[0]),
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "sum": lambda g, x, c: g.row_sum(x[0], c["n_columns"]),
     "normalise": _normalise,
     "add": lambda g, x, c: g.op("Add", *x),
     "multiply": lambda g, x, c: g.op("Mul", *x),
@@ -238,42 +290,62 @@ OPERATORS: dict[str, Write] = {
 }
 
 
-def as_model(program: Program, opset: int, dtype: str, scores: int | None = None) -> Any:
-    """An ONNX model of a program; ``scores`` is the element type of its input, by default that of
-    its output.
+def as_model(
+    programs: Sequence[Program], opset: int, dtype: str, scores: Sequence[int] | None = None
+) -> Any:
+    """An ONNX model of a program, or of the mean of several, each with an input of its own.
 
-    The arithmetic is in double precision whatever ``dtype``: 1 - 1e-12 is no number of single
-    precision, and a score beside the edge of a bin would change sides.
+    ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
+    in double precision whatever ``dtype``: 1 - 1e-12 is no number of single precision, and a score
+    beside the edge of a bin would change sides.
     """
     check_option(dtype, "dtype", tuple(_TYPES))
-    if opset < _LEAST_OPSET:
-        raise ValueError(f"opset must be at least {_LEAST_OPSET}, got {opset}")
+    if opset < LEAST_OPSET:
+        raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}")
     graph, kind = _Graph(), _TYPES[dtype]
-    scores = kind if scores is None else scores
-    values = [graph.cast("scores", scores, TensorProto.DOUBLE)]
+    names, kinds = input_names(len(programs)), scores or [kind]
+    given = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
+    found = [_write(graph, program, x) for program, x in zip(programs, given, strict=True)]
+    mean = found[0] if len(found) == 1 else _mean(graph, found)
+    first = programs[0]
+    size = ["n", first.n_classes]
+    takes = [helper.make_tensor_value_info(n, k, size) for n, k in zip(names, kinds, strict=True)]
+    gives = [helper.make_tensor_value_info("probabilities", kind, size), _label(graph, mean, first)]
+    last = graph.cast(mean, TensorProto.DOUBLE, kind)
+    graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
+    made = helper.make_graph(graph.nodes, "calibrant", takes, gives, [*graph.constants.values()])
+    return _model(made, opset, programs)
+
+
+def input_names(count: int) -> list[str]:
+    """``scores``, or one name for each of several."""
+    return ["scores"] if count == 1 else [f"scores_{j}" for j in range(count)]
+
+
+def _write(graph: _Graph, program: Program, scores: str) -> str:
+    """Write a program down; the name of its probabilities."""
+    values, widths = [scores], [program.n_classes]
     for node in program.nodes:
         taken = [values[arg] for arg in node.args]
-        values.append(OPERATORS[node.op](graph, taken, _arrays(node)))
-    last = graph.cast(values[-1], TensorProto.DOUBLE, kind)
-    graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
-    classes, label_kind = _classes(program)
-    top = graph.op("ArgMax", values[-1], axis=1, keepdims=0)
+        constants = {**node.constants, "n_columns": widths[node.args[0]]}
+        values.append(OPERATORS[node.op](graph, taken, constants))
+        widths.append(node.width)
+    return values[-1]
+
+
+def _mean(graph: _Graph, values: Sequence[str]) -> str:
+    total = values[0]
+    for value in values[1:]:
+        total = graph.op("Add", total, value)
+    return graph.op("Div", total, graph.number(len(values)))
+
+
+def _label(graph: _Graph, proba: str, program: Program) -> Any:
+    """Write the class of the highest entry down; what is said about that output."""
+    classes, kind = _classes(program)
+    top = graph.op("ArgMax", proba, axis=1, keepdims=0)
     graph.nodes.append(helper.make_node("Gather", [graph.constant(classes), top], ["label"]))
-    size = ["n", program.n_classes]
-    interface = (
-        [helper.make_tensor_value_info("scores", scores, size)],
-        [
-            helper.make_tensor_value_info("probabilities", kind, size),
-            helper.make_tensor_value_info("label", label_kind, ["n"]),
-        ],
-    )
-    made = helper.make_graph(graph.nodes, "calibrant", *interface, list(graph.constants.values()))
-    return _model(made, opset, program)
-
-
-def _arrays(node: Node) -> Any:
-    """The constants of a node, and its number of columns."""
-    return {**node.constants, "n_columns": float(node.width)}
+    return helper.make_tensor_value_info("label", kind, ["n"])
 
 
 def _classes(program: Program) -> tuple[Any, int]:
@@ -285,7 +357,7 @@ def _classes(program: Program) -> tuple[Any, int]:
     return np.arange(program.n_classes, dtype=np.int64), TensorProto.INT64
 
 
-def _model(graph: Any, opset: int, program: Program) -> Any:
+def _model(graph: Any, opset: int, programs: Sequence[Program]) -> Any:
     model = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset)],
@@ -293,91 +365,17 @@ def _model(graph: Any, opset: int, program: Program) -> Any:
         producer_name="calibrant",
         producer_version=__version__,
     )
-    helper.set_model_props(model, _metadata(program))
+    helper.set_model_props(model, metadata(programs))
     return model
 
 
-def _metadata(program: Program) -> dict[str, str]:
+def metadata(programs: Sequence[Program]) -> dict[str, str]:
+    """Where a model comes from."""
+    text = "\n".join(program.to_json() for program in programs)
     return {
         "calibrant": __version__,
-        "calibrator": program.source,
-        "inputs": program.inputs,
-        "classes": json.dumps(program.classes),
-        "digest": hashlib.sha256(program.to_json().encode()).hexdigest(),
+        "calibrator": programs[0].source,
+        "inputs": programs[0].inputs,
+        "classes": json.dumps(programs[0].classes),
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
     }
-
-
-def joined(program: Program, classifier: Any, output: str | None, dtype: str) -> Any:
-    """One model: a classifier whose scores go through a program."""
-    name, kind = _scores_output(classifier, output, program)
-    opset = next((entry.version for entry in classifier.opset_import if not entry.domain), 0)
-    if opset < _LEAST_OPSET:
-        raise ValueError(
-            f"the classifier uses operator set {opset}, below {_LEAST_OPSET}: convert it by "
-            f"onnx.version_converter.convert_version(model, 17)"
-        )
-    calibrator = as_model(program, opset, dtype, kind)
-    calibrator.ir_version = classifier.ir_version
-    theirs = compose.add_prefix(classifier, _THEIRS, rename_inputs=False)
-    ours = compose.add_prefix(
-        calibrator, _OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
-    )
-    merged = compose.merge_models(
-        theirs,
-        ours,
-        io_map=[(_THEIRS + name, _OURS + "scores")],
-        outputs=["probabilities", "label"],
-        producer_name="calibrant",
-        producer_version=__version__,
-    )
-    helper.set_model_props(merged, _metadata(program))
-    return merged
-
-
-def _scores_output(classifier: Any, output: str | None, program: Program) -> tuple[str, int]:
-    """The output of a classifier that is to be calibrated, and the type of its elements."""
-    outputs = {value.name: value.type for value in classifier.graph.output}
-    if output is None:
-        output = _likely(list(outputs), program.inputs)
-    if output not in outputs:
-        raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
-    if not outputs[output].HasField("tensor_type"):
-        raise ValueError(
-            f"output {output!r} of the classifier is a list of dictionaries (ZipMap): convert it "
-            f"with options={{'zipmap': False}}"
-        )
-    kind = outputs[output].tensor_type
-    if kind.elem_type not in _FLOATS:
-        raise ValueError(f"output {output!r} of the classifier holds no scores: give output=NAME")
-    dims = [dim.dim_value for dim in kind.shape.dim]
-    if len(dims) == 2 and dims[1] and dims[1] != program.n_classes:
-        raise ValueError(
-            f"output {output!r} has {dims[1]} columns and the calibrator {program.n_classes}"
-        )
-    return output, int(kind.elem_type)
-
-
-def _likely(outputs: list[str], inputs: str) -> str:
-    """The first output whose name says that it holds what a program takes, else scores at all."""
-    is_log = inputs != "proba"
-    first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]
-    named = [n for word in ("prob", "logit") for n in outputs if word in n.lower()]
-    return [*first, *named, *outputs][0]
-
-
-def write_model(
-    program: Program,
-    path: str | os.PathLike[str],
-    opset: int,
-    dtype: str,
-    model: str | os.PathLike[str] | None,
-    output: str | None,
-) -> None:
-    """Write the model of a program, or of a classifier with it, after a full check."""
-    if model is None:
-        made = as_model(program, opset, dtype)
-    else:
-        made = joined(program, onnx.load(Path(model)), output, dtype)
-    onnx.checker.check_model(made, full_check=True)
-    with written_aside(path) as aside:
-        aside.write_bytes(made.SerializeToString())

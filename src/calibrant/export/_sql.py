@@ -1,7 +1,7 @@
 """SQL: one query of common table expressions, without user-defined functions.
 
-Every operation is one expression a column, and every operation one table expression, so that no
-value is written twice. Names and text are quoted, numbers have 17 digits and an exponent.
+Every operation is one expression a column, or a few in a row, and tables follow one another, so
+that no value is written twice. Names and text are quoted, numbers have 17 digits and an exponent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant._validation import unknown_name
 from calibrant.export._ops import segments
-from calibrant.export._program import Label, Node, Program, last_uses
+from calibrant.export._program import Label, Node, Program
 
 _SMALLEST_POWER = -700.0
 """Below, an exponential is zero: some engines raise where it underflows."""
@@ -238,12 +238,15 @@ def _largest(q: _Sql, x: list[Columns], c: Any) -> Columns:
     return [q.largest(x[0])]
 
 
-def _powers(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [q.exp(f"({column} - {x[-1][0]})") for column in x[0]]
+def _powers(q: _Sql, x: list[Columns]) -> Columns:
+    """Exponentials of entries minus the largest; written again where they are needed, so that
+    tables are not twice as wide.
+    """
+    return [f"({q.exp(f'({column} - {x[1][0]})')})" for column in x[0]]
 
 
-def _last_sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [q.total(x[-1])]
+def _sum_of_powers(q: _Sql, x: list[Columns], c: Any) -> Columns:
+    return [q.total(_powers(q, x))]
 
 
 def _sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
@@ -251,25 +254,22 @@ def _sum(q: _Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _shares(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [f"{column} / {x[-1][0]}" for column in x[-2]]
+    return [f"{power} / {x[2][0]}" for power in _powers(q, x)]
 
 
 def _log_shares(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    largest, total = x[1][0], x[-1][0]
+    largest, total = x[1][0], x[2][0]
     return [f"({column} - {largest}) - ln({total})" for column in x[0]]
 
 
-def _possible(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [_when_impossible(q, column, x[1][0]) for column in x[0]]
-
-
 def _floor(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    floor = f"{x[1][0]} + ln({x[3][0]}) + {q.number(np.log(c['eps']))}"
-    return [q.smallest([floor, *x[4]])]
+    largest, total = x[1][0], x[2][0]
+    floor = f"{largest} + ln({total}) + {q.number(np.log(c['eps']))}"
+    return [q.smallest([floor, *(_when_impossible(q, column, largest) for column in x[0])])]
 
 
 def _finite(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [_when_impossible(q, column, x[5][0]) for column in x[0]]
+    return [_when_impossible(q, column, x[3][0]) for column in x[0]]
 
 
 def _normalised(q: _Sql, x: list[Columns], c: Any) -> Columns:
@@ -335,17 +335,23 @@ def _top_steps(count: int) -> Steps:
     return steps
 
 
+FREE = ("columns", "stack", "constant")
+"""Operations that only rename: they need no table expression."""
+
+
 def steps_of(node: Node) -> Steps:
     """The table expressions of a node, the last of which is its value."""
+    if node.op in FREE:
+        return []
     if node.op == "top":
         return _top_steps(node.constants["count"])
     return STEPS[node.op] if node.op in STEPS else [EXPRESSIONS[node.op]]
 
 
 STEPS: dict[str, Steps] = {
-    "finite": [_largest, _powers, _last_sum, _possible, _floor, _finite],
-    "softmax": [_largest, _powers, _last_sum, _shares],
-    "log_softmax": [_largest, _powers, _last_sum, _log_shares],
+    "finite": [_largest, _sum_of_powers, _floor, _finite],
+    "softmax": [_largest, _sum_of_powers, _shares],
+    "log_softmax": [_largest, _sum_of_powers, _log_shares],
     "normalise": [_sum, _normalised],
     "center": [_sum, _centred],
     "log_mix": [_terms, _largest_terms, _log_sums],
@@ -377,9 +383,6 @@ EXPRESSIONS: dict[str, Write] = {
     "take": lambda q, x, c: [q.of_label(label, x[0]) for label in x[1]],
     "put": _put,
 }
-
-FREE = ("columns", "stack", "constant")
-"""Operations that only rename: they need no table expression."""
 
 
 class _Query:
@@ -423,28 +426,80 @@ def as_sql(
     sql = _Sql(DIALECTS[dialect])
     query = _Query(sql, keep)
     query.source = ".".join(map(sql.name, table.split(".")))
-    values: dict[int, Columns] = {0: query.add([sql.name(name) for name in columns], [])}
-    last_use = last_uses(program.nodes) | {len(program.nodes): len(program.nodes) + 1}
-    for number, node in enumerate(program.nodes, start=1):
-        later = [values[v] for v in values if last_use.get(v, 0) > number]
-        values[number] = _write(query, node, [values[arg] for arg in node.args], later)
-    return _finish(query, program, values[len(program.nodes)])
+    return _finish(query, program, _Writer(query, program, columns).run())
 
 
-def _write(query: _Query, node: Node, args: list[Columns], later: Sequence[Columns]) -> Columns:
-    """Append the table expressions of a node; the columns of its value."""
-    if node.op in FREE:
-        return EXPRESSIONS[node.op](query.sql, args, node.constants)
-    steps = steps_of(node)
-    live = _names([*later, *args])
-    if len(steps) == 1:
-        return query.add(steps[0](query.sql, args, node.constants), _names(later))
-    known = [[column for columns in args for column in columns]]
-    for step in steps[:-1]:
-        new = query.add(step(query.sql, known, node.constants), live)
-        known.append(new)
-        live = [*live, *new]
-    return query.add(steps[-1](query.sql, known, node.constants), _names(later))
+class _Writer:
+    """Writes the table expressions of a program, those that do not wait for one another side by
+    side: a hundred curves of a hundred classes are a few wide tables, not hundreds of tables.
+
+    Values begin at the step at which the last of their arguments is ready, and take as many steps
+    as they have table expressions.
+    """
+
+    def __init__(self, query: _Query, program: Program, columns: Sequence[str]) -> None:
+        self.query, self.nodes = query, dict(enumerate(program.nodes, start=1))
+        self.begin, self.ready = [0], [0]
+        for node in program.nodes:
+            self.begin.append(max(self.ready[arg] for arg in node.args))
+            self.ready.append(self.begin[-1] + len(steps_of(node)))
+        self.needed = self._needed()
+        self.partial: dict[int, list[Columns]] = {number: [] for number in self.nodes}
+        self.values = {0: query.add([query.sql.name(name) for name in columns], [])}
+
+    def _needed(self) -> list[int]:
+        """The last step that reads each value."""
+        needed = [0] * len(self.ready)
+        needed[-1] = max(self.ready) + 1
+        for number in reversed(self.nodes):
+            node = self.nodes[number]
+            end = needed[number] if node.op in FREE else self.ready[number]
+            for arg in node.args:
+                needed[arg] = max(needed[arg], end)
+        return needed
+
+    def run(self) -> Columns:
+        """Write all steps; the columns of the last value."""
+        self._rename(0)
+        for step in range(1, max(self.ready) + 1):
+            self._write(step)
+            self._rename(step)
+        return self.values[len(self.nodes)]
+
+    def _rename(self, step: int) -> None:
+        """Values that only rename those that are ready."""
+        for number, node in self.nodes.items():
+            if node.op in FREE and self.ready[number] == step:
+                self.values[number] = self._call(EXPRESSIONS[node.op], number)
+
+    def _call(self, write: Write, number: int) -> Columns:
+        node = self.nodes[number]
+        return write(self.query.sql, [self.values[arg] for arg in node.args], node.constants)
+
+    def _write(self, step: int) -> None:
+        """Append one table: a step of every value that is under way."""
+        busy = [n for n in self.nodes if self.begin[n] < step <= self.ready[n]]
+        texts = [self._texts(number, step) for number in busy]
+        new = iter(self.query.add([text for group in texts for text in group], self._live(step)))
+        for number, group in zip(busy, texts, strict=True):
+            names = [next(new) for _ in group]
+            self.partial[number].append(names)
+            if self.ready[number] == step:
+                self.values[number] = names
+
+    def _texts(self, number: int, step: int) -> Columns:
+        node, steps = self.nodes[number], steps_of(self.nodes[number])
+        if len(steps) == 1:
+            return self._call(steps[0], number)
+        args = [column for arg in node.args for column in self.values[arg]]
+        known = [args, *self.partial[number]]
+        return steps[step - self.begin[number] - 1](self.query.sql, known, node.constants)
+
+    def _live(self, step: int) -> list[str]:
+        """Columns that a later step reads."""
+        values = [names for v, names in self.values.items() if self.needed[v] > step]
+        begun = [names for n in self.nodes if self.ready[n] > step for names in self.partial[n]]
+        return _names([*values, *begun])
 
 
 def _names(columns: Sequence[Columns]) -> list[str]:

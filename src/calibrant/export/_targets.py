@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant._output.files import check_writable
-from calibrant._validation import check_option
-from calibrant.export._emit import program
+from calibrant._validation import check_fitted, check_option
+from calibrant.classifier import CalibratedClassifier
+from calibrant.export._emit import program, program_of_odds
 from calibrant.export._javascript import as_javascript
+from calibrant.export._program import Program
 from calibrant.export._python import as_python
 from calibrant.export._sql import as_sql
+
+OnePath = str | os.PathLike[str]
 
 
 def to_onnx(
@@ -20,26 +24,27 @@ def to_onnx(
     *,
     opset: int = 17,
     dtype: str = "float64",
-    model: str | os.PathLike[str] | None = None,
+    model: OnePath | Sequence[OnePath] | None = None,
     output: str | None = None,
 ) -> None:
     """Write a fitted calibrator as an ONNX model, alone or behind a classifier.
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
+    calibrator : fitted calibrator, Program, or fitted CalibratedClassifier
     path : path of the file
         Written aside and then renamed.
     opset : int
         Operator set of a calibrator alone, at least 13; with ``model`` it is that of the model.
     dtype : {"float64", "float32"}
         Of scores and probabilities. The arithmetic is in double precision in any case.
-    model : path of an ONNX file, optional
-        A classifier: the file that is written takes its inputs and runs both.
+    model : path of an ONNX file or list of such paths, optional
+        A classifier: the file that is written takes its inputs and runs both. Of a
+        `CalibratedClassifier`, the files of all its ``estimators_``, in their order: the file that
+        is written runs them all and gives the mean of the calibrated probabilities, as it does.
     output : str, optional
         The output of the classifier that holds the scores; by default the first whose name says
-        what the calibrator takes ("prob", "logit", or "log" and "prob"), then the first that is
-        called something with "prob" or "logit", else the first.
+        what the calibrator takes ("prob", "logit", or "log" and "prob"), or else says nothing.
 
     Raises
     ------
@@ -49,16 +54,57 @@ def to_onnx(
     Notes
     -----
     Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
-    numbers as the classes are, else the number of the column. Step functions are compared with
-    every edge: O(n edges) time and memory.
+    numbers as the classes are, else the number of the column. A step function of E edges takes
+    O(n sqrt(E)) time and memory.
     """
-    made = program(calibrator)
+    models = _listed(model)
+    programs = _programs(calibrator, len(models))
     check_writable(path)
     try:
-        from calibrant.export._onnx import write_model
+        from calibrant.export._onnx_join import write_model
     except ImportError as error:
         raise _missing("onnx", 'pip install "calibrant[onnx]"') from error
-    write_model(made, path, opset, dtype, model, output)
+    write_model(programs, path, opset, dtype, models, output)
+
+
+def _listed(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
+    if model is None:
+        return []
+    return [model] if isinstance(model, str | os.PathLike) else list(model)
+
+
+def _programs(calibrator: Any, n_models: int) -> list[Program]:
+    """One program for each classifier."""
+    if not isinstance(calibrator, CalibratedClassifier):
+        if n_models > 1:
+            raise ValueError(
+                f"one calibrator and {n_models} classifiers: only a CalibratedClassifier, which "
+                f"has a calibrator for each, takes several as model="
+            )
+        return [program(calibrator)]
+    check_fitted(calibrator)
+    _check_models(calibrator, n_models)
+    is_odds = calibrator.inputs_ == "logits" and len(calibrator.classes_) == 2
+    write = program_of_odds if is_odds else program
+    return [write(member) for member in calibrator.calibrators_]
+
+
+def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
+    """Raise unless there is a file for each fitted classifier, with a column for every class."""
+    n_pairs = len(classifier.calibrators_)
+    if n_models != n_pairs:
+        fewer = ", or fit with ensemble=False, which has one" if n_pairs > 1 else ""
+        raise ValueError(
+            f"this CalibratedClassifier has {n_pairs} fitted classifiers, and model= names "
+            f"{n_models} files: convert its estimators_ by their own tool, such as skl2onnx, and "
+            f"give the files in that order{fewer}"
+        )
+    for number, member in enumerate(classifier.estimators_):
+        if len(member.classes_) != len(classifier.classes_):
+            raise ValueError(
+                f"estimators_[{number}] has not seen all classes, and its file has fewer columns: "
+                f"fit with fewer folds, or with ensemble=False"
+            )
 
 
 def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False) -> Any:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from calibrant._output.files import written_aside
+from calibrant._simplex import SHORT_ROW
 from calibrant.export._ops import segments
 from calibrant.export._program import Node, Program
 
@@ -37,8 +38,31 @@ def _mix(x: list[Tensor], c: Constants) -> Tensor:
     return total
 
 
+def _shifted(x: Tensor) -> Tensor:
+    """Each row minus its largest entry, a constant to gradients."""
+    return x - x.detach().amax(dim=1, keepdim=True)
+
+
+def _row_sum(x: Tensor) -> Tensor:
+    """Sum of each row, of a long one by halves: ``sum`` and ``softmax`` lose more bits."""
+    while x.shape[1] > SHORT_ROW:
+        half = x.shape[1] // 2
+        x = torch.cat([x[:, :half] + x[:, half : 2 * half], x[:, 2 * half :]], dim=1)
+    return x.sum(dim=1, keepdim=True)
+
+
+def _softmax(x: list[Tensor], c: Constants) -> Tensor:
+    powers = _shifted(x[0]).exp()
+    return powers / _row_sum(powers)
+
+
+def _log_softmax(x: list[Tensor], c: Constants) -> Tensor:
+    shifted = _shifted(x[0])
+    return shifted - _row_sum(shifted.exp()).log()
+
+
 def _normalise(x: list[Tensor], c: Constants) -> Tensor:
-    total = x[0].sum(dim=1, keepdim=True)
+    total = _row_sum(x[0])
     shares = x[0] / torch.where(total > 0, total, torch.ones_like(total))
     return torch.where(total > 0, shares, torch.full_like(shares, float(c["empty"])))
 
@@ -86,10 +110,10 @@ COMPUTE: dict[str, Compute] = {
     "divide": lambda x, c: x[0] / c["by"],
     "scale": lambda x, c: x[0] * c["factor"] + c["offset"],
     "affine": lambda x, c: x[0] @ c["coef"].T + c["offset"],
-    "center": lambda x, c: x[0] - x[0].sum(dim=1, keepdim=True) / x[0].shape[1],
-    "softmax": lambda x, c: torch.softmax(x[0], dim=1),
-    "log_softmax": lambda x, c: torch.log_softmax(x[0], dim=1),
-    "sum": lambda x, c: x[0].sum(dim=1, keepdim=True),
+    "center": lambda x, c: x[0] - _row_sum(x[0]) / x[0].shape[1],
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "sum": lambda x, c: _row_sum(x[0]),
     "normalise": _normalise,
     "add": lambda x, c: x[0] + x[1],
     "multiply": lambda x, c: x[0] * x[1],

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.binning import bin_table
 from calibrant.inference._results import CalibrationTestResult
@@ -38,6 +38,7 @@ def spiegelhalter_test(
     y_prob: ScoresLike,
     *,
     notion: str | Notion = "confidence",
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
@@ -65,7 +66,7 @@ def spiegelhalter_test(
     >>> spiegelhalter_test(data.test_labels, data.test_proba).p_value < 0.001
     True
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _run("Spiegelhalter's test", claims, as_notion(notion), _spiegelhalter)
 
 
@@ -76,6 +77,7 @@ def hosmer_lemeshow_test(
     notion: str | Notion = "confidence",
     n_bins: int = 10,
     is_training: bool = False,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
@@ -88,7 +90,7 @@ def hosmer_lemeshow_test(
 
     Parameters
     ----------
-    y_true, y_prob, notion, sample_weight, classes
+    y_true, y_prob, notion, inputs, sample_weight, classes
         As in `calibrant.metrics.expected_calibration_error`.
     n_bins : int
         Groups, of equal mass; ties never split.
@@ -116,7 +118,7 @@ def hosmer_lemeshow_test(
     True
     """
     check_count(n_bins, "n_bins", minimum=3 if is_training else 1)
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     statistic = partial(_hosmer_lemeshow, n_bins=n_bins, n_fitted=2 if is_training else 0)
     return _run("Hosmer-Lemeshow test", claims, as_notion(notion), statistic)
 
@@ -126,6 +128,7 @@ def ks_test(
     y_prob: ScoresLike,
     *,
     notion: str | Notion = "confidence",
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
@@ -154,7 +157,7 @@ def ks_test(
     >>> ks_test(data.test_labels, data.test_proba).p_value < 0.001
     True
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _run("KS test", claims, as_notion(notion), _ks)
 
 
@@ -163,6 +166,7 @@ def kuiper_test(
     y_prob: ScoresLike,
     *,
     notion: str | Notion = "confidence",
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
@@ -181,7 +185,7 @@ def kuiper_test(
     >>> kuiper_test(data.test_labels, data.test_proba).p_value < 0.001
     True
     """
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _run("Kuiper's test", claims, as_notion(notion), _kuiper)
 
 

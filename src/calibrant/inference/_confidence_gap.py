@@ -9,20 +9,25 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant.inference._results import Interval, check_level
 
 
-def confidence_gap(y: IntArray, proba: FloatArray, *, level: float = 0.95) -> Interval:
+def confidence_gap(
+    y: IntArray, proba: FloatArray, weight: FloatArray | None = None, *, level: float = 0.95
+) -> Interval:
     r"""Mean confidence minus accuracy of checked rows: positive for a model that is too sure.
 
     With :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]` of mean :math:`\bar d` and
     standard deviation s, and f the confidences, the interval is
     :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`: the variance is at least
-    that of a calibrated model, because a few rows that are all right say little of it.
+    that of a calibrated model, because a few rows that are all right say little of it. Weights are
+    numbers of copies, n their sum.
     """
     check_level(level)
     top = proba.max(axis=1)
     difference = top - (proba.argmax(axis=1) == y)
-    rows, gap = len(y), float(difference.mean())
-    spread = float(difference.var(ddof=1)) if rows > 1 else 1.0
-    error = float(np.sqrt(max(spread, float(np.mean(top * (1 - top)))) / rows))
+    each = np.ones(len(y)) if weight is None else np.asarray(weight)
+    rows, gap = float(each.sum()), float(np.average(difference, weights=each))
+    spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
+    own = float(np.average(top * (1 - top), weights=each))
+    error = float(np.sqrt(max(spread, own) / rows))
     reach = float(stdtrit(max(rows - 1, 1), (1 + level) / 2)) * error
     return Interval(
         quantity="mean confidence minus accuracy",

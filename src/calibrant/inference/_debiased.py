@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import ndtri
 
 from calibrant._blocks import COLUMN_ELEMENTS, sum_blocks
-from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_row_counts
 from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 
 # With more quantities (classes, ranks) their covariances are bounded instead of estimated.
 _MOST_QUANTITIES = 100
+# Up to this many rows a quantity it is cheaper to go through pairs of rows than of quantities.
+_ROWS_PER_QUANTITY = 10
 # Up to this many joint cells a table is made of all of them, and not only of those that occur.
 _JOINT_CELLS = 2**16
 # Rows that a bin of equal mass holds at least; claims of fewer rows get fewer bins.
@@ -34,6 +38,7 @@ def debiased_interval(
     strategy: str = "quantile",
     bins: Any = None,
     level: float = 0.95,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> Interval:
@@ -67,7 +72,8 @@ def debiased_interval(
     five rows each; what still falls into bins of one row is not counted in the estimate, and may
     have any error up to the largest that its score allows in the upper limit. Where claims are
     split by label, the error is at least that of the same claims without the split (Jensen): so
-    are its estimate and its limits.
+    are its estimate and its limits, and the interval is one of the larger of both binned errors.
+    Claims without the split have more rows, and so finer bins.
 
     Parameters
     ----------
@@ -81,6 +87,8 @@ def debiased_interval(
     bins : fitted binning calibrator or `Bins`, optional
     level : float
         Coverage of the interval.
+    inputs : {"proba", "logits", "log_proba"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
         Numbers of copies.
     classes : labels of the columns, optional
@@ -121,7 +129,7 @@ def debiased_interval(
     """
     check_level(level)
     chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
     table = bin_table(
         claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )
@@ -163,6 +171,7 @@ class _Limits:
 
 
 def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
+    check_row_counts(claims.weight, "a debiased error")
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more, most = _hidden_variances(table, float(ndtri((1 + level) / 2)))
@@ -285,7 +294,9 @@ def _pair_variance(claims: Claims, table: BinTable) -> float:
         own = (_pairs(column, column, claims.weight) for column in _columns(claims, table))
         spread = sum(max(0.0, part) ** 0.5 for part in own) ** 2
     else:
-        spread = _all_pairs(list(_columns(claims, table)), claims.weight)
+        columns = list(_columns(claims, table))
+        is_short = claims.n_rows <= _ROWS_PER_QUANTITY * claims.n_quantities
+        spread = (_pairs_of_rows if is_short else _all_pairs)(columns, claims.weight)
     return 2 * max(0.0, spread) / float(claims.n_quantities * claims.weight.sum()) ** 2
 
 
@@ -304,6 +315,20 @@ def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
         ]
         if label == claims.n_labels - 1:
             yield deviation.copy(), cell.copy()
+
+
+def _pairs_of_rows(columns: list[Column], weight: FloatArray) -> float:
+    """The sum of `_all_pairs` by rows: of two rows the products of their deviations in the cells
+    that they share, over all quantities, squared. O(n^2 Q / B).
+    """
+    size = 1 + max(int(cell.max()) for _, cell in columns)
+    cells = np.concatenate([cell + size * q for q, (_, cell) in enumerate(columns)])
+    rows = np.tile(np.arange(len(weight)), len(columns))
+    values = np.concatenate([deviation for deviation, _ in columns])
+    shape = len(weight), size * len(columns)
+    table = sparse.csr_array((values, (rows, cells)), shape=shape)
+    product = (table @ table.T).toarray()
+    return float(weight @ product**2 @ weight - weight @ np.diag(product) ** 2)
 
 
 def _all_pairs(columns: list[Column], weight: FloatArray) -> float:

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calibrant._crossfit.scores import AnyCalibrator, paired_scores
-from calibrant._simplex import EPS, log_clipped
-from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import check_predictions
+from calibrant._simplex import EPS, as_proba, log_clipped
+from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binning import distinct_sums
 from calibrant.notions import Claim, Claims, Notion, as_notion
 
@@ -88,6 +88,7 @@ def score_decomposition(
     score: str = "log_loss",
     notion: str | Notion = "class-wise",
     cv: Any = 5,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
     rng: Rng = None,
@@ -120,6 +121,8 @@ def score_decomposition(
         Which claims are taken apart, see `calibrant.notions`.
     cv : int
         Folds of the cross-fitting, at random.
+    inputs : {"proba", "logits", "log_proba"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
     rng : int, Generator or None
@@ -152,11 +155,14 @@ def score_decomposition(
     >>> parts.calibration > 0, parts.claims[0].miscalibration > 0
     (True, True)
     """
-    data = check_predictions(y_true, y_prob, sample_weight, classes)
+    data = check_predictions(
+        y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
+    )
     chosen = as_notion(notion).bound(data.classes)
-    pairs = paired_scores(data, calibrator, score=score, inputs="proba", cv=cv, rng=rng)
+    pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
-    claims = _corp(chosen.claims(data.scores, data.y, data.weight), _CLAIM_SCORES[score])
+    proba = data.scores if inputs == "proba" else as_proba(data.scores, inputs)
+    claims = _corp(chosen.claims(proba, data.y, data.weight), _CLAIM_SCORES[score])
     return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._folds import Fold
@@ -216,8 +216,9 @@ def calibration_gain(
     row, the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates, from
     below, the calibration error in the sense of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`:
     no map gains more than the true one, and a fitted map less. The interval is one of that error.
-    With :math:`s = \text{sd}(d) / \sqrt n`, J folds and X the excess, which is what estimating the
-    map costs, it goes from :math:`\bar d - t s` to
+    With :math:`s = \text{sd}(d) / \sqrt n`, or what it would be with :math:`z^2` (about four) more
+    rows whose labels are drawn from p where that is more, J folds and X the excess, which is what
+    estimating the map costs, it goes from :math:`\bar d - t s` to
 
     .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big) .
 
@@ -296,7 +297,7 @@ def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
     total = float(pairs.weight.sum())
     differences = pairs.before - pairs.after
     gain, excess = pairs.mean(differences), max(0.0, pairs.mean(pairs.excess))
-    error = _standard_error(differences, pairs.weight, gain)
+    error = _careful_error(pairs, _standard_error(differences, pairs.weight, gain), level)
     quantile = _quantile(total, level)
     growth = min(excess, error**2 / (4 * gain)) if gain > 0 else excess
     cost = excess * pairs.n_folds / (pairs.n_folds - 1) + quantile**2 * growth
@@ -314,6 +315,16 @@ def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
         p_value=_p_value(gain, error, total),
         n_samples=total,
     )
+
+
+def _careful_error(pairs: PairedScores, error: float, level: float) -> float:
+    """The standard error as if z^2 more rows had labels drawn from the scores, where that is more:
+    a few rows that are all right say little of what an error costs the maps that they made surer.
+    """
+    total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
+    first, second = map(pairs.mean, pairs.own)
+    own = max(0.0, second - first**2) / max(total - 1, 1.0)
+    return float(max(error, np.sqrt((total * error**2 + more * own) / (total + more))))
 
 
 def _quantile(total: float, level: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, expit, ndtri
 
 from calibrant._output.results import AsText, ShortRepr
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.inference._results import CalibrationTestResult, Interval, check_level
 from calibrant.metrics._line import Line, fit_line, log_odds, shift_at
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
@@ -48,6 +48,7 @@ def calibration_line(
     *,
     notion: str | Notion = "confidence",
     level: float = 0.95,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationLine:
@@ -67,6 +68,8 @@ def calibration_line(
         A notion of one claim: "confidence", "class-<k>", "rank-<r>", "at-most-<k>", ...
     level : float
         Of each interval.
+    inputs : {"proba", "logits", "log_proba"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
         Numbers of copies.
     classes : labels of the columns, optional
@@ -97,7 +100,7 @@ def calibration_line(
     """
     check_level(level)
     chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
     claim = _only_claim(chosen, claims)
     line = fit_line(claim)
     return CalibrationLine(

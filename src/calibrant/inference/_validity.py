@@ -9,10 +9,18 @@ import numpy as np
 
 from calibrant._blocks import ROUND_OFF, sum_blocks
 from calibrant._output.results import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import as_array, check_predictions, check_same_length
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
+from calibrant._validation import as_array, check_same_length
 from calibrant.binning import bin_table
-from calibrant.notions import Notion, as_notion, claims_of
+from calibrant.notions import Notion, as_notion, claims_of, predictions_for
 
 
 @runtime_checkable
@@ -78,6 +86,7 @@ def validity_curve(
     bins: Any = None,
     epsilon: Any = None,
     y_pred: LabelsLike | None = None,
+    inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> ValidityCurve:
@@ -110,6 +119,8 @@ def validity_curve(
     epsilon : values at which V is wanted, optional
     y_pred : reported labels, optional
         As in `expected_calibration_error`.
+    inputs : {"proba", "logits", "log_proba"}
+        What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
     classes : labels of the columns, optional
 
@@ -138,11 +149,13 @@ def validity_curve(
     """
     chosen = as_notion(notion, vectors=True)
     if chosen.is_binary:
-        claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, y_pred=y_pred)
+        claims, _ = claims_of(
+            chosen, y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
+        )
         table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
         gap, share = table.gap, table.share
     elif y_pred is None:
-        gap, share = _vector_gaps(y_true, y_prob, bins, sample_weight, classes)
+        gap, share = _vector_gaps(y_true, y_prob, bins, sample_weight, classes, inputs)
     else:
         raise ValueError(
             "y_pred goes with binary notions; notion='canonical' is about whole vectors"
@@ -174,11 +187,14 @@ def _vector_gaps(
     bins: Any,
     sample_weight: WeightsLike | None,
     classes: LabelsLike | None,
+    inputs: Inputs,
 ) -> tuple[FloatArray, FloatArray]:
     """L1 distance of the mean label and the mean prediction of each bin, and the share of the bin;
     (1, B) each.
     """
-    proba, y, weight, _ = check_predictions(y_true, y_prob, sample_weight, classes)
+    proba, y, weight, _ = predictions_for(
+        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+    )
     place = _vector_bins(proba, y_prob, bins)
     shape = (int(place.max()) + 1, proba.shape[1])
 

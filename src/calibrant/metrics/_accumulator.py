@@ -10,7 +10,15 @@ import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
 from calibrant._output.results import html_table
-from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant._validation import (
     LOGITS_HINT,
     check_classes,
@@ -155,21 +163,33 @@ class MetricAccumulator:
         )
         self.renormalize = renormalize
         self._sums: EvaluationSums | None = None
+        self._names: AnyArray | None = None
 
     def update(
         self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None
     ) -> MetricAccumulator:
-        """Add rows of scores, probabilities or logits as ``inputs`` says; returns self."""
-        scores, codes, weight, _ = check_predictions(
+        """Add rows of scores, probabilities or logits as ``inputs`` says; returns self.
+
+        Columns that were named by the labels or by a data frame are those classes from then on.
+        """
+        scores, codes, weight, names = check_predictions(
             y,
             p,
             sample_weight,
-            self.classes,
+            self._known_classes,
             inputs=self.inputs,
             hint=LOGITS_HINT,
             renormalize=self.renormalize,
         )
-        return self._update_checked(scores, codes, weight)
+        self._update_checked(scores, codes, weight)
+        if not np.array_equal(names, np.arange(len(names))):
+            self._names = names
+        return self
+
+    @property
+    def _known_classes(self) -> LabelsLike | None:
+        """The labels of the columns, as given or as the first rows had them."""
+        return self._names if self.classes is None else self.classes
 
     def _update_checked(
         self, scores: FloatArray, y: IntArray, weight: FloatArray
@@ -200,25 +220,38 @@ class MetricAccumulator:
                 f"accumulators merge only with the same n_bins; got {self.n_bins} and "
                 f"{other.n_bins}"
             )
-        if _as_list(self.classes) != _as_list(other.classes):
-            raise ValueError("accumulators merge only with the same classes")
+        if _as_list(self.classes) != _as_list(other.classes) or self._contradicts(other):
+            raise ValueError(
+                "accumulators merge only with the same classes, got "
+                f"{_as_list(self._known_classes)} and {_as_list(other._known_classes)}"
+            )
         if other._sums is not None:
             self._check_n_classes(other._sums.class_wise.n_claims)
             self._add(other._sums)
+            self._names = other._names
         return self
+
+    def _contradicts(self, other: MetricAccumulator) -> bool:
+        """Whether the columns of the rows that both have seen are of different classes."""
+        both_saw = self._sums is not None and other._sums is not None
+        return both_saw and _as_list(self._names) != _as_list(other._names)
 
     def __add__(self, other: MetricAccumulator) -> MetricAccumulator:
         """A new accumulator of what both have seen."""
         if not isinstance(other, MetricAccumulator):
             return NotImplemented
         both = MetricAccumulator(
-            self.n_bins, self.classes, inputs=self.inputs, keep_top=self.keep_top
+            self.n_bins,
+            self.classes,
+            inputs=self.inputs,
+            keep_top=self.keep_top,
+            renormalize=self.renormalize,
         )
         return both.merge(self).merge(other)
 
     def reset(self) -> MetricAccumulator:
         """Forget all rows, for the next epoch; returns self."""
-        self._sums = None
+        self._sums = self._names = None
         return self
 
     def __repr__(self) -> str:
@@ -272,6 +305,8 @@ class MetricAccumulator:
                 "schema": SCHEMA,
                 "n_bins": self.n_bins,
                 "classes": _as_list(self.classes),
+                "names": _as_list(self._names),
+                "renormalize": self.renormalize,
                 "inputs": self.inputs,
                 "keep_top": self.keep_top,
                 **state_of(self._sums),
@@ -295,11 +330,14 @@ class MetricAccumulator:
     def _from_state(cls, state: dict[str, Any]) -> MetricAccumulator:
         is_old = state["schema"] == OLD_SCHEMA
         options = {} if is_old else {"inputs": state["inputs"], "keep_top": state["keep_top"]}
+        options["renormalize"] = state.get("renormalize", False) is True
         accumulator = cls(state["n_bins"], state["classes"], **options)
         if state["tables"]:
             sums = sums_of(state, accumulator.n_bins, accumulator.keep_top)
             accumulator._check_n_classes(sums.class_wise.n_claims)
             accumulator._sums = sums
+            if state.get("names") is not None:
+                accumulator._names = check_classes(state["names"], sums.class_wise.n_claims)
         return accumulator
 
 

@@ -193,7 +193,7 @@ def evaluate_groups(
     """One evaluation a group of checked predictions."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
-    columns = _as_columns(by)
+    columns = as_columns(by)
     check_same_length(y_true=data.y, **{f"by {name!r}": part for name, part in columns.items()})
     groups = _cut_groups(columns)
     overall = _accumulate(data, slice(None), inputs, n_bins)
@@ -225,7 +225,7 @@ def _judge(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     )
 
 
-def _as_columns(by: Any) -> dict[str, AnyArray]:
+def as_columns(by: Any) -> dict[str, AnyArray]:
     """The columns that make groups, by name: of a mapping, a frame, a series or an array."""
     if isinstance(by, Mapping):
         columns = {str(name): as_array(part) for name, part in by.items()}

@@ -102,7 +102,7 @@ def estimate_performance(
     >>> from calibrant.datasets import digits_predictions
     >>> data = digits_predictions()
     >>> reference = (data.val_labels, data.val_proba)
-    >>> found = estimate_performance(reference, data.test_proba, classes=data.class_names, rng=0)
+    >>> found = estimate_performance(reference, data.test_proba, n_resamples=20, rng=0)
     >>> bool(found.low < (data.test_proba.argmax(1) == data.test_labels).mean() < found.high)
     True
     """

@@ -32,7 +32,10 @@ class StructuredScaling(BaseCalibrator):
        K/n sum_k b_k^2 + K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``.
        ``structure="vector"`` keeps W diagonal.
 
-    With few rows the result is temperature scaling, with many a free affine map.
+    With few rows the penalty keeps the result near temperature scaling, with many it is a free
+    affine map. Near is not at: of 940 cases of other data sets it raised the test log-loss by more
+    than 0.005 in half of those with 30 rows, 40 % with 60 and 20 % with 120; use it from about 250
+    rows on, and `TemperatureScaling` with a prior below.
 
     Parameters
     ----------

@@ -176,6 +176,11 @@ def claims_of(
     With ``y_pred``, ``y_prob`` holds the probabilities of these reported labels.
     """
     if y_pred is not None:
+        if inputs != "proba":
+            raise ValueError(
+                f"with y_pred, y_prob holds the probabilities of the reported labels, and inputs "
+                f"must be 'proba'; got {inputs!r}"
+            )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     proba, y, weight, names = predictions_for(
         notion, y_true, y_prob, sample_weight, classes, inputs=inputs

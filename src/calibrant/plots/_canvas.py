@@ -10,6 +10,9 @@ import numpy as np
 
 from calibrant.plots._style import LARGE
 
+_LEGEND_INCHES = 4.2
+"""Width of a legend of three entries in one line."""
+
 INSTALL = 'pip install "calibrant[plot]"'
 
 
@@ -85,6 +88,13 @@ def _split_off_title(ax: Any) -> Any:
     return ax.figure.add_gridspec(
         2, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1, **shape
     )
+
+
+def is_narrow(ax: Any) -> bool:
+    """Whether a display is drawn in the place of axes that a legend in one line would leave."""
+    if ax is None:
+        return False
+    return bool(ax.get_position().width * ax.figure.get_figwidth() < _LEGEND_INCHES)
 
 
 def heading(figure: Any, ax: Any, text: str) -> None:

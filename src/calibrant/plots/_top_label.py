@@ -19,11 +19,23 @@ MOST_BARS = 10
 
 
 def draw_top_label(
-    display: ReliabilityDisplay, figure: Any, grid: Any, details: tuple[int, ...]
+    display: ReliabilityDisplay,
+    figure: Any,
+    grid: Any,
+    details: tuple[int, ...],
+    *,
+    is_alone: bool = True,
 ) -> Any:
-    """Draw all panels; the axes, the overview first, then points and counts of each detail."""
+    """Draw all panels; the axes, the overview first, then points and counts of each detail. The
+    legend is below where the figure ``is_alone``, else within, clear of what stands beside it.
+    """
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
+    if is_alone:
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 3}
+        overview.legend(fontsize=SMALL, frameon=False, columnspacing=1.0, **below)
+    else:
+        overview.legend(fontsize=SMALL - 1.5, loc="upper left", handlelength=1.0)
     axes = [overview]
     for i, b in enumerate(details):
         points = figure.add_subplot(grid[i, 1])
@@ -66,14 +78,6 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
         **style,
     )
     unit_square(ax)
-    ax.legend(
-        fontsize=SMALL,
-        frameon=False,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.13),
-        ncols=3,
-        columnspacing=1.0,
-    )
     label(ax, *display.axis_labels)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._output.results import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, LabelsLike, WeightsLike
+from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.guarantees import clopper_pearson
 from calibrant.notions import Notion, as_notion, claims_of
@@ -191,6 +191,7 @@ class ClassErrorDisplay(ShortRepr):
         n_bins: int = 15,
         strategy: str = "uniform",
         bins: Any = None,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
@@ -205,7 +206,9 @@ class ClassErrorDisplay(ShortRepr):
         names: tuple[str, ...] = ()
         tables = {}
         for model, proba in models.items():
-            claims, classes_ = claims_of(chosen, y_true, proba, sample_weight, classes)
+            claims, classes_ = claims_of(
+                chosen, y_true, proba, sample_weight, classes, inputs=inputs
+            )
             tables[model] = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
             names = chosen.claim_names(classes_)
         errors = {

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibrant._blocks import ROUND_OFF
 from calibrant._output.results import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_count, check_predictions
+from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_count
+from calibrant.notions import as_notion, predictions_for
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, GREEN, INK, label, tidy
 
@@ -74,12 +75,15 @@ class ScoreBoxDisplay(ShortRepr):
         y_true: LabelsLike,
         y_prob: ScoresLike,
         *,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
         """Compute what is drawn; O(n K log n)."""
         require_matplotlib()
-        proba, y, weight, names = check_predictions(y_true, y_prob, sample_weight, classes)
+        proba, y, weight, names = predictions_for(
+            as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
+        )
         size = proba.shape[1]
         quantiles = np.full((size, size, len(LEVELS)), np.nan)
         mean, sd = np.full((size, size), np.nan), np.full((size, size), np.nan)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._output.results import ShortRepr
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
 from calibrant.metrics._ks import ks_path
@@ -88,6 +88,7 @@ class CumulativeDisplay(ShortRepr):
         claim: int = 0,
         n_knots: int = 6,
         name: str | None = None,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
@@ -95,7 +96,7 @@ class CumulativeDisplay(ShortRepr):
 
         Parameters
         ----------
-        y_true, y_prob, notion, sample_weight, classes : as in `calibrant.metrics.ks_error`
+        y_true, y_prob, notion, inputs, sample_weight, classes : as in `calibrant.metrics.ks_error`
         claim : int
             Which claim of a notion of several, counted from 0: the class, for "class-wise" and
             "top-label".
@@ -108,7 +109,7 @@ class CumulativeDisplay(ShortRepr):
         """
         require_matplotlib()
         chosen = as_notion(notion)
-        claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes)
+        claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
         check_option(claim, "claim", tuple(range(claims.n_claims)))
         called = chosen.claim_name(claim, classes_) if name is None else name
         return cls._of_claim(next(islice(claims, claim, None)), n_knots, called)
@@ -147,7 +148,8 @@ class CumulativeDisplay(ShortRepr):
         label(b, "cumulative score", "cumulative", "(b)")
         label(c, "fractile of the rows, by score", "not cumulative", "(c)")
         label(d, "score", "not cumulative", "(d)")
-        a.legend(fontsize=SMALL, frameon=False, loc="upper left")
+        size = {} if ax is None else {"handlelength": 1.0, "borderaxespad": 0.1}
+        a.legend(fontsize=SMALL - 2 * (ax is not None), frameon=False, loc="upper left", **size)
         title = f"{self.name}: KS error {100 * self.ks:.3f} %, probability {100 * self.rate:.2f} %"
         heading(self.figure_, ax, title[:1].upper() + title[1:])
         self.axes_ = np.array([[a, b], [c, d]])

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._output.results import ShortRepr
-from calibrant._typing import FloatArray, IntArray, LabelsLike, WeightsLike
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.metrics import expected_calibration_error
 from calibrant.notions import Notion, as_notion
@@ -62,12 +62,13 @@ class EceVersusBinsDisplay(ShortRepr):
         n_bins: Sequence[int] = tuple(range(5, 26)),
         strategy: str = "uniform",
         norm: float = 1,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
         """Compute what is drawn; ``y_prob`` is an array or a dict of arrays, one per model.
 
-        ``notions``, ``strategy`` and ``norm`` as in `calibrant.metrics.expected_calibration_error`.
+        Other parameters as in `calibrant.metrics.expected_calibration_error`.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -75,6 +76,7 @@ class EceVersusBinsDisplay(ShortRepr):
         options: dict[str, Any] = {
             "strategy": strategy,
             "norm": norm,
+            "inputs": inputs,
             "sample_weight": sample_weight,
             "classes": classes,
         }
@@ -113,5 +115,6 @@ class EceVersusBinsDisplay(ShortRepr):
             "expected calibration error",
             "Calibration error against the number of bins",
         )
-        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if ax is None else {}
+        self.ax_.legend(fontsize=SMALL, frameon=False, **beside)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from calibrant.plots._style import BLUE, INK, SMALL, VERMILION, label, tidy
 MOST_INPUTS = 300
 
 
+@runtime_checkable
 class HasLatent(Protocol):
     """A fitted calibrator with one latent function of a score."""
 
@@ -73,10 +74,12 @@ class LatentDisplay(ShortRepr):
         """Compute what is drawn: the latent function over the range of the scores X, and X with its
         labels.
 
-        Of more than 300 rows the first 300 are drawn below.
+        Of more than 300 rows the first 300 are drawn below. Of a stack, pass a member of
+        ``members_`` that has a latent function.
         """
         require_matplotlib()
         check_count(n_points, "n_points", minimum=2)
+        _check_latent(estimator)
         classes = getattr(estimator, "classes_", None)
         scores, codes, _, _ = check_predictions(y, X, None, classes, inputs=estimator.inputs)
         is_proba = estimator.inputs == "proba"
@@ -158,3 +161,15 @@ class LatentDisplay(ShortRepr):
         ax.set_ylim(-0.6, 1.6)
         what = "probability" if self.inputs == "proba" else "logit"
         label(ax, f"input z ({what} of a class)")
+
+
+def _check_latent(estimator: Any) -> None:
+    """Raise where there is no latent function, with the members that have one."""
+    if isinstance(estimator, HasLatent):
+        return
+    members = getattr(estimator, "members_", {})
+    with_one = [name for name, member in members.items() if isinstance(member, HasLatent)]
+    hint = "; use a GaussianProcessCalibration"
+    if with_one:
+        hint = f", its member does: pass estimator.members_[{with_one[0]!r}]"
+    raise TypeError(f"{type(estimator).__name__} has no latent function{hint}")

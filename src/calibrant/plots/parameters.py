@@ -9,7 +9,15 @@ import numpy as np
 
 from calibrant._blocks import sum_blocks
 from calibrant._output.results import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    IntArray,
+    LabelsLike,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant._validation import check_fitted, check_predictions
 from calibrant.notions import as_notion
 from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
@@ -146,17 +154,23 @@ class ConfusionChangeDisplay(ShortRepr):
         before: ScoresLike,
         after: ScoresLike,
         *,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Count both confusion matrices; ties in a row go to the lowest column."""
+        """Count both confusion matrices; ties in a row go to the lowest column. ``inputs`` says
+        what ``before`` and ``after`` hold.
+        """
         require_matplotlib()
-        proba, y, weight, names = check_predictions(y_true, before, sample_weight, classes)
-        later, _, _, _ = check_predictions(y_true, after, sample_weight, classes)
-        if later.shape != proba.shape:
+        proba, y, weight, names = check_predictions(
+            y_true, before, sample_weight, classes, inputs=inputs
+        )
+        if np.shape(after) != np.shape(before):
             raise ValueError(
-                f"before and after must have the same shape, got {proba.shape} and {later.shape}"
+                f"before and after must have the same shape, got {np.shape(before)} and "
+                f"{np.shape(after)}"
             )
+        later, _, _, _ = check_predictions(y_true, after, sample_weight, names, inputs=inputs)
         return cls(_confusion(proba, y, weight), _confusion(later, y, weight), names)
 
     def plot(self, ax: Any = None) -> Self:

@@ -9,14 +9,22 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._output.results import ShortRepr
-from calibrant._typing import AnyArray, FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    Inputs,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
 from calibrant.inference._bands import binomial_band, resampled_band
 from calibrant.inference._results import check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
-from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._canvas import grid_spec, heading, is_narrow, one_axes, require_matplotlib
 from calibrant.plots._style import AFTER, BEFORE, SMALL, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
@@ -132,6 +140,7 @@ class ReliabilityDisplay(ShortRepr):
         n_resamples: int = 1000,
         rng: Rng = None,
         y_pred: LabelsLike | None = None,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
         name: str | None = None,
@@ -141,9 +150,9 @@ class ReliabilityDisplay(ShortRepr):
 
         Parameters
         ----------
-        y_true, y_prob, notion, n_bins, strategy, bins, y_pred, sample_weight, classes
+        y_true, y_prob, notion, n_bins, strategy, bins, y_pred, inputs, sample_weight, classes
             As in `calibrant.metrics.expected_calibration_error`.
-        before : probabilities before calibration, of the shape of ``y_prob``, optional
+        before : scores before calibration, of the shape and the kind of ``y_prob``, optional
             Drawn beneath, on bins of the same kind.
         band : {"binomial", "resampling"} or None
             Exact binomial quantiles at the mean score of each bin (never too narrow), or those of
@@ -164,7 +173,9 @@ class ReliabilityDisplay(ShortRepr):
         binning = {"n_bins": n_bins, "strategy": strategy, "bins": bins}
 
         def claims_about(proba: ScoresLike) -> tuple[Claims, AnyArray]:
-            return claims_of(chosen, y_true, proba, sample_weight, classes, y_pred=y_pred)
+            return claims_of(
+                chosen, y_true, proba, sample_weight, classes, y_pred=y_pred, inputs=inputs
+            )
 
         claims, names = claims_about(y_prob)
         table = bin_table(claims, **binning)
@@ -306,9 +317,9 @@ class ReliabilityDisplay(ShortRepr):
         n_rows = -(-len(shown) // 5)
         n_columns = -(-len(shown) // n_rows)
         size = (max(4.6, 2.05 * n_columns + 0.5), 2.25 * n_rows + 1.0)
-        self.figure_, grid = grid_spec(
-            ax, n_rows + 1, n_columns, size, height_ratios=[1.0] * n_rows + [0.12]
-        )
+        narrow = is_narrow(ax)
+        ratios = [1.0] * n_rows + [0.5 if narrow else 0.12]
+        self.figure_, grid = grid_spec(ax, n_rows + 1, n_columns, size, height_ratios=ratios)
         axes = [self.figure_.add_subplot(grid[divmod(i, n_columns)]) for i in range(len(shown))]
         for i, (panel, claim) in enumerate(zip(axes, shown, strict=True)):
             self._draw_claim(panel, int(claim))
@@ -316,7 +327,7 @@ class ReliabilityDisplay(ShortRepr):
             panel.title.set_size(SMALL + 0.5)
             panel.set_box_aspect(1)
             panel.tick_params(labelbottom=i + n_columns >= len(shown), labelleft=i % n_columns == 0)
-        self._draw_grid_labels(axes, grid, n_rows, n_columns)
+        self._draw_grid_labels(axes, grid, (n_rows, n_columns), is_narrow=narrow)
         part = (
             f", the {len(shown)} worst of {self.table.n_claims}"
             if len(shown) < self.table.n_claims
@@ -326,15 +337,18 @@ class ReliabilityDisplay(ShortRepr):
         self.axes_ = np.array(axes)
         return self
 
-    def _draw_grid_labels(self, axes: list[Any], grid: Any, n_rows: int, n_columns: int) -> None:
-        x, y = self.axis_labels
+    def _draw_grid_labels(
+        self, axes: list[Any], grid: Any, shape: tuple[int, int], *, is_narrow: bool
+    ) -> None:
+        (n_rows, n_columns), (x, y) = shape, self.axis_labels
         for row in range(n_rows):
             axes[row * n_columns].set_ylabel(
                 y if len(y) < 24 else "observed frequency", fontsize=SMALL
             )
-        self._draw_legend(grid[n_rows, :]).set_title(x, fontsize=SMALL + 1, pad=0)
+        below = self._draw_legend(grid[n_rows, :], n_columns=1 if is_narrow else 3)
+        below.set_title(x, fontsize=SMALL + 1, pad=0)
 
-    def _draw_legend(self, place: Any, main: Any = None) -> Any:
+    def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
         """One legend for all axes, below them, where no data can lie; within ``main`` where others
         stand beside them.
         """
@@ -343,7 +357,7 @@ class ReliabilityDisplay(ShortRepr):
         ax = self.figure_.add_subplot(place)
         ax.set_axis_off()
         style = {"fontsize": SMALL, "frameon": False, "columnspacing": 1.2, "handlelength": 1.6}
-        ax.legend(handles=self._handles, loc="center", ncols=3, **style)
+        ax.legend(handles=self._handles, loc="center", ncols=n_columns, **style)
         return ax
 
     def _plot_top_label(self, ax: Any, details: tuple[int, ...] | None) -> Self:
@@ -353,7 +367,7 @@ class ReliabilityDisplay(ShortRepr):
         self.figure_, grid = grid_spec(
             ax, max(1, len(chosen)), 3, (9.6, 4.6), width_ratios=(2.5, 1.35, 0.9)
         )
-        self.axes_ = draw_top_label(self, self.figure_, grid, chosen)
+        self.axes_ = draw_top_label(self, self.figure_, grid, chosen, is_alone=ax is None)
         heading(self.figure_, ax, self._title())
         return self
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from calibrant._output.results import ShortRepr
 from calibrant._simplex import EPS, as_proba, log_clipped
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_count, check_fitted, check_predictions, check_scores
+from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike
+from calibrant._validation import arrange_as_fitted, check_count, check_fitted, check_scores
 from calibrant.inference._validity import HasVectorBins
+from calibrant.notions import as_notion, predictions_for
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import (
     BLUE,
@@ -104,18 +105,26 @@ class SimplexDisplay(ShortRepr):
         y_prob: ScoresLike,
         *,
         after: ScoresLike | None = None,
+        inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
         """Predictions coloured by their true class; with ``after``, an arrow from each to its
         calibrated self.
 
-        Of more than 4000 rows an even selection is drawn.
+        ``inputs`` says what both hold. Of more than 4000 rows an even selection is drawn.
         """
         require_matplotlib()
-        proba, y, _, names = check_predictions(y_true, y_prob, None, classes)
+        proba, y, _, names = predictions_for(
+            as_notion("confidence"), y_true, y_prob, None, classes, inputs=inputs
+        )
         _check_three(proba.shape[1])
         rows = _selection(len(y), MOST_POINTS if after is None else 400)
-        heads = None if after is None else np.asarray(check_scores(after)[rows], dtype=np.float64)
+        later = (
+            None
+            if after is None
+            else check_scores(arrange_as_fitted(after, None, names), inputs=inputs)[rows]
+        )
+        heads = None if later is None else as_proba(later, inputs)
         tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
         return cls(
             np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names
@@ -144,7 +153,12 @@ class SimplexDisplay(ShortRepr):
         points = (
             None
             if X is None
-            else as_proba(check_scores(X, inputs=estimator.inputs), estimator.inputs)
+            else as_proba(
+                check_scores(
+                    arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs
+                ),
+                estimator.inputs,
+            )
         )
         if isinstance(estimator, HasVectorBins):
             return cls._of_bins(estimator, points, min_rows)

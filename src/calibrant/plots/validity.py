@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._output.results import ShortRepr
-from calibrant._typing import LabelsLike, WeightsLike
+from calibrant._typing import Inputs, LabelsLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.inference import ValidityCurve, validity_curve
 from calibrant.notions import Notion
@@ -68,6 +68,7 @@ class ValidityDisplay(ShortRepr):
         bins: Any = None,
         claims: Sequence[int] | None = None,
         names: Sequence[str] | None = None,
+        inputs: Inputs = "proba",
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
@@ -75,7 +76,7 @@ class ValidityDisplay(ShortRepr):
 
         Parameters
         ----------
-        y_true, notion, n_bins, strategy, bins, sample_weight, classes : as in
+        y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes : as in
         `calibrant.inference.validity_curve`
         y_prob : probabilities, or a dict of them, one per model
         claims, names : as of the class
@@ -88,7 +89,7 @@ class ValidityDisplay(ShortRepr):
             "strategy": strategy,
             "bins": bins,
         }
-        options |= {"sample_weight": sample_weight, "classes": classes}
+        options |= {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         return cls(
             {name: validity_curve(y_true, proba, **options) for name, proba in models.items()},
             claims,

@@ -15,14 +15,17 @@ _SMALL = 0.01
 """Log-loss that is not worth a change: a hundredth of a nat."""
 
 
-def advise(n_samples: int, gain: Gain, tests: Sequence[CheckRow], method: str) -> tuple[str, str]:
+def advise(n_samples: float, gain: Gain, tests: Sequence[CheckRow], method: str) -> tuple[str, str]:
     """What to do, in a few words, and how sure that is: "good", "mixed" or "bad".
 
     Calibration is advised where it gains on rows that the map has not seen; nothing is to be done
     where at most little can be gained and no test, by Holm's rule, shows an error.
     """
     if n_samples < LEAST_ROWS:
-        return f"Too few rows: {n_samples}. Collect {LEAST_ROWS} or more before deciding.", "mixed"
+        return (
+            f"Too few rows: {n_samples:.0f}. Collect {LEAST_ROWS} or more before deciding.",
+            "mixed",
+        )
     if gain.judgement == "good":
         return "Use the calibrated probabilities.", "good"
     if gain.judgement == "bad":

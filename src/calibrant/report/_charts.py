@@ -31,31 +31,39 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
 
 
 def reliability(
-    y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int
+    y: IntArray,
+    weight: FloatArray,
+    before: FloatArray,
+    after: FloatArray,
+    names: Sequence[str],
+    n_bins: int,
 ) -> tuple[Reliability, ...]:
     """Diagrams of the notions, of those with a claim per class for the largest errors."""
     return tuple(
         diagram
         for name in NOTIONS
-        for diagram in _diagrams(as_notion(name), y, (before, after), names, n_bins)
+        for diagram in _diagrams(as_notion(name), y, weight, (before, after), names, n_bins)
     )
 
 
 def _diagrams(
     notion: Notion,
     y: IntArray,
+    weight: FloatArray,
     both: tuple[FloatArray, FloatArray],
     names: Sequence[str],
     n_bins: int,
 ) -> Iterator[Reliability]:
-    tables = [_table(y, proba, notion, n_bins) for proba in both]
+    tables = [_table(y, weight, proba, notion, n_bins) for proba in both]
     for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
         column, question = notion.column_of(claim, len(names)), notion.question(claim, names)
         yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
 
 
-def _table(y: IntArray, proba: FloatArray, notion: str | Notion, n_bins: int) -> BinTable:
-    return calibration_curve(y, proba, notion=notion, n_bins=n_bins)
+def _table(
+    y: IntArray, weight: FloatArray, proba: FloatArray, notion: str | Notion, n_bins: int
+) -> BinTable:
+    return calibration_curve(y, proba, notion=notion, n_bins=n_bins, sample_weight=weight)
 
 
 def _curve(table: BinTable, claim: int) -> Curve:
@@ -72,31 +80,42 @@ def _curve(table: BinTable, claim: int) -> Curve:
     )
 
 
-def ks_graph(y: IntArray, before: FloatArray, after: FloatArray) -> KsGraph:
+def ks_graph(y: IntArray, weight: FloatArray, before: FloatArray, after: FloatArray) -> KsGraph:
     """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    paths = [_confidence_path(y, proba) for proba in (before, after)]
+    paths = [_confidence_path(y, weight, proba) for proba in (before, after)]
     lines = [_rounded(-path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
 
 
-def _confidence_path(y: IntArray, proba: FloatArray) -> KsPath:
-    return ks_path(next(iter(as_notion("confidence").claims(proba, y, np.ones(len(y))))))
+def _confidence_path(y: IntArray, weight: FloatArray, proba: FloatArray) -> KsPath:
+    return ks_path(next(iter(as_notion("confidence").claims(proba, y, weight))))
 
 
 def class_rows(
-    y: IntArray, before: FloatArray, after: FloatArray, names: Sequence[str], n_bins: int
+    y: IntArray,
+    weight: FloatArray,
+    before: FloatArray,
+    after: FloatArray,
+    names: Sequence[str],
+    n_bins: int,
 ) -> tuple[ClassRow, ...]:
     """Errors of every class, class-wise and top-label."""
-    rows = np.bincount(y, minlength=len(names))
-    predicted = np.bincount(top_labels(before, 1)[:, 0], minlength=len(names))
+    rows, predicted = (
+        np.round(np.bincount(codes, weight, minlength=len(names)), 6).tolist()
+        for codes in (y, top_labels(before, 1)[:, 0])
+    )
     errors = [
-        _table(y, p, notion, n_bins).claim_errors
+        _table(y, weight, p, notion, n_bins).claim_errors
         for notion in ("class-wise", "top-label")
         for p in (before, after)
     ]
     columns = [np.round(error, 6).tolist() for error in errors]
     return tuple(
-        ClassRow(k, name, int(rows[k]), int(predicted[k]), *(column[k] for column in columns))
+        ClassRow(k, name, _whole(rows[k]), _whole(predicted[k]), *(column[k] for column in columns))
         for k, name in enumerate(names)
     )
+
+
+def _whole(count: float) -> float:
+    return int(count) if count == int(count) else count

@@ -4,6 +4,7 @@ from.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
@@ -77,8 +78,8 @@ class ClassRow:
 
     column: int
     name: str
-    rows: int
-    predicted: int
+    rows: float
+    predicted: float
     class_before: float
     class_after: float
     top_before: float
@@ -158,7 +159,7 @@ class Report(ShortRepr):
     advice: str
     verdict: str
     judgement: str
-    n_samples: int
+    n_samples: float
     n_classes: int
     classes: tuple[str, ...]
     metrics: tuple[MetricRow, ...]
@@ -174,6 +175,7 @@ class Report(ShortRepr):
     code: str
     version: str
     groups: MapTable | None = None
+    is_weighted: bool = False
 
     def _repr_html_(self) -> str:
         from calibrant.report._html import to_html  # which draws what is defined here
@@ -181,6 +183,12 @@ class Report(ShortRepr):
         page = escape(to_html(self), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #ccc"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file, as `render` does: .html, .md or .json."""
+        from calibrant.report._render import render  # which writes what is defined here
+
+        render(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dictionaries, for JSON."""

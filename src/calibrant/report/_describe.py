@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from calibrant._typing import FloatArray
+from calibrant.base._words import fitted_numbers, sentence, settings
 from calibrant.multiclass import (
     CanonicalBinning,
     DirichletCalibration,
@@ -28,10 +29,6 @@ from calibrant.selection._methods import method_of
 
 MOST_CLASSES = 20
 """Matrices of more classes are not shown."""
-
-
-_FEW_NUMBERS = 4
-"""Fitted arrays of more are not shown in a sentence."""
 
 
 _RATIO = 3.84
@@ -62,39 +59,10 @@ def _note(model: Any, classes: Sequence[str]) -> MapNote:
     name, entry = type(model).__name__, method_of(model)
     sentences = [
         f"{entry.help[0].upper()}{entry.help[1:]}." if entry else f"A fitted {name}.",
-        _sentence("Settings", _settings(model)),
-        _sentence("Fitted", _fitted_numbers(model)),
+        sentence("Settings", settings(model)),
+        sentence("Fitted", fitted_numbers(model)),
     ]
     return MapNote(name, " ".join(filter(None, sentences)))
-
-
-def _sentence(title: str, values: dict[str, Any]) -> str:
-    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-    return f"{title}: {shown}." if shown else ""
-
-
-def _settings(model: Any) -> dict[str, str]:
-    """Parameters but for those that say what the data are."""
-    given = model.get_params(deep=False)
-    return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
-
-
-def _fitted_numbers(model: Any) -> dict[str, str]:
-    """Fitted attributes that are a number or a few, and not about the data or the fit."""
-    numbers = {}
-    for name, value in vars(model).items():
-        is_own = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
-        if is_own and isinstance(value, int | float | np.number | np.ndarray):
-            array = np.asarray(value)
-            if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= _FEW_NUMBERS:
-                numbers[name] = ", ".join(f"{number:.4g}" for number in array.ravel().tolist())
-    return numbers
-
-
-_ABOUT_THE_FIT = frozenset(
-    {"classes_", "class_prior_", "converged_", "n_classes_", "n_features_in_", "n_iter_"}
-    | {"objective_", "training_"}
-)
 
 
 @_note.register
@@ -110,24 +78,25 @@ def _(model: TemperatureScaling, classes: Sequence[str]) -> MapNote:
 def _temperature(model: TemperatureScaling) -> str:
     value = model.temperature_
     effect, was = ("softened", "over") if value > 1 else ("sharpened", "under")
-    effect += (
-        f": the model was {was}confident"
-        if _is_beyond_chance(model)
-        else ", by no more than chance explains"
-    )
+    is_beyond = _is_beyond_chance(model)
+    if is_beyond is not None:
+        effect += f": the model was {was}confident" if is_beyond else _CHANCE
     return (
         f"Logits are divided by the temperature {value:.4g}. The probabilities are {effect}. The "
         f"ranking of classes is kept."
     )
 
 
-def _is_beyond_chance(model: TemperatureScaling) -> bool:
+_CHANCE = ", by no more than chance explains"
+
+
+def _is_beyond_chance(model: TemperatureScaling) -> bool | None:
     """Whether the likelihood ratio of the temperature to none says so, so that the interval of its
-    logarithm excludes 0; False where a fit did not keep its losses.
+    logarithm excludes 0; None where a fit did not keep its losses.
     """
     training = vars(model).get("training_")
     if training is None:
-        return False
+        return None
     gain = training.log_loss_before - training.log_loss_after
     return bool(2 * training.n_rows * gain > _RATIO)
 

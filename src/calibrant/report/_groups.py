@@ -12,10 +12,11 @@ HEADER = ("group", "rows", "accuracy", "gap before", "gap after", "finding after
 
 
 def group_table(
-    y: IntArray, before: FloatArray, after: FloatArray, by: Any, n_bins: int
+    y: IntArray, weight: FloatArray, before: FloatArray, after: FloatArray, by: Any, n_bins: int
 ) -> MapTable:
     """One row a group: mean confidence minus accuracy with intervals, before and after."""
-    pair = [evaluate(y, proba, by=by, n_bins=n_bins) for proba in (before, after)]
+    options = {"by": by, "n_bins": n_bins, "sample_weight": weight}
+    pair = [evaluate(y, proba, **options) for proba in (before, after)]
     rows = tuple(_cells(*groups) for groups in zip(*pair, strict=True))
     return MapTable(f"Groups by {', '.join(pair[0].by)}. {pair[1].note()}", HEADER, rows)
 

@@ -20,10 +20,10 @@ from calibrant.report._content import (
     Report,
 )
 from calibrant.report._sentences import (
-    NO_GUARANTEE,
     decomposition_sentence,
     facts,
     ks_sentence,
+    no_guarantee,
     null_sentence,
 )
 from calibrant.report._svg import counts_svg, decomposition_svg, ks_svg, reliability_svg
@@ -72,7 +72,7 @@ def to_html(report: Report) -> str:
         "ks_label": _text(ks_sentence(report)),
         "decomposition_label": _text(decomposition_sentence(report)),
         "tests": _test_table(report),
-        "guarantee": _guarantee(report.guarantee),
+        "guarantee": _guarantee(report.guarantee, no_guarantee(report)),
         "map_name": _text(report.map.name),
         "map_text": _text(report.map.text),
         "map_tables": "".join(_map_table(table) for table in report.map.tables),
@@ -272,9 +272,9 @@ def _test_table(report: Report) -> str:
     return _table("Tests of calibration", header, rows)
 
 
-def _guarantee(note: GuaranteeNote | None) -> str:
+def _guarantee(note: GuaranteeNote | None, otherwise: str) -> str:
     if note is None:
-        return f"<p>{_text(NO_GUARANTEE)}</p>"
+        return f"<p>{_text(otherwise)}</p>"
     header = [
         ("when the binning says", False),
         ("with", True),

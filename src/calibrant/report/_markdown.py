@@ -8,10 +8,10 @@ from typing import Any
 from calibrant._validation import printable_lines
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._sentences import (
-    NO_GUARANTEE,
     decomposition_sentence,
     facts,
     ks_sentence,
+    no_guarantee,
     null_sentence,
 )
 from calibrant.selection._table import markdown_table, plain
@@ -31,49 +31,14 @@ def to_markdown(report: Report) -> str:
         "## Reliability, top class",
         _reliability_table(report),
         "## Classes",
-        markdown_table(
-            [
-                "class",
-                "rows",
-                "predicted",
-                "class-wise before",
-                "after",
-                "top-label before",
-                "after",
-            ],
-            [
-                [
-                    r.name,
-                    r.rows,
-                    r.predicted,
-                    r.class_before,
-                    r.class_after,
-                    r.top_before,
-                    r.top_after,
-                ]
-                for r in report.per_class
-            ],
-        ),
+        _class_table(report),
         *_groups(report),
         "## Cumulative difference and decomposition",
         f"{ks_sentence(report)} {decomposition_sentence(report)}",
         "## Tests",
-        markdown_table(
-            ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"],
-            [
-                [
-                    t.title,
-                    t.statistic_before,
-                    t.statistic_after,
-                    t.p_holm_before,
-                    t.p_holm_after,
-                    null_sentence(t),
-                ]
-                for t in report.tests
-            ],
-        ),
+        _test_table(report),
         "## Guarantee",
-        plain(report.guarantee.text) if report.guarantee else NO_GUARANTEE,
+        plain(report.guarantee.text) if report.guarantee else no_guarantee(report),
         f"## The map: {plain(report.map.name)}",
         plain(report.map.text),
         *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),
@@ -114,3 +79,22 @@ def _reliability_table(report: Report) -> str:
         )
     ]
     return markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)
+
+
+def _class_table(report: Report) -> str:
+    header = ["class", "rows", "predicted", "class-wise before", "after"]
+    rows = [
+        [r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after]
+        for r in report.per_class
+    ]
+    return markdown_table([*header, "top-label before", "after"], rows)
+
+
+def _test_table(report: Report) -> str:
+    header = ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"]
+    rows = [
+        [t.title, t.statistic_before, t.statistic_after, t.p_holm_before, t.p_holm_after]
+        for t in report.tests
+    ]
+    nulls = map(null_sentence, report.tests)
+    return markdown_table(header, [[*row, null] for row, null in zip(rows, nulls, strict=True)])

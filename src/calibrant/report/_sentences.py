@@ -22,6 +22,8 @@ NO_GUARANTEE = (
     "needed."
 )
 
+_WEIGHTED = "No guarantee is given for rows with weights: its proof counts rows."
+
 FEW_ROWS = 20
 """Rows of a class below which its numbers mean little."""
 
@@ -30,6 +32,8 @@ _SHIFT_LEVEL = 1e-3
 
 _TIED_SHARE = 0.5
 """Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
+
+_TEST_LEVEL = 0.05
 
 _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""
@@ -40,6 +44,20 @@ def verdict(before: Evaluation, gap: Interval, gain: Gain, method: str) -> tuple
     is confidence minus accuracy.
     """
     return gain.judgement, f"{_state(before, gap)} {gain.sentence(method)}"
+
+
+def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
+    """What calibration did not mend, where that is more than chance: ``gap`` is confidence minus
+    accuracy afterwards.
+    """
+    if abs(gap.estimate) > _OVERCONFIDENT and (gap.low > 0 or gap.high < 0):
+        side = "over" if gap.estimate > 0 else "under"
+        return (
+            f"Afterwards it is {side}confident, by {abs(gap.estimate):.1%} on average "
+            f"({gap.level:.0%} interval {gap.low:+.1%} to {gap.high:+.1%})."
+        )
+    found = [test.title for test in tests if test.p_holm_after <= _TEST_LEVEL]
+    return f"Afterwards tests still find an error ({', '.join(found)})." if found else ""
 
 
 def _state(before: Evaluation, gap: Interval) -> str:
@@ -54,7 +72,7 @@ def _state(before: Evaluation, gap: Interval) -> str:
         return f"Overconfident: {said}."
     if gap.high < 0:
         return f"Underconfident: {said}."
-    return f"Sure about as often as right, as far as {gap.n_samples:,} rows can tell: {said}."
+    return f"Sure about as often as right, as far as {gap.n_samples:,.0f} rows can tell: {said}."
 
 
 def cautions(
@@ -139,7 +157,12 @@ def _certain(proba: FloatArray, y: IntArray) -> str | None:
 
 def facts(report: Report) -> str:
     """What was judged."""
-    return f"{report.n_samples:,} rows, {report.n_classes} classes"
+    return f"{report.n_samples:,.0f} rows, {report.n_classes} classes"
+
+
+def no_guarantee(report: Report) -> str:
+    """Why there is none."""
+    return _WEIGHTED if report.is_weighted else NO_GUARANTEE
 
 
 def ks_sentence(report: Report) -> str:

@@ -14,11 +14,27 @@ from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._folds import Fold, as_folds
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import LOGITS_HINT, check_predictions, printable
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
+from calibrant._validation import (
+    LOGITS_HINT,
+    Predictions,
+    as_seed,
+    check_predictions,
+    one_seed,
+    printable,
+)
 from calibrant.base import Calibrator
 from calibrant.base._citation import methods_sentence, references_of
 from calibrant.base._outcome import convergence_note
+from calibrant.base._training import training_summary
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -40,7 +56,8 @@ from calibrant.report._content import (
 )
 from calibrant.report._describe import describe
 from calibrant.report._groups import group_table
-from calibrant.report._sentences import cautions, verdict
+from calibrant.report._sentences import cautions, verdict, what_is_left
+from calibrant.report._weights import is_weighted, weight_sentences, with_copies
 from calibrant.selection import AutoCalibration
 
 _LEAST_RESAMPLES = 50
@@ -52,6 +69,9 @@ _MOST_BINS_SHOWN = 60
 _TESTED_ROWS = 20_000
 """Rows that tests and the decomposition look at: so many show any error that matters, and their
 cost grows faster than the rows."""
+
+_TESTED_WEIGHTED_ROWS = 5000
+"""The same where weights are not whole numbers: an error is then computed anew a resample."""
 
 _KERNEL_ROWS = 100
 """The level of the kernel test is asymptotic: below so many rows it is not shown."""
@@ -74,6 +94,7 @@ class _Case:
     """The rows that are judged, as they are and as calibrated by maps that have not seen them."""
 
     y: IntArray
+    weight: FloatArray
     before: FloatArray
     after: FloatArray
     model: Any
@@ -83,23 +104,35 @@ class _Case:
     remarks: tuple[str, ...]
     is_held_out: bool
 
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """The weights, or None where every row counts once."""
+        return self.weight if is_weighted(self.weight) else None
+
+    @property
+    def n_samples(self) -> float:
+        """Sum of the weights."""
+        return len(self.y) if self.sample_weight is None else float(self.weight.sum())
+
 
 def summarise(
     y_true: LabelsLike,
     scores: ScoresLike,
     *,
     calibrator: Any = None,
-    calibration: tuple[ScoresLike, LabelsLike] | None = None,
+    calibration: tuple[Any, ...] | None = None,
     inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
-    method: str = "auto",
+    method: str | None = None,
     name: str = "predictions",
     command: str | None = None,
     cv: int = 5,
     n_bins: int = 15,
     n_resamples: int = 1000,
-    random_state: int = 0,
+    random_state: int | None = None,
     by: Any = None,
+    rng: Rng = None,
 ) -> Report:
     """What calibration does to a set of predictions.
 
@@ -110,22 +143,30 @@ def summarise(
         The rows that are judged.
     calibrator : unfitted calibrator, optional
         By default `AutoCalibration`.
-    calibration : (scores, labels), optional
+    calibration : (scores, labels) or (scores, labels, weights), optional
         Rows to fit on. Without them the calibrator is cross-fitted: every row is judged by a map
         fitted on other rows.
     inputs : {"proba", "logits", "log_proba"}
+    sample_weight : weights of shape (n,), optional
+        Numbers of copies of a row. With weights that are not whole numbers what draws rows one by
+        one is left out: intervals of accuracy, log-loss and Brier score, and the kernel test. With
+        any weights there is no guarantee. The report says so.
     classes : labels of the columns, optional
     method, name, command : str
-        What the calibrator and the data are called, and the command that made the report, if one
-        did.
+        What the calibrator and the data are called (the calibrator by its class unless given), and
+        the command that made the report, if one did.
     cv : int
         Folds of cross-fitting.
     n_bins : int
     n_resamples : int
         Of tests and intervals.
-    random_state : int
+    random_state : int, optional
+        The same as ``rng``, by the name that estimators have for it.
     by : groups of shape (n,), or dict or data frame of such columns, optional
         The rows are also judged group by group, as by ``evaluate(..., by=...)``.
+    rng : int, Generator or None
+        Decides folds, draws and resamples; None is 0, so that a report is the same when it is made
+        again.
 
     Returns
     -------
@@ -146,77 +187,93 @@ def summarise(
     >>> report.judgement
     'good'
     """
-    data, y, _, labels = check_predictions(
-        y_true, scores, None, classes, inputs=inputs, hint=LOGITS_HINT
+    given = check_predictions(
+        y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, data.shape[1])
-    fit_data = (
-        (data, y)
-        if calibration is None
-        else _check_calibration(calibration, labels, inputs, data.shape[1])
-    )
-    case = _judge(
-        data, y, made, None if calibration is None else fit_data, inputs, cv, random_state
-    )
+    seed = as_seed(one_seed(rng, random_state)) or 0
+    (data, y, weight, labels), by = with_copies(given, by)
+    n_classes = data.shape[1]
+    if method is None:
+        method = "auto" if calibrator is None else type(calibrator).__name__
+    made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, n_classes)
+    held = None if calibration is None else _check_calibration(calibration, labels, inputs)
+    case = _judge(Predictions(data, y, weight, labels), made, held, inputs, cv, seed)
     names = tuple(str(label) for label in np.asarray(labels).tolist())
-    evaluations = evaluate(y, case.before, n_bins=n_bins), evaluate(y, case.after, n_bins=n_bins)
+    evaluations = tuple(
+        evaluate(y, p, n_bins=n_bins, sample_weight=case.sample_weight)
+        for p in (case.before, case.after)
+    )
     gain = _gain(case)
-    looked_at = _sampled(case, random_state)
-    tests = _tests(looked_at, n_resamples, random_state)
-    judgement, sentence = verdict(evaluations[0], confidence_gap(y, case.before), gain, method)
-    action, advice = advise(len(y), gain, tests, method)
+    looked_at = _sampled(case, seed)
+    tests = _tests(looked_at, n_resamples, seed)
+    gap = confidence_gap(y, case.before, weight)
+    judgement, sentence = verdict(evaluations[0], gap, gain, method)
+    left = what_is_left(confidence_gap(y, case.after, weight), tests)
+    action, advice = advise(case.n_samples, gain, tests, method)
     return Report(
         name=name,
         action=action,
         advice=advice,
-        verdict=sentence,
+        verdict=f"{sentence} {left}".strip(),
         judgement=judgement,
-        n_samples=len(y),
-        n_classes=data.shape[1],
+        n_samples=case.n_samples,
+        n_classes=n_classes,
         classes=names,
-        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, random_state),
-        reliability=reliability(y, case.before, case.after, names, n_bins),
-        ks=ks_graph(y, case.before, case.after),
-        per_class=class_rows(y, case.before, case.after, names, n_bins),
-        decomposition=_decomposition(looked_at, random_state),
+        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, seed),
+        reliability=reliability(y, weight, case.before, case.after, names, n_bins),
+        ks=ks_graph(y, weight, case.before, case.after),
+        per_class=class_rows(y, weight, case.before, case.after, names, n_bins),
+        decomposition=_decomposition(looked_at, seed),
         tests=tests,
-        guarantee=_guarantee(*fit_data, inputs, labels),
+        guarantee=_guarantee(held or given, inputs),
         map=describe(case.model, names),
-        warnings=cautions(case.before, y, names, case.seen, case.shift, case.remarks),
-        how=_how(case, method, n_bins, n_resamples, random_state),
-        code=_code(made, inputs, classes, is_held_out=calibration is not None, command=command),
+        warnings=_cautions(case, names),
+        how=(
+            *_how(case, method, n_bins, n_resamples, seed),
+            *weight_sentences(given.weight, weight),
+            f"calibrant {__version__}, NumPy {np.__version__}.",
+        ),
+        code=_code(made, inputs, classes, is_held_out=held is not None, command=command),
         version=__version__,
-        groups=None if by is None else group_table(y, case.before, case.after, by, n_bins),
+        groups=None if by is None else group_table(y, weight, case.before, case.after, by, n_bins),
+        is_weighted=is_weighted(given.weight),
     )
 
 
-def _check_calibration(
-    calibration: tuple[Any, Any], labels: AnyArray, inputs: str, n_classes: int
-) -> tuple[FloatArray, IntArray]:
-    scores, y, _, _ = check_predictions(
-        calibration[1], calibration[0], None, labels, inputs=inputs, hint=LOGITS_HINT
-    )
-    if scores.shape[1] != n_classes:
+def _check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: str) -> Predictions:
+    if len(calibration) not in (2, 3):
         raise ValueError(
-            f"the calibration rows have {scores.shape[1]} classes and the rows to judge {n_classes}"
+            f"calibration must be (scores, labels) or (scores, labels, weights), got "
+            f"{len(calibration)} parts"
         )
-    return scores, y
+    scores, y, *rest = calibration
+    weight = rest[0] if rest else None
+    shape = np.shape(scores)
+    if len(shape) == 2 and shape[1] != len(labels):
+        raise ValueError(
+            f"the calibration rows have {shape[1]} classes and the rows to judge {len(labels)}"
+        )
+    return check_predictions(y, scores, weight, labels, inputs=inputs, hint=LOGITS_HINT)
 
 
 def _judge(
-    data: FloatArray, y: IntArray, made: Any, held: Any, inputs: str, cv: int, seed: int
+    rows: Predictions, made: Any, held: Predictions | None, inputs: str, cv: int, seed: int
 ) -> _Case:
     """Fit the calibrator, and judge it on rows that it has not seen: ``held`` are rows to fit on,
     without them it is cross-fitted.
     """
-    n_classes = data.shape[1]
-    scores, codes = held or (data, y)
-    model = fit_on(clone(made), scores, codes, None, inputs)
-    folds = [] if held else _cut_folds(data, y, cv, seed)
+    data, y, weight, _ = rows
+    scores, codes, fit_weight, _ = held or rows
+    given = fit_weight if is_weighted(fit_weight) else None
+    model = fit_on(clone(made), scores, codes, given, inputs)
+    if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
+        shares, of_rows = model.class_weights_, model._proba_of
+        model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
+    folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
     after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
-    seen = np.bincount(codes, minlength=n_classes).astype(float)
-    own = np.bincount(y, minlength=n_classes).astype(float)
+    seen = np.bincount(codes, fit_weight, minlength=data.shape[1])
+    own = np.bincount(y, weight, minlength=data.shape[1])
     # Asked for and not caught: what warnings do is one thing for all threads of a process.
     owner = type(made).__name__
     notes = convergence_note(owner, [model]), convergence_note(owner, maps, "folds")
@@ -227,6 +284,7 @@ def _judge(
     )
     return _Case(
         y,
+        weight,
         np.asarray(before, dtype=np.float64),
         after,
         model,
@@ -238,40 +296,53 @@ def _judge(
     )
 
 
-def _cut_folds(data: FloatArray, y: IntArray, cv: int, seed: int) -> list[Fold]:
-    folds = as_folds(cv, data, y, np.ones(len(y)), seed)
+def _cut_folds(rows: Predictions, cv: int, seed: int) -> list[Fold]:
+    """Folds that judge every row once, with its weight."""
+    folds = as_folds(cv, rows.scores, rows.y, np.ones(len(rows.y)), seed)
     if not folds:
         raise ValueError(
             "a report needs at least two rows, to fit on one part and judge on the other"
         )
-    return folds
+    weight = rows.weight
+    return [f._replace(fit_weight=weight[f.fit], judge_weight=weight[f.judge]) for f in folds]
 
 
 def _sampled(case: _Case, seed: int) -> _Case:
     """The case, or a random part of its rows where there are many."""
-    if len(case.y) <= _TESTED_ROWS:
+    most = _tested_rows(case)
+    if len(case.y) <= most:
         return case
-    rows = np.random.default_rng(seed).choice(len(case.y), _TESTED_ROWS, replace=False)
+    rows = np.random.default_rng(seed).choice(len(case.y), most, replace=False)
     rows.sort()
-    return replace(case, y=case.y[rows], before=case.before[rows], after=case.after[rows])
+    parts = {name: getattr(case, name)[rows] for name in ("y", "weight", "before", "after")}
+    return replace(case, **parts)
+
+
+def _tested_rows(case: _Case) -> int:
+    return _TESTED_ROWS if case.sample_weight is None else _TESTED_WEIGHTED_ROWS
 
 
 def _gain(case: _Case) -> Gain:
     before, after = (SCORES["log_loss"].losses(p, case.y) for p in (case.before, case.after))
-    return paired_gain(before, after, np.ones(len(case.y)), case.folds, score="log_loss")
+    return paired_gain(before, after, np.asarray(case.weight), case.folds, score="log_loss")
 
 
 def _metrics(
     case: _Case,
-    evaluations: tuple[Evaluation, Evaluation],
+    evaluations: Sequence[Evaluation],
     tests: Sequence[CheckRow],
     n_bins: int,
     n_resamples: int,
     seed: int,
 ) -> tuple[MetricRow, ...]:
     resamples = int(np.clip(BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, n_resamples))
+    means = (
+        [_mean_row(name, case, resamples, seed) for name in _MEANS]
+        if case.sample_weight is None
+        else [_plug_in_row(name, evaluations, tests) for name in _MEANS]
+    )
     return (
-        *(_mean_row(name, case, resamples, seed) for name in _MEANS),
+        *means,
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
         *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
     )
@@ -290,7 +361,9 @@ def _mean_row(name: str, case: _Case, resamples: int, seed: int) -> MetricRow:
 
 def _debiased_row(notion: str, case: _Case, n_bins: int) -> MetricRow:
     pair = [
-        inference.debiased_interval(case.y, p, notion=notion, n_bins=n_bins)
+        inference.debiased_interval(
+            case.y, p, notion=notion, n_bins=n_bins, sample_weight=case.sample_weight
+        )
         for p in (case.before, case.after)
     ]
     note = _with_caution("Debiased L2 calibration error with its 95 % interval", pair)
@@ -310,7 +383,7 @@ def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
 
 
 def _plug_in_row(
-    name: str, evaluations: tuple[Evaluation, Evaluation], tests: Sequence[CheckRow]
+    name: str, evaluations: Sequence[Evaluation], tests: Sequence[CheckRow]
 ) -> MetricRow:
     before, after = (Estimate(float(getattr(evaluation, name))) for evaluation in evaluations)
     note = _NOTES.get(name, "")
@@ -335,11 +408,13 @@ def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
     rows = []
     for metric in _TESTED:
         pair = [
-            inference.consistency_test(case.y, p, metric, n_resamples, rng=seed)
+            inference.consistency_test(
+                case.y, p, metric, n_resamples, rng=seed, sample_weight=case.sample_weight
+            )
             for p in (case.before, case.after)
         ]
         rows.append(_check_row(metric, f"Consistency: {_title(metric)}", *pair))
-    if len(case.y) >= _KERNEL_ROWS:
+    if len(case.y) >= _KERNEL_ROWS and case.sample_weight is None:
         method = "wild" if len(case.y) <= _ALL_PAIRS_ROWS else "block"
         pair = [
             inference.kernel_test(case.y, p, method=method, n_resamples=n_resamples, rng=seed)
@@ -380,17 +455,21 @@ def _adjusted(rows: Sequence[CheckRow], *, is_held_out: bool) -> tuple[CheckRow,
 
 
 def _decomposition(case: _Case, seed: int) -> Decomposition:
-    parts = [inference.score_decomposition(case.y, p, rng=seed) for p in (case.before, case.after)]
+    parts = [
+        inference.score_decomposition(case.y, p, rng=seed, sample_weight=case.sample_weight)
+        for p in (case.before, case.after)
+    ]
     pairs = [(part.calibration, part.refinement) for part in parts]
     return Decomposition("log_loss", pairs[0], pairs[1])
 
 
-def _guarantee(
-    scores: FloatArray, y: IntArray, inputs: str, labels: AnyArray
-) -> GuaranteeNote | None:
+def _guarantee(rows: Predictions, inputs: str) -> GuaranteeNote | None:
     """What top-label histogram binning of the same rows guarantees; None where there are too
-    few.
+    few, or where they have weights.
     """
+    scores, y, weight, labels = rows
+    if is_weighted(weight):
+        return None
     binning = MulticlassToBinary(
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
@@ -412,18 +491,19 @@ def _guarantee(
 def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
     fitted = (
         f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on "
-        f"{len(case.y):,} others."
+        f"{case.n_samples:,.0f} others."
         if case.is_held_out
-        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {len(case.y):,} "
+        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {case.n_samples:,.0f} "
         "rows is judged by a map fitted on the other folds. The map shown was fitted on all rows."
     )
+    tested = _tested_rows(case)
     return (
         fitted,
         f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
         f"go to the lowest column.",
         *(
-            [f"Tests and decomposition look at {_TESTED_ROWS:,} of the rows, drawn at random."]
-            if len(case.y) > _TESTED_ROWS
+            [f"Tests and decomposition look at {tested:,} of the rows, drawn at random."]
+            if len(case.y) > tested
             else []
         ),
         f"Tests use {n_resamples:,} resamples. Seed {seed}. P-values are adjusted for the number "
@@ -434,7 +514,6 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
         *_how_to_write(case.model),
-        f"calibrant {__version__}, NumPy {np.__version__}.",
     )
 
 
@@ -444,6 +523,13 @@ def _how_to_write(model: Any) -> tuple[str, ...]:
         return ()
     cited = " ".join(references_of(model))
     return (f"To write about it: {methods_sentence(model)}{' References: ' * bool(cited)}{cited}",)
+
+
+def _cautions(case: _Case, names: Sequence[str]) -> tuple[str, ...]:
+    """What to be careful about, of the rows that count."""
+    some = case.weight > 0
+    before, y = (case.before, case.y) if some.all() else (case.before[some], case.y[some])
+    return cautions(before, y, names, case.seen, case.shift, case.remarks)
 
 
 def _how_tested(case: _Case) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._folds import Fold, as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
@@ -159,9 +158,8 @@ class AutoCalibration(Calibrator):
             total += self.weights_[self.names_.index(name)] * proba_of(fitted, scores, self.inputs)
         return total
 
-    def explain(self) -> str:
-        """What was chosen, and why, in words."""
-        check_fitted(self)
+    def _explanation(self) -> str:
+        """What was chosen, and why."""
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
         return "\n".join(

@@ -17,7 +17,13 @@ from calibrant._folds import Fold, as_folds, check_groups
 from calibrant._output.progress import tracked
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, Predictions, check_predictions, unknown_name
+from calibrant._validation import (
+    LOGITS_HINT,
+    Predictions,
+    check_predictions,
+    one_seed,
+    unknown_name,
+)
 from calibrant.inference import FriedmanResult, critical_difference, friedman_test
 from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
@@ -278,7 +284,7 @@ def compare(
     sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
-    seed = _one_seed(rng, random_state)
+    seed = one_seed(rng, random_state)
     together = _per_set(groups, scores, "groups")
     folds = {
         name: _check_folds(
@@ -358,12 +364,6 @@ def _as_sets(
         )
         for name, one in scores.items()
     }
-
-
-def _one_seed(rng: Rng, random_state: Rng) -> Rng:
-    if rng is not None and random_state is not None:
-        raise ValueError("rng and random_state are two names for the same: give one of them")
-    return random_state if rng is None else rng
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:

@@ -1,0 +1,15 @@
+"""Which modules are looked through for doctests: all whose packages are installed. Any other error
+at import is an error.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+_NEEDS = {
+    "src/calibrant/cli": ("pyarrow", "rich", "typer"),
+    "src/calibrant/export/_onnx.py": ("onnx",),
+    "src/calibrant/export/_torch.py": ("torch",),
+}
+
+collect_ignore = [path for path, packages in _NEEDS.items() if not all(map(find_spec, packages))]

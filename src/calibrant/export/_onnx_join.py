@@ -1,0 +1,149 @@
+"""ONNX: calibrators joined to the classifiers whose scores they take, in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import TensorProto, compose, helper
+
+from calibrant import __version__
+from calibrant._output.files import written_aside
+from calibrant.export._onnx import LEAST_OPSET, OURS, as_model, input_names, metadata
+from calibrant.export._program import Program
+
+_FLOATS = (TensorProto.DOUBLE, TensorProto.FLOAT)
+
+_NEW_OPSET = 17
+
+_WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
+"""What the names of outputs of classifiers hold; "log" stands beside it for logarithms."""
+
+
+def write_model(
+    programs: Sequence[Program],
+    path: str | os.PathLike[str],
+    opset: int,
+    dtype: str,
+    models: Sequence[str | os.PathLike[str]],
+    output: str | None,
+) -> None:
+    """Write the model of a program, or of classifiers each with its own, after a full check."""
+    if models:
+        made = joined(programs, [onnx.load(Path(model)) for model in models], output, dtype)
+    else:
+        made = as_model(programs, opset, dtype)
+    onnx.checker.check_model(made, full_check=True)
+    with written_aside(path) as aside:
+        aside.write_bytes(made.SerializeToString())
+
+
+def joined(
+    programs: Sequence[Program], classifiers: Sequence[Any], output: str | None, dtype: str
+) -> Any:
+    """One model: the scores of classifiers go each through its program, and the mean is taken."""
+    chosen = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
+    _check_alike(classifiers)
+    made = as_model(programs, _opset(classifiers[0]), dtype, [kind for _, kind in chosen])
+    made.ir_version = classifiers[0].ir_version
+    made = compose.add_prefix(
+        made, OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
+    )
+    features = _features(classifiers[0])
+    for j, (classifier, (name, _)) in enumerate(zip(classifiers, chosen, strict=True)):
+        prefix = f"classifier_{j}_"
+        made = compose.merge_models(
+            compose.add_prefix(classifier, prefix),
+            made,
+            io_map=[(prefix + name, OURS + input_names(len(programs))[j])],
+            outputs=["probabilities", "label"],
+            producer_name="calibrant",
+            producer_version=__version__,
+        )
+    _share_inputs(made.graph, features, len(classifiers))
+    helper.set_model_props(made, metadata(programs))
+    return made
+
+
+def _share_inputs(graph: Any, features: Sequence[Any], n_classifiers: int) -> None:
+    """Give every classifier the same features, by the names that they had."""
+    names = [(f"classifier_{j}_{f.name}", f.name) for j in range(n_classifiers) for f in features]
+    copies = [helper.make_node("Identity", [name], [own]) for own, name in names]
+    nodes = [*copies, *graph.node]
+    del graph.node[:], graph.input[:]
+    graph.node.extend(nodes)
+    graph.input.extend(features)
+
+
+def _features(classifier: Any) -> list[Any]:
+    """The inputs of a classifier; old files list constants among them."""
+    constants = {value.name for value in classifier.graph.initializer}
+    return [value for value in classifier.graph.input if value.name not in constants]
+
+
+def _opset(classifier: Any) -> int:
+    """The operator set of a classifier; one that is made of trees alone may have none."""
+    listed = [entry.version for entry in classifier.opset_import if not entry.domain]
+    opset = listed[0] if listed else _NEW_OPSET
+    if opset < LEAST_OPSET:
+        raise ValueError(
+            f"the classifier uses operator set {opset}, below {LEAST_OPSET}: convert it by "
+            f"onnx.version_converter.convert_version(model, 17)"
+        )
+    return int(opset)
+
+
+def _check_alike(classifiers: Sequence[Any]) -> None:
+    """Raise where several classifiers do not take the same features in the same way."""
+    first = classifiers[0]
+    for other in classifiers[1:]:
+        if _features(other) != _features(first):
+            raise ValueError(
+                "the classifiers take different inputs: convert all of them with the same "
+                "names and types"
+            )
+        if other.ir_version != first.ir_version or _opset(other) != _opset(first):
+            raise ValueError(
+                "the classifiers have different operator sets: convert all of them in one way"
+            )
+
+
+def _scores_output(classifier: Any, program: Program, output: str | None) -> tuple[str, int]:
+    """The output of a classifier that is to be calibrated, and the type of its elements."""
+    outputs = {value.name: value.type for value in classifier.graph.output}
+    if output is None:
+        output = _likely(list(outputs), program.inputs)
+    if output not in outputs:
+        raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
+    if not outputs[output].HasField("tensor_type"):
+        raise ValueError(
+            f"output {output!r} of the classifier is a list of dictionaries (ZipMap): convert it "
+            f"with options={{'zipmap': False}}"
+        )
+    kind = outputs[output].tensor_type
+    if kind.elem_type not in _FLOATS:
+        raise ValueError(f"output {output!r} of the classifier holds no scores: give output=NAME")
+    dims = [dim.dim_value for dim in kind.shape.dim]
+    if len(dims) == 2 and dims[1] and dims[1] != program.n_classes:
+        raise ValueError(
+            f"output {output!r} has {dims[1]} columns and the calibrator {program.n_classes}"
+        )
+    return output, int(kind.elem_type)
+
+
+def _likely(outputs: Sequence[str], inputs: str) -> str:
+    """The first output whose name says that it holds what a program takes; one that says nothing
+    will do, one that says something else will not.
+    """
+    is_log = inputs != "proba"
+    first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]
+    silent = [n for n in outputs if not any(word in n.lower() for word in ("prob", "log", "label"))]
+    if not [*first, *silent]:
+        raise ValueError(
+            f"the calibrator takes {inputs}, which no output of the classifier is called "
+            f"({', '.join(outputs)}): say by output= which one holds them"
+        )
+    return [*first, *silent][0]

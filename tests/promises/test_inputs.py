@@ -1,0 +1,368 @@
+"""Odd containers, types and orders of data: taken as what they are, or refused; never misread."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import log_softmax, softmax
+from sklearn.naive_bayes import GaussianNB
+
+from calibrant import (
+    CalibratedClassifier,
+    Identity,
+    MetricAccumulator,
+    TemperatureScaling,
+    evaluate,
+    label_shift,
+    metrics,
+)
+from calibrant.exceptions import DataWarning
+from calibrant.inference import bootstrap_interval, debiased_interval
+
+pandas = pytest.importorskip("pandas")
+
+N_ROWS = 200
+LEVELS = np.array(["low", "mid", "high"])
+DAYS = np.array(["2026-01-01", "2026-02-01", "2026-03-01"], dtype="datetime64[D]")
+MOVED = [2, 0, 1]
+"""Columns in an order that is neither that of the classes nor that of the alphabet."""
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Probabilities of three classes, the truth, and what is right of them."""
+    rng = np.random.default_rng(7)
+    z = rng.normal(scale=2.0, size=(N_ROWS, 3))
+    y = (0.6 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = softmax(z, axis=1)
+    return p, y, evaluate(y, p).log_loss
+
+
+@pytest.fixture(scope="module")
+def binary():
+    rng = np.random.default_rng(8)
+    score = rng.random(N_ROWS)
+    y = (rng.random(N_ROWS) < score).astype(int)
+    return score, y, evaluate(y, score).log_loss
+
+
+def moved(p, names):
+    """The columns in another order, under their own names."""
+    return pandas.DataFrame(p[:, MOVED], columns=[names[k] for k in MOVED])
+
+
+# What is missing is not taken
+
+
+def test_masked_entries_are_missing_in_scores_labels_weights_and_groups(data):
+    p, y, right = data
+    mask = np.arange(N_ROWS) == 7
+    table = np.ma.masked_array(p, mask=np.repeat(mask[:, None], 3, axis=1))
+    for call in (
+        lambda: evaluate(y, table),
+        lambda: TemperatureScaling().fit(table, y),
+        lambda: Identity().fit(p, y).predict_proba(table),
+        lambda: evaluate(np.ma.masked_array(y, mask=mask), p),
+        lambda: evaluate(y, p, sample_weight=np.ma.masked_array(np.ones(N_ROWS), mask=mask)),
+        lambda: evaluate(y, p, by=np.ma.masked_array(y, mask=mask)),
+    ):
+        with pytest.raises(ValueError, match=r"entry \[7.* is masked, which is to say missing"):
+            call()
+    assert evaluate(np.ma.masked_array(y), np.ma.masked_array(p)).log_loss == right
+
+
+def test_w10_a_missing_label_that_numpy_made_text_is_refused():
+    text = np.array(["a", "b", np.nan])
+    assert text[2] == "nan"
+    for labels in (text, np.array(["a", "b", "<NA>"]), np.array(["a", "b", "NaT"])):
+        with pytest.raises(ValueError, match=r"row 2 is the text .* which is what missing labels"):
+            evaluate(labels, np.eye(3))
+    assert evaluate(text, np.eye(3), classes=["a", "b", "nan"]).accuracy == 1.0
+
+
+def test_w10_a_classifier_refuses_missing_labels_too(rng):
+    X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 2]
+    model = CalibratedClassifier(GaussianNB(), "temperature", cv=2)
+    for missing in ([np.nan, *y[1:]], np.array([None, *y[1:]], dtype=object)):
+        with pytest.raises(ValueError, match="the label of row 0 is missing"):
+            model.fit(X, missing)
+    with pytest.warns(DataWarning, match=r"row 0 is the text 'nan', .* it is taken to be a class"):
+        model.fit(X, np.where(np.arange(60) % 3 == 0, "nan", y))
+
+
+def test_missing_groups_are_refused_with_their_row(data):
+    p, y, _ = data
+    groups = np.arange(N_ROWS) // 10
+    for missing in (np.where(groups == 3, np.nan, groups), [None] * 30 + ["a", "b"] * 85):
+        with pytest.raises(ValueError, match=r"the group of row (0|30) and .* more is missing"):
+            bootstrap_interval("brier_score", y, p, groups=missing, n_resamples=5, rng=0)
+        with pytest.raises(ValueError, match=r"the group of row (0|30) and .* more is missing"):
+            Identity().fit(p, y, groups=missing)
+
+
+# Names of columns, in every spelling
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["{}", "p_{}", "P({})", "{}_prob", "prob.{}", "p({})/1", "class {}", "('p', '{}')"],
+)
+def test_w2_a_name_is_read_whatever_stands_around_it(data, spelling):
+    p, y, right = data
+    names = [spelling.format(name) for name in LEVELS]
+    assert evaluate(LEVELS[y], moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
+    model = Identity(classes=LEVELS).fit(p, LEVELS[y])
+    np.testing.assert_array_equal(model.predict_proba(moved(p, names)), p)
+
+
+@pytest.mark.parametrize("spelling", ["{}", "p{}", "class{}", "c_{}", "P({})", "{}.0", "0{}"])
+def test_w2_a_number_is_read_whatever_stands_before_it(data, spelling):
+    p, y, right = data
+    names = [spelling.format(k) for k in range(3)]
+    assert evaluate(y, moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
+    assert evaluate(y.astype(np.uint8), moved(p, names)).log_loss == pytest.approx(right)
+
+
+def test_w10_columns_that_count_from_one_do_not_say_that_labels_do(data):
+    p, y, _ = data
+    frame, seen = pandas.DataFrame(p, columns=["p1", "p2", "p3"]), y > 0
+    assert evaluate(y, frame) == evaluate(y, p)
+    with pytest.warns(DataWarning, match="0 never occurs, although column 0 expects it"):
+        assert evaluate(y[seen], frame[seen]).accuracy == (p.argmax(axis=1) == y)[seen].mean()
+    assert evaluate(y + 1, frame) == evaluate(y, p)
+
+
+def test_w2_columns_of_two_levels_are_read(data):
+    p, y, right = data
+    names = pandas.MultiIndex.from_product([["p"], LEVELS])
+    assert evaluate(LEVELS[y], pandas.DataFrame(p, columns=names)).log_loss == right
+
+
+@pytest.mark.parametrize(
+    "names", [[True, False], ["True", "False"], ["TRUE", "FALSE"], ["1", "0"], ["p1", "p0"]]
+)
+@pytest.mark.parametrize("kind", [bool, int])
+def test_w2_truth_values_are_read_by_name(binary, names, kind):
+    score, y, right = binary
+    frame = pandas.DataFrame(np.column_stack([score, 1 - score]), columns=names)
+    assert evaluate(y.astype(kind), frame).log_loss == pytest.approx(right, rel=1e-9)
+
+
+def test_w2_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
+    p, y, right = data
+    for labels, names in (
+        (LEVELS[y].astype("S"), LEVELS),
+        (LEVELS[y].astype("S").astype(object), LEVELS),
+        (y + 0.5, [0.5, 1.5, 2.5]),
+        (DAYS[y], DAYS.astype(str)),
+        (DAYS[y].astype("datetime64[ns]"), DAYS.astype(str)),
+        (pandas.Series(DAYS[y]), pandas.DatetimeIndex(DAYS)),
+    ):
+        found = evaluate(labels, moved(p, names))
+        assert found.log_loss == pytest.approx(right, rel=1e-12)
+
+
+def test_w2_more_columns_than_the_type_of_the_labels_counts(rng):
+    p = rng.dirichlet(np.ones(300), 20)
+    frame = pandas.DataFrame(p, columns=[f"p_{k}" for k in range(300)])
+    labels = np.arange(20, dtype=np.uint8)
+    assert evaluate(labels, frame).log_loss == evaluate(labels.astype(int), p).log_loss
+
+
+def test_w6_dates_do_not_say_which_of_two_one_score_is_about(binary):
+    score, y, right = binary
+    with pytest.raises(ValueError, match="which of two classes it is about"):
+        evaluate(DAYS[y], score)
+    assert evaluate(DAYS[y], score, classes=DAYS[:2]).log_loss == right
+
+
+def test_w3_two_columns_of_one_name_are_taken_by_position(data):
+    p, y, _ = data
+    frame = pandas.DataFrame(np.log(p), columns=["x", "x", "w"])
+    model = Identity(inputs="logits").fit(frame, y)
+    np.testing.assert_allclose(model.predict_proba(frame), p, atol=1e-12)
+
+
+def test_w3_an_array_after_a_frame_in_another_order_is_asked_about(data):
+    p, y, _ = data
+    for model, frame, labels in (
+        (Identity(), moved(p, ["0", "1", "2"]), y),
+        (Identity(classes=LEVELS), moved(p, LEVELS), LEVELS[y]),
+    ):
+        model.fit(frame, labels)
+        with pytest.raises(ValueError, match="stood in another order than classes_"):
+            model.predict_proba(frame.to_numpy())
+        again = pandas.DataFrame(frame.to_numpy(), columns=frame.columns)
+        np.testing.assert_array_equal(model.predict_proba(again), p)
+        by_class = pandas.DataFrame(p, columns=model.classes_.astype(str))
+        np.testing.assert_array_equal(model.predict_proba(by_class), p)
+        np.testing.assert_array_equal(model.fit(p, labels).predict_proba(p), p)
+
+
+def test_w2_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
+    p, y, _ = data
+    frame = pandas.DataFrame(p, columns=LEVELS)
+    whole, half = evaluate(LEVELS[y], frame), N_ROWS // 2
+    parts = MetricAccumulator().update(LEVELS[y[:half]], frame[:half])
+    again = MetricAccumulator.from_json(parts.to_json())
+    for stream in (parts, again):
+        stream.update(LEVELS[y[half:]], moved(p, LEVELS)[half:])
+        assert stream.compute().cw_ece == pytest.approx(whole.cw_ece, rel=1e-12)
+        with pytest.raises(ValueError, match="label 'top' in row 0 is not among the classes"):
+            stream.update(["top"], p[:1])
+    other = MetricAccumulator().update(LEVELS[y], moved(p, LEVELS))
+    with pytest.raises(ValueError, match="merge only with the same classes"):
+        parts.merge(other)
+
+
+def test_t4_a_sum_of_accumulators_keeps_how_rows_are_taken(data):
+    p, y, right = data
+    both = MetricAccumulator(renormalize=True) + MetricAccumulator(renormalize=True)
+    for stream in (both, MetricAccumulator.from_json(both.to_json())):
+        assert stream.update(y, 0.7 * p).compute().log_loss == pytest.approx(right)
+
+
+def test_w2_the_frames_of_a_label_shift_are_matched_by_name():
+    rng = np.random.default_rng(0)
+    is_one = rng.random(4000) < np.repeat([0.5, 0.2], 2000)
+    p = np.where(is_one ^ (rng.random(4000) < 0.1), 0.9, 0.1)
+    frame = pandas.DataFrame({"no": 1 - p, "yes": p})
+    right = label_shift.adapt(frame[:2000].to_numpy(), frame[2000:].to_numpy(), rng=0)
+    found = label_shift.adapt(frame[:2000], frame[2000:][["yes", "no"]], rng=0)
+    np.testing.assert_array_equal(found.target_prior, right.target_prior)
+    np.testing.assert_array_equal(found.apply(frame[["yes", "no"]]), right.apply(frame.to_numpy()))
+
+
+# Orders of rows
+
+
+def test_rows_that_pandas_has_in_another_order_are_remarked_on(data):
+    p, y, right = data
+    order = np.random.default_rng(0).permutation(N_ROWS)
+    frame, labels = pandas.DataFrame(p, columns=LEVELS), pandas.Series(LEVELS[y])
+    said = "same rows in different orders, and rows were matched by position"
+    with pytest.warns(DataWarning, match=said):
+        evaluate(labels, frame.iloc[order])
+    with pytest.warns(DataWarning, match=said):
+        evaluate(labels, frame, sample_weight=pandas.Series(np.ones(N_ROWS), index=order))
+    assert evaluate(labels, frame.iloc[order].loc[labels.index]).log_loss == right
+    assert evaluate(labels.to_numpy(), frame.set_index(order)).log_loss == right
+    assert evaluate(labels.set_axis(order), frame.set_axis(np.arange(N_ROWS) + 7)).log_loss == right
+
+
+# Types
+
+
+def test_numbers_of_other_types_are_the_same_numbers(data):
+    p, y, right = data
+    for scores in (
+        *(p.astype(kind) for kind in (">f8", object, str, "S25", np.longdouble)),
+        np.asfortranarray(p),
+        np.repeat(p, 2, axis=0)[::2],
+        p.tolist(),
+        [tuple(row) for row in p],
+        pandas.DataFrame(p).astype("Float64"),
+    ):
+        assert evaluate(y, scores).log_loss == pytest.approx(right, rel=1e-12)
+    for labels in (
+        *(y.astype(kind) for kind in (">i2", np.int8, np.uint64, object)),
+        y.tolist(),
+        pandas.Series(y, dtype="Int64"),
+    ):
+        assert evaluate(labels, p).log_loss == right
+
+
+def test_float32_of_the_other_byte_order_has_the_tolerance_of_float32(data):
+    p, y, right = data
+    off = (p * 1.0001).astype(">f4")
+    assert evaluate(y, off).log_loss == pytest.approx(right, abs=1e-3)
+    assert Identity().fit(off, y).predict_proba(off).dtype == np.float32
+
+
+def test_whole_numbers_that_came_as_objects_are_column_indices(data, binary):
+    p, y, _ = data
+    with pytest.raises(ValueError, match=r"label 3 in row . is out of range"):
+        evaluate((y + 1).astype(object), p)
+    score, two, right = binary
+    assert evaluate(two.astype(object), score).log_loss == right
+    assert evaluate((two == 1).astype(object), score).log_loss == right
+
+
+def test_what_is_no_table_of_numbers_is_refused(data):
+    p, y, _ = data
+    for scores, said in (
+        (sparse.csr_array(p), r"a sparse csr_array is not taken: pass it as .toarray\(\)"),
+        (p.astype(complex), "scores must be real numbers, got an array of dtype complex128"),
+        ((1e6 * p).astype("datetime64[s]"), "scores must be real numbers"),
+    ):
+        for inputs in ("proba", "logits"):
+            with pytest.raises(TypeError, match=said):
+                evaluate(y, scores, inputs=inputs)
+    with pytest.raises(TypeError, match="a sparse csr_array is not taken"):
+        evaluate(sparse.csr_array(y[None]), p)
+
+
+def test_labels_in_the_place_of_probabilities_are_called_so(data):
+    p, y, _ = data
+    with pytest.raises(ValueError, match="if these are predicted labels pass predict_proba"):
+        evaluate(y, p.argmax(axis=1))
+
+
+def test_probabilities_that_are_said_to_be_logits_are_remarked_on(data):
+    p, y, right = data
+    said = "every row sums to one: if these are probabilities, leave inputs='logits' out"
+    with pytest.warns(DataWarning, match=said):
+        evaluate(y, p, inputs="logits")
+    with pytest.warns(DataWarning, match=said):
+        TemperatureScaling(inputs="logits").fit(p, y)
+    assert evaluate(y, np.log(p), inputs="logits").log_loss == pytest.approx(right)
+
+
+def test_the_logarithm_of_a_certain_claim_may_be_above_zero_by_rounding():
+    found = evaluate([1, 0], [5e-7, -3.0], inputs="log_proba")
+    assert found.accuracy == 1.0
+    exact = evaluate(
+        [1, 0],
+        log_softmax([[-40.0, 0.0], [np.log(np.expm1(3.0)), 0.0]], axis=1),
+        inputs="log_proba",
+    )
+    assert found.log_loss == pytest.approx(exact.log_loss, abs=1e-6)
+
+
+# Few rows, few classes
+
+
+def test_one_row_has_an_evaluation_and_says_what_is_not_known():
+    found = evaluate([0], [[0.9, 0.1]])
+    assert (found.accuracy, found.sharpness) == (1.0, 0.0)
+    assert found.conf_ece == pytest.approx(0.1)
+    interval = debiased_interval([0], [[0.9, 0.1]])
+    assert np.isnan(interval.estimate)
+    assert (interval.low, interval.note[:16]) == (0.0, "not identifiable")
+
+
+def test_s13_weights_that_sum_to_one_are_refused_by_debiased_intervals(data):
+    p, y, _ = data
+    with pytest.raises(ValueError, match=r"a debiased error counts rows, .* rows sum to 1"):
+        debiased_interval(y, p, sample_weight=np.full(N_ROWS, 1 / N_ROWS))
+
+
+def test_a_class_that_a_fold_of_a_classifier_has_not_seen_has_a_column(rng):
+    X = rng.normal(size=(60, 2))
+    y = np.r_[1, np.zeros(59, dtype=int)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rare classes, fits that do not converge
+        model = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (60, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+
+
+def test_metrics_take_what_evaluate_takes(data):
+    p, y, right = data
+    assert metrics.log_loss(LEVELS[y], moved(p, LEVELS)) == pytest.approx(right, rel=1e-12)
+    with pytest.raises(ValueError, match="is masked"):
+        metrics.brier_score(y, np.ma.masked_array(p, mask=p < 0.01))
