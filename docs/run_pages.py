@@ -7,8 +7,8 @@ of ``console`` whose lines begin with ``$ calibrant`` or ``$ cat``, and hidden c
 ... -->``, which make the data that a page speaks of. A block of ``text`` after a block is what it
 prints: words must be the same and numbers within 2 %, because other versions of scikit-learn train
 slightly other models. ``--write`` writes these blocks anew, and takes the pictures (.png) that a
-page saves into docs/images. A comment ``<!-- needs torch -->`` before a block names a package
-without which the block is left out.
+page saves into docs/images. A block of ``python needs: torch`` is left out where that package is
+not installed.
 """
 
 import contextlib
@@ -26,9 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
 _PIECE = re.compile(
-    r"(?:<!-- needs (?P<needs>\w+) -->\s*)?"
-    r"(?:^(?P<fence>```)(?P<kind>python|console|text)\n(?P<body>.*?)^```$"
-    r"|^<!-- run\n(?P<hidden>.*?)^-->$)",
+    r"^```(?P<kind>python|console|text)(?: needs: (?P<needs>[\w ]+))?\n(?P<body>.*?)^```$"
+    r"|^<!-- run\n(?P<hidden>.*?)^-->$",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -40,12 +39,12 @@ class Block:
     line: int
     kind: str
     body: str
-    needs: str | None = None
+    needs: tuple[str, ...] = ()
     span: tuple[int, int] = (0, 0)
 
     @property
     def is_possible(self):
-        return self.needs is None or importlib.util.find_spec(self.needs) is not None
+        return all(importlib.util.find_spec(name) is not None for name in self.needs)
 
 
 def pages():
@@ -62,7 +61,7 @@ def blocks_of(path):
             text[: match.start("hidden" if match["hidden"] else "body")].count("\n"),
             match["kind"] or "python",
             match["hidden"] or match["body"],
-            match["needs"],
+            tuple((match["needs"] or "").split()),
             match.span("body"),
         )
         for match in _PIECE.finditer(text)
@@ -98,6 +97,8 @@ def _run_block(block, path, space):
                 "\n" * (block.line - 1) + block.body
             )  # so that errors name the line of the page
             exec(compile(source, str(path), "exec"), space)
+            if "matplotlib.pyplot" in sys.modules:
+                sys.modules["matplotlib.pyplot"].close("all")
     return out.getvalue()
 
 
