@@ -39,11 +39,16 @@ napoleon_use_rtype = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {
-    # scikit-learn writes these into every class
-    "exclude-members": "set_fit_request, set_score_request, set_partial_fit_request",
+    # Written into every class by scikit-learn, or said once for all, by the page of `calibrant.base`.
+    "exclude-members": (
+        "set_fit_request, set_score_request, set_partial_fit_request, "
+        "check_exceptions, citation, counts_rows, fitted_values, remedies"
+    ),
 }
 autoclass_content = "class"
 add_module_names = False
+strip_signature_backslash = True  # fitted attributes keep their underscore
+toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 88
 
 # Furo: light, dark and what the system says; nothing is loaded from elsewhere.
