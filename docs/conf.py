@@ -39,7 +39,7 @@ napoleon_use_rtype = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {
-    # Written into every class by scikit-learn, or said once for all, by the page of `calibrant.base`.
+    # By scikit-learn in every class, or said once for all by the page of `calibrant.base`.
     "exclude-members": (
         "set_fit_request, set_score_request, set_partial_fit_request, "
         "check_exceptions, citation, counts_rows, fitted_values, remedies"
