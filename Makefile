@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Small matrix products gain nothing from BLAS threads, and two test processes share the cores.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: demo test lint types layers unit slow bench clean
+.PHONY: demo test lint types layers unit slow docs bench clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/calibrant demo
@@ -28,6 +28,11 @@ unit: $(VENV)/.installed-dev
 slow: $(VENV)/.installed-dev
 	$(TEST) -n 2 -m slow
 
+# The manual, to be opened as build/docs/index.html: warnings are errors, links are followed, nothing is fetched.
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
+
 bench:
 	benchmarks/run.sh
 
@@ -45,6 +50,10 @@ $(VENV)/.installed-cli: $(VENV)/.installed
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group docs
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""Write the table of methods in README.md from the registry: ``python docs/write_methods.py``."""
+"""Write the table of methods of the manual from the registry: ``python docs/write_methods.py``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.selection._methods import METHODS
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGE = Path(__file__).resolve().parent / "choose" / "calibrator.md"
 MARKS = ("<!-- written by docs/write_methods.py -->", "<!-- end of written -->")
 
 
@@ -20,10 +20,10 @@ def table() -> str:
 
 
 def main() -> int:
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     start, end = (text.index(mark) for mark in MARKS)
     made = f"{text[: start + len(MARKS[0])]}\n\n{table()}\n\n{text[end:]}"
-    README.write_text(made, encoding="utf-8")
+    PAGE.write_text(made, encoding="utf-8")
     return 0
 
 

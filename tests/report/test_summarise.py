@@ -205,3 +205,9 @@ def test_the_map_is_fitted_once_for_all_rows_and_once_a_fold(data, calls):
     calls.watch(calibrant.VectorScaling, "_fit")
     summarise(labels, proba, calibrator=calibrant.VectorScaling(), cv=4, n_resamples=99)
     assert calls["_fit"] == 5
+
+
+def test_a_report_says_how_to_write_about_the_map(report):
+    (line,) = [text for text in report.how if text.startswith("To write about it")]
+    assert "temperature scaling (Guo et al. 2017), fitted to 600 rows of 4 classes" in line
+    assert "arXiv:1706.04599" in line

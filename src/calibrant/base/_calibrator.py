@@ -39,6 +39,7 @@ from calibrant._validation import (
     shortened,
 )
 from calibrant.base import _frames
+from calibrant.base._citation import Citation, methods_paragraph
 from calibrant.base._fitted import FittedValue
 from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
@@ -101,6 +102,11 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         return {}
 
+    @property
+    def citation(self) -> Citation:
+        """What the method is called in a sentence, and who is cited for it, for `cite`."""
+        return Citation(type(self).__name__)
+
     def fit(
         self,
         X: ScoresLike,
@@ -143,6 +149,20 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             type(self).__name__, parts or [self], self._part_name if parts else None
         )
         return self
+
+    def cite(self) -> str:
+        """How to write about it: a sentence for a methods section, and the references.
+
+        Examples
+        --------
+        >>> from calibrant import TemperatureScaling
+        >>> model = TemperatureScaling(prior_scale=0.25)
+        >>> print(model.fit([[0.9, 0.1], [0.2, 0.8]], [0, 1]).cite())
+        Probabilities were calibrated by temperature scaling (Guo et al. 2017), fitted to 2 rows of
+        2 classes with Calibrant ...
+        """
+        check_fitted(self)
+        return methods_paragraph(self)
 
     @property
     def class_prior_(self) -> FloatArray:

@@ -12,7 +12,9 @@ from scipy.special import betaln, softmax
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._references import NAEINI_2015
 from calibrant.binning import distinct_sums, quantile_ends
 
 # Numbers of bins range from n^(1/3) / C to C n^(1/3), as Naeini has it.
@@ -96,6 +98,10 @@ class BayesianBinning(BaseBinaryCalibrator):
         self.prior_strength = prior_strength
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("Bayesian binning into quantiles", (NAEINI_2015,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

@@ -16,7 +16,9 @@ from calibrant._simplex import EPS, log_sigmoids, sigmoid
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
+from calibrant.base._references import KULL_2017
 from calibrant.binning import present_rows
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.
@@ -102,6 +104,10 @@ class BetaCalibration(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("beta calibration", (KULL_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

@@ -11,7 +11,9 @@ from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
+from calibrant.base._references import GUPTA_RAMDAS_2021, ZADROZNY_ELKAN_2001
 from calibrant.binning import (
     Bins,
     UniformBins,
@@ -137,6 +139,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.random_state = random_state
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("histogram binning", (ZADROZNY_ELKAN_2001, GUPTA_RAMDAS_2021))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

@@ -11,7 +11,9 @@ from scipy.optimize import isotonic_regression
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_option
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._references import ZADROZNY_ELKAN_2002
 from calibrant.binning import distinct_sums
 
 
@@ -75,6 +77,10 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self.smoothing = smoothing
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("isotonic regression", (ZADROZNY_ELKAN_2002,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

@@ -13,7 +13,9 @@ from calibrant._simplex import EPS, sigmoid, weighted_sum
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
+from calibrant.base._references import LIN_2007, PLATT_1999
 from calibrant.binning import present_rows
 
 
@@ -85,6 +87,10 @@ class PlattScaling(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("Platt scaling of log-odds", (PLATT_1999, LIN_2007))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

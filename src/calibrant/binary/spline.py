@@ -15,7 +15,9 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._references import GUPTA_2021
 from calibrant.binning import distinct_sums
 
 # Fewest knots for which each end condition has an inner knot to refer to.
@@ -132,6 +134,10 @@ class SplineCalibration(BaseBinaryCalibrator):
         self.monotone = monotone
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("spline calibration", (GUPTA_2021,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)

@@ -9,7 +9,9 @@ import numpy as np
 from calibrant._kernels import kernel
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
 
 # A point costs as much as so many elements of an array.
@@ -63,6 +65,10 @@ class VennAbers(BaseBinaryCalibrator):
     def __init__(self, *, inputs: Inputs = "proba", classes: LabelsLike | None = None) -> None:
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("inductive Venn-Abers prediction", (VOVK_PETEJ_2014,))
 
     @property
     def fitted_values(self) -> Mapping[str, FittedValue]:

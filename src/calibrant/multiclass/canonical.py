@@ -12,7 +12,9 @@ from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, FittedValue
+from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.guarantees import (
     CanonicalGuarantee,
     canonical_guarantee,
@@ -137,6 +139,10 @@ class CanonicalBinning(Calibrator):
         self.random_state = random_state
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("binning of probability vectors", (GUPTA_RAMDAS_2022,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_option(self.partition, "partition", PARTITIONS)

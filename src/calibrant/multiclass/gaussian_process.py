@@ -21,7 +21,9 @@ from calibrant._validation import (
     check_option,
 )
 from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import WENGER_2020
 from calibrant.multiclass._gp.bound import (
     DiagonalResidual,
     FullResidual,
@@ -185,6 +187,10 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("Gaussian process calibration", (WENGER_2020,))
 
     def _check_parameters(self, n_classes: int) -> None:
         as_seed(self.random_state)

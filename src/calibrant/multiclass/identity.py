@@ -7,6 +7,7 @@ from typing import Any
 from calibrant._simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant.base import Calibrator
+from calibrant.base._citation import Citation
 
 
 class Identity(Calibrator):
@@ -26,6 +27,10 @@ class Identity(Calibrator):
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None) -> None:
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("the identity")
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         """Nothing to learn."""

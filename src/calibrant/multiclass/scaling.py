@@ -16,7 +16,9 @@ from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import SoftmaxCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import GUO_2017, KULL_2019
 
 
 class VectorScaling(SoftmaxCalibrator):
@@ -65,6 +67,10 @@ class VectorScaling(SoftmaxCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("vector scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
@@ -152,6 +158,12 @@ class MatrixScaling(SoftmaxCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
+        )
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)

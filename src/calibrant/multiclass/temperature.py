@@ -16,7 +16,9 @@ from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import TEMPERATURE, FittedValue
+from calibrant.base._references import GUO_2017, ZHANG_2020
 from calibrant.base._words import is_beyond_chance
 
 
@@ -87,6 +89,10 @@ class TemperatureScaling(SoftmaxCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("temperature scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
@@ -165,6 +171,10 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
         self.eps = eps
+
+    @property
+    def citation(self) -> Citation:
+        return Citation("ensemble temperature scaling", (ZHANG_2020,))
 
     @property
     def _takes_logarithms(self) -> bool:

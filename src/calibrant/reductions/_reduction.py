@@ -17,7 +17,9 @@ from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee, check_deployed
@@ -134,6 +136,14 @@ class MulticlassToBinary(Calibrator):
         self.normalize = normalize
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            f"{{parts}} of each claim of the notion {as_notion(self.notion).name}",
+            (GUPTA_RAMDAS_2022,),
+            (self.calibrator,),
+        )
 
     def _check_parameters(self, n_classes: int) -> None:
         base = self.calibrator

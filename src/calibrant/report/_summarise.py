@@ -32,6 +32,7 @@ from calibrant._validation import (
     printable,
 )
 from calibrant.base import Calibrator
+from calibrant.base._citation import methods_sentence, references_of
 from calibrant.base._outcome import convergence_note
 from calibrant.base._training import training_summary
 from calibrant.binary import HistogramBinning
@@ -527,7 +528,16 @@ def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> 
         "what is left.",
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
+        *_how_to_write(case.model),
     )
+
+
+def _how_to_write(model: Any) -> tuple[str, ...]:
+    """What a paper would say; a classifier of others that is used as a calibrator says nothing."""
+    if not isinstance(model, Calibrator):
+        return ()
+    cited = " ".join(references_of(model))
+    return (f"To write about it: {methods_sentence(model)}{' References: ' * bool(cited)}{cited}",)
 
 
 def _cautions(case: _Case, names: Sequence[str]) -> tuple[str, ...]:

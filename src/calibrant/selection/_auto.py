@@ -14,7 +14,9 @@ from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
+from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
+from calibrant.base._references import WOLPERT_1992
 from calibrant.binary import IsotonicCalibration
 from calibrant.inference._gain import Gain
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
@@ -144,6 +146,14 @@ class AutoCalibration(Calibrator):
     top_: MulticlassToBinary | None = None
     top_gain_: Gain | None = None
     left_out_: tuple[str, ...] = ()
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            "a stack of {parts}, weighted by cross-fitted log-loss",
+            (WOLPERT_1992,),
+            tuple(self.members_.values()),
+        )
 
     @property
     def fitted_values(self) -> Mapping[str, FittedValue]:

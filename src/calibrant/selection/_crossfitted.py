@@ -9,6 +9,8 @@ from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant.base import Calibrator
+from calibrant.base._citation import Citation
+from calibrant.base._references import KULL_2019
 from calibrant.selection._methods import as_calibrator
 
 __all__ = ["CrossFitted"]
@@ -70,6 +72,14 @@ class CrossFitted(Calibrator):
         self.random_state = random_state
         self.inputs = inputs
         self.classes = classes
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(
+            f"the mean of {len(self.calibrators_)} cross-fitted maps of {{parts}}",
+            (KULL_2019,),
+            tuple(self.calibrators_),
+        )
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit_rows(scores, y, weight, None)

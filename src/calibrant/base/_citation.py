@@ -1,0 +1,77 @@
+"""How to write about a fitted calibrator: a sentence for a methods section, with its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant import __version__
+from calibrant.base._references import Reference
+
+
+@dataclass(frozen=True)
+class Citation:
+    """What a method is called in a sentence, and who is cited for it.
+
+    Parameters
+    ----------
+    method : str
+        A noun phrase, such as "temperature scaling"; ``{parts}`` stands for the calibrators inside.
+    references : tuple of Reference
+    parts : tuple of calibrators
+        Those inside of a method that is made of others.
+    """
+
+    method: str
+    references: tuple[Reference, ...] = ()
+    parts: tuple[Any, ...] = ()
+
+
+def methods_paragraph(calibrator: Any) -> str:
+    """A sentence about a fitted calibrator, and the list of its references."""
+    listed = [f"- {text}" for text in references_of(calibrator)]
+    return "\n".join([methods_sentence(calibrator), *(["", "References", *listed] * bool(listed))])
+
+
+def methods_sentence(calibrator: Any) -> str:
+    """What was done, in a sentence."""
+    rows, n_classes = float(np.sum(calibrator.class_weights_)), len(calibrator.classes_)
+    return (
+        f"Probabilities were calibrated by {_phrase(calibrator)}, fitted to {rows:,.0f} rows of "
+        f"{n_classes} classes with Calibrant {__version__}."
+    )
+
+
+def references_of(calibrator: Any) -> list[str]:
+    """The publications behind a calibrator, each once, those of what is inside first."""
+    return [reference.full for reference in dict.fromkeys(_references(calibrator))]
+
+
+def _citation(calibrator: Any) -> Citation:
+    """That of a calibrator; a classifier of others that is used as one is called by its class."""
+    found = getattr(calibrator, "citation", None)
+    return found if isinstance(found, Citation) else Citation(type(calibrator).__name__)
+
+
+def _phrase(calibrator: Any) -> str:
+    citation = _citation(calibrator)
+    inside = list(dict.fromkeys(_phrase(part) for part in citation.parts))
+    text = citation.method.format(parts=_joined(inside))
+    cited = "; ".join(reference.short for reference in citation.references)
+    return f"{text} ({cited})" if cited else text
+
+
+def _joined(phrases: list[str]) -> str:
+    if len(phrases) < 2:
+        return "".join(phrases)
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+
+
+def _references(calibrator: Any) -> Iterator[Reference]:
+    citation = _citation(calibrator)
+    for part in citation.parts:
+        yield from _references(part)
+    yield from citation.references
