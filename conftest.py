@@ -8,7 +8,9 @@ from importlib.util import find_spec
 
 _NEEDS = {
     "src/calibrant/cli": ("pyarrow", "rich", "typer"),
+    "src/calibrant/_kernels/_numba.py": ("numba",),
     "src/calibrant/export/_onnx.py": ("onnx",),
+    "src/calibrant/export/_onnx_join.py": ("onnx",),
     "src/calibrant/export/_torch.py": ("torch",),
 }
 

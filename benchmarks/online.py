@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import _one_thread  # noqa: F401
+from _watch import draw, load, normalized, tilted
 from calibrant import VectorScaling
 from calibrant.monitoring import OnlineCalibration
-from monitoring import draw, load, normalized, tilted
 
 N_ROWS, N_STREAMS = 6_000, 4
 TRAINED, CALIBRATED, REFIT = 20_000, 5_000, 1_000

@@ -25,6 +25,7 @@ run benchmarks/scaling.py
 run benchmarks/gaussian_process.py
 run benchmarks/consistency.py
 run benchmarks/promises.py
+run benchmarks/speed.py --quick
 run benchmarks/cli.py
 run benchmarks/memory.py
 

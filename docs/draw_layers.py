@@ -30,6 +30,7 @@ WHAT = {
     "_folds": "rows dealt out; data made up",
     "_validation": "what users pass; what they are shown",
     "_blocks": "sums over row blocks",
+    "_kernels": "hot loops",
     "_simplex": "rows: highest entries, logarithms, the zero policy",
     "exceptions": "names",
 }

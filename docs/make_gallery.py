@@ -38,6 +38,7 @@ from calibrant import (
 )
 from calibrant.inference import validity_curve
 from calibrant.metrics import calibration_curve
+from calibrant.monitoring import CalibrationMonitor
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
@@ -127,6 +128,23 @@ def groups_months():
     return plots.GroupDisplay.from_predictions(
         digits.test_labels, digits.test_proba, by={"month": month}
     ).plot()
+
+
+@entry(
+    "Reliability",
+    "A year of weeks",
+    "What a monitor has seen: the evidence against a deployed model, with the line where it is an "
+    "alarm, and the mean gap of its top claim with an interval that holds at all times. From week "
+    "30 on the model is too sure.",
+    is_real=False,
+)
+def monitor_weeks():
+    rng, monitor = np.random.default_rng(0), CalibrationMonitor(horizon=50_000)
+    for week in range(1, 53):
+        proba = rng.dirichlet(np.full(4, 0.4), 300)
+        truth = proba if week < 30 else np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)
+        monitor.update(datasets.draw_labels(truth, rng=rng), proba, when=f"week {week}")
+    return plots.MonitorDisplay.from_monitor(monitor).plot()
 
 
 @entry(
@@ -601,6 +619,7 @@ _OTHERS = (
     ("inference", "validity_curve"),
     ("metrics", "calibration_curve"),
     ("metrics", "log_loss"),
+    ("monitoring", "CalibrationMonitor"),
 )
 """Names of the code that live in rooms."""
 

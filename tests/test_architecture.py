@@ -103,3 +103,18 @@ def test_links_of_the_pages_lead_somewhere():
     for page in pages:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_walks_go_through_functions_that_there_are():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    walks = text.partition("## Four walks")[2].partition("## Words")[0]
+    steps = re.findall(
+        r"(?<![\w.])(\w+(?:\.\w+)*):(\w+(?:\.\w+)*)", " ".join(walks.split("```")[1::2])
+    )
+    assert len(steps) >= 20
+    for module, name in steps:
+        place = PACKAGE.joinpath(*module.split("."))
+        files = place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
+        source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+        for part in name.split("."):
+            assert re.search(rf"(?:def|class) {part}\b", source), f"{module}:{name}"

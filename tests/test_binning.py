@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,10 +13,11 @@ from calibrant.binning import (
     UniformBins,
     bin_table,
     cell_index,
-    cell_sums,
     distinct_sums,
+    place_scores,
     quantile_edges,
     quantile_ends,
+    sum_steps,
 )
 from calibrant.notions import as_notion
 
@@ -282,8 +285,33 @@ def test_cells_of_a_block_hold_the_counts_of_the_table(notion, strategy, rng):
     )
 
 
-def test_unit_weights_and_ones_that_are_stored_give_the_same_sums(rng):
-    cell, score, hit = rng.integers(0, 6, size=(40, 3)), rng.random((40, 3)), np.arange(0, 120, 5)
-    short = cell_sums(cell, score, hit, np.broadcast_to(1.0, 40), 6)
-    full = cell_sums(cell, score, hit, np.ones(40), 6)
-    np.testing.assert_allclose(short, full, rtol=1e-12)
+def test_sums_of_steps_are_those_of_a_search_for_every_value(rng):
+    values, part = np.unique(rng.random(60)), rng.random(60)
+    for edges in (
+        np.array([0.2, 0.2, 0.5, 1.0]),
+        np.array([-np.inf, 0.5, 2.0, 3.0]),
+        np.array([0.7]),
+    ):
+        expected = np.bincount(place_scores(values, edges), part, minlength=edges.size)
+        np.testing.assert_allclose(sum_steps(part, values, edges), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0])
+def test_distinct_sums_are_the_same_whichever_sort_finds_them(rng, low):
+    score, outcome = low + np.round(rng.random(200), 2), rng.integers(2, size=200).astype(float)
+    unit = np.broadcast_to(np.float64(1.0), (200,))
+    values, total, hits = distinct_sums(score, outcome, unit)
+    twice = distinct_sums(score, outcome, np.full(200, 2.0))
+    for ours, theirs in zip((values, 2 * total, 2 * hits), twice, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"aggregate": "sum"}, {"aggregate": "bin"}, {"norm": 2}, {"norm": np.inf}]
+)
+def test_errors_of_many_outcomes_are_those_of_each(rng, options):
+    proba, y = rng.dirichlet(np.ones(3), 80), rng.integers(3, size=80)
+    table = bin_table(as_notion("class-wise").claims(proba, y, np.ones(80)), n_bins=5)
+    outcomes = rng.integers(0, 9, (6, *table.weight.shape)) * (table.weight > 0)
+    each = [replace(table, outcome=one).error(**options) for one in outcomes]
+    np.testing.assert_allclose(table.errors(outcomes, **options), each, rtol=1e-13)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from calibrant import _blocks
 from calibrant._blocks import LiftedRows, mapped
@@ -82,3 +83,16 @@ def test_some_lifted_rows_are_lifted_on_demand_too(rng):
     some = LiftedRows(scores, np.log).take([3, 1])
     assert some.shape == (2, 3)
     np.testing.assert_array_equal(some[:], np.log(scores[[3, 1]]))
+
+
+def test_blas_has_one_thread_in_our_loops_and_its_own_number_after_them():
+    def n_threads():
+        return [part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = n_threads()
+        with _blocks.one_blas_thread(2**20), _blocks.one_blas_thread(2**20):
+            assert set(n_threads()) == {1}
+        assert n_threads() == before
+        with _blocks.one_blas_thread(10):
+            assert n_threads() == before

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import calibrant
-from calibrant.exceptions import ConvergenceWarning
+from calibrant.exceptions import ConvergenceWarning, DataWarning
 
 PUBLISHED = {
     "adaboost": {
@@ -80,8 +80,9 @@ def table(proba, y, chosen, n_splits=10, n_calibration=1000):
         for name, calibrator in chosen.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                calibrator.fit(proba[fit], y[fit])
-            errors[name].append(ece_1(y[judge], calibrator.predict_proba(proba[judge])))
+                warnings.simplefilter("ignore", DataWarning)  # probabilities are meant as logits
+                after = calibrator.fit(proba[fit], y[fit]).predict_proba(proba[judge])
+            errors[name].append(ece_1(y[judge], after))
     return {name: float(np.mean(values)) for name, values in errors.items()}
 
 

@@ -11,6 +11,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import Any, TypeVar
 
 from calibrant._typing import FloatArray
@@ -24,6 +26,9 @@ its size is written."""
 
 THREAD_ELEMENTS = 2**22
 """Below this many elements starting threads costs more than it saves."""
+
+BLAS_ELEMENTS = 2**13
+"""Below this many elements BLAS starts no threads."""
 
 KEEP_ELEMENTS = 2**22
 """Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew,
@@ -50,6 +55,10 @@ prediction has fixed costs."""
 
 GATHER_ELEMENTS = 2**23
 """Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
+
+TOGETHER_ELEMENTS = 2**18
+"""Scores of claims that are fitted at a time: a few arrays of this size (2 MB) are alive at
+once."""
 
 COLUMN_ELEMENTS = 2**19
 """Elements of a block whose bins are assigned column by column: large, because that is a call each
@@ -97,17 +106,63 @@ def n_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _OneBlasThread:
+    """While any of our loops runs, BLAS has one thread: on small blocks more of them wait for each
+    other, and on a busy machine a fit took eighteen times as long. Threads of rows take their
+    place where there is enough to do.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._depth = Lock(), 0
+        self._controller: Any = None
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1:
+                return
+            if self._controller is None:
+                from threadpoolctl import ThreadpoolController
+
+                self._controller = ThreadpoolController().select(user_api="blas")
+            self._limits = self._controller.limit(limits=1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._limits.restore_original_limits()
+
+
+_limited = _OneBlasThread()
+
+
+def one_blas_thread(n_elements: int) -> AbstractContextManager[None]:
+    """A context in which BLAS has one thread, for loops over so many elements; few need none."""
+    return _limited if n_elements >= BLAS_ELEMENTS else nullcontext()
+
+
 def map_blocks(
-    function: Callable[[slice], Sum], n_rows: int, n_columns: int, *, elements: int | None = None
+    function: Callable[[slice], Sum],
+    n_rows: int,
+    n_columns: int,
+    *,
+    elements: int | None = None,
+    work: int = 1,
 ) -> Iterator[Sum]:
-    """``function`` of every row block, in row order; by threads where there is enough to do."""
+    """``function`` of every row block, in row order; by threads where there is enough to do: an
+    element costs ``work`` times as much as usual.
+    """
     blocks = row_blocks(n_rows, n_columns, elements=elements)
-    workers = n_threads()
-    if workers == 1 or n_rows * n_columns < THREAD_ELEMENTS:
-        yield from map(function, blocks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from in_order(pool, function, blocks, ahead=4 * workers)
+    size = n_rows * n_columns
+    workers = 1 if size * work < THREAD_ELEMENTS else n_threads()
+    with one_blas_thread(size):
+        if workers == 1:
+            yield from map(function, blocks)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            yield from in_order(pool, function, blocks, ahead=4 * workers)
 
 
 def in_order(
@@ -126,12 +181,17 @@ def in_order(
 
 
 def sum_blocks(
-    function: Callable[[slice], Any], n_rows: int, n_columns: int, *, elements: int | None = None
+    function: Callable[[slice], Any],
+    n_rows: int,
+    n_columns: int,
+    *,
+    elements: int | None = None,
+    work: int = 1,
 ) -> Any:
     """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
     these.
     """
-    parts = map_blocks(function, n_rows, n_columns, elements=elements)
+    parts = map_blocks(function, n_rows, n_columns, elements=elements, work=work)
     total = next(parts)
     for part in parts:
         total = (

@@ -7,6 +7,8 @@ alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from calibrant._typing import FloatArray, IntArray
@@ -21,16 +23,13 @@ are finite."""
 LOG_ZERO = float(np.log(TINY))
 """The logarithm of `TINY`."""
 
-# On many short rows a pass over the columns beats argmax, which pays for a call a row.
-_SHORT_TOP_ROW = 16
-_MANY_ROWS = 2048
-
-# Repeated argmax beats a full sort of the row up to about this many ranks.
-_FEW_RANKS = 4
+MODERATE = 300.0
+"""Numbers of at most this size have exponentials, and sums of them, far from overflow."""
 
 # Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
 # short rows.
 SHORT_ROW = 32
+_FEW_ROWS = 32
 
 
 def row_sum(block: FloatArray) -> FloatArray:
@@ -41,13 +40,27 @@ def row_sum(block: FloatArray) -> FloatArray:
     """
     if block.shape[1] > SHORT_ROW:
         return np.asarray(block.sum(axis=1, dtype=np.float64))
-    return block @ np.ones(block.shape[1])
+    return block @ _ones(block.shape[1])
+
+
+@lru_cache(maxsize=8)
+def _ones(size: int) -> FloatArray:
+    ones = np.ones(size)
+    ones.flags.writeable = False
+    return ones
+
+
+def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
+    """``sum_i w_i x_i``; equal weights, a stride-0 array, multiply the sum."""
+    if weight.strides == (0,) and weight.size:
+        return float(weight[0] * values.sum())
+    return float(weight @ values)
 
 
 def row_max(block: FloatArray) -> FloatArray:
     """Largest entry of each row."""
-    n_columns = block.shape[1]
-    if n_columns > SHORT_ROW:
+    n_rows, n_columns = block.shape
+    if n_columns > SHORT_ROW or n_rows < _FEW_ROWS:
         return block.max(axis=1)
     largest = block[:, 0].copy()
     for k in range(1, n_columns):
@@ -58,6 +71,16 @@ def row_max(block: FloatArray) -> FloatArray:
 def softmax(logits: FloatArray) -> FloatArray:
     """``exp(z_k) / sum_l exp(z_l)`` by row."""
     out = np.subtract(logits, row_max(logits)[:, None], dtype=np.float64)
+    return _normalized_exp(out)
+
+
+def softmax_in_place(out: FloatArray) -> FloatArray:
+    """`softmax` of float64 logits that are no longer needed, written over them."""
+    out -= row_max(out)[:, None]
+    return _normalized_exp(out)
+
+
+def _normalized_exp(out: FloatArray) -> FloatArray:
     np.exp(out, out=out)
     out /= row_sum(out)[:, None]
     return out
@@ -68,6 +91,14 @@ def log_softmax(logits: FloatArray) -> FloatArray:
     out = np.subtract(logits, row_max(logits)[:, None], dtype=np.float64)
     out -= np.log(row_sum(np.exp(out)))[:, None]
     return out
+
+
+def log_softmax_at(logits: FloatArray, y: IntArray) -> FloatArray:
+    """`log_softmax` at the column ``y`` of each row, (n,)."""
+    z = np.asarray(logits, dtype=np.float64)
+    if not (z.min(initial=0.0) >= -MODERATE and z.max(initial=0.0) <= MODERATE):
+        z = z - row_max(z)[:, None]
+    return true_class(z, y) - np.log(row_sum(np.exp(z)))
 
 
 def log_clipped(proba: FloatArray, eps: float) -> FloatArray:
@@ -91,31 +122,53 @@ def log_of(proba: FloatArray) -> FloatArray:
 def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
     """Logits in float64 with -inf replaced by the logit of probability ``eps``: the floor that a
     probability of zero has. Where a finite logit of the row is lower, that one is taken, so that
-    what is impossible never outranks what is not.
+    what is impossible never outranks what is not. Not a copy where nothing is to be replaced.
     """
-    out = np.array(logits, dtype=np.float64)
-    impossible = np.isneginf(out)
+    given = np.asarray(logits, dtype=np.float64)
+    if not (given.size and given.min() == -np.inf):
+        return given
+    out, impossible = np.array(given), np.isneginf(given)
     rows = np.flatnonzero(impossible.any(axis=1))
-    if rows.size:
-        block, gone = out[rows], impossible[rows]
-        top = row_max(block)
-        floor = top + np.log(row_sum(np.exp(block - top[:, None]))) + np.log(eps)
-        least = np.where(gone, np.inf, block).min(axis=1)
-        out[rows] = np.where(gone, np.minimum(floor, least)[:, None], block)
+    block, gone = out[rows], impossible[rows]
+    top = row_max(block)
+    floor = top + np.log(row_sum(np.exp(block - top[:, None]))) + np.log(eps)
+    least = np.where(gone, np.inf, block).min(axis=1)
+    out[rows] = np.where(gone, np.minimum(floor, least)[:, None], block)
     return out
 
 
 def centred(logits: FloatArray, eps: float = EPS) -> FloatArray:
     """Finite logits minus their row mean: the form in which a constant added to a row is gone."""
     out = finite_logits(logits, eps)
-    out -= (row_sum(out) / out.shape[1])[:, None]
-    return out
+    return out - (row_sum(out) / out.shape[1])[:, None]
 
 
 def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
-    p = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
-    return np.log(p) - np.log1p(-p)
+    out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
+    rest = 1.0 - out  # exact above 1/2; below, its rounding is that of the result
+    np.log(out, out=out)
+    out -= np.log(rest, out=rest)
+    return out
+
+
+def log_sigmoids(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``log p`` and ``log(1 - p)`` of log-odds, to an absolute 1e-16."""
+    common = np.abs(odds)
+    np.negative(common, out=common)
+    np.exp(common, out=common)
+    common += 1.0
+    np.log(common, out=common)
+    return np.minimum(odds, 0.0) - common, np.minimum(-odds, 0.0) - common
+
+
+def sigmoid(odds: FloatArray) -> FloatArray:
+    """``1 / (1 + exp(-z))``."""
+    out = np.negative(odds)
+    with np.errstate(over="ignore"):  # exp(800) is infinite, and its reciprocal 0
+        np.exp(out, out=out)
+    out += 1.0
+    return np.divide(1.0, out, out=out)
 
 
 def normalized(rows: FloatArray) -> FloatArray:
@@ -137,7 +190,7 @@ def log_true_class(scores: FloatArray, y: IntArray, inputs: str, eps: float = EP
     """
     if inputs == "proba":
         return log_floored(true_class(scores, y), eps)
-    return np.maximum(true_class(log_softmax(scores), y), np.log(eps))
+    return np.maximum(log_softmax_at(scores, y), np.log(eps))
 
 
 def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
@@ -155,41 +208,3 @@ def brier_scores(proba: FloatArray, y: IntArray) -> FloatArray:
     residual = np.array(proba, dtype=np.float64)
     residual[np.arange(len(y)), y] -= 1.0
     return np.einsum("ij,ij->i", residual, residual)
-
-
-def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
-    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the
-    lowest column.
-    """
-    if n_ranks == 1:
-        return _top_label(block)[:, None]
-    if n_ranks > _FEW_RANKS:
-        return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
-    left = np.array(block)
-    labels = np.empty((len(block), n_ranks), dtype=np.intp)
-    rows = np.arange(len(block))
-    for rank in range(n_ranks):
-        labels[:, rank] = left.argmax(axis=1)
-        left[rows, labels[:, rank]] = -np.inf
-    return labels
-
-
-def _top_label(block: FloatArray) -> IntArray:
-    n_rows, n_columns = block.shape
-    if n_rows < _MANY_ROWS or n_columns > _SHORT_TOP_ROW:
-        return block.argmax(axis=1)
-    columns = np.ascontiguousarray(block.T)
-    largest = columns[0].copy()
-    label = np.zeros(n_rows, dtype=np.int8)
-    for k in range(1, n_columns):
-        is_larger = (columns[k] > largest).view(np.int8)
-        # k grows: without a branch, the last column that was larger
-        np.maximum(label, is_larger * np.int8(k), out=label)
-        np.maximum(largest, columns[k], out=largest)
-    return label.astype(np.intp)
-
-
-def entries(block: FloatArray, label: IntArray) -> FloatArray:
-    """Entries of each row in the columns ``label`` (m, J), in float64."""
-    rows = np.arange(len(block))[:, None]
-    return np.asarray(block[rows, label], dtype=np.float64)

@@ -8,16 +8,17 @@ same bins, add to the table of their union.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
+from calibrant._kernels import cell_sums, kernel, ordered_pairs
 from calibrant._output.results import ShortRepr
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_count, check_option
-from calibrant.notions import Claim, ClaimBlock, Claims
+from calibrant.notions import ClaimBlock, Claims
 
 __all__ = [
     "BinTable",
@@ -228,6 +229,16 @@ class BinTable(ShortRepr):
         total = float((power / self.quantity_weight).sum())
         return float((total if aggregate == "sum" else total / self.n_quantities) ** (1 / norm))
 
+    def errors(self, outcomes: AnyArray, **options: Any) -> FloatArray:
+        """`error` for each of many outcome sums, (m, n_claims, n_bins), on the same scores."""
+        aggregate = options.get("aggregate", "mean")
+        if options.get("norm", 1) != 1 or options.get("debias") or aggregate == "bin":
+            return np.array([replace(self, outcome=one).error(**options) for one in outcomes])
+        _check_error(1, False, aggregate)
+        # Of the absolute gap times its weight the weight cancels; empty cells have no sums.
+        gaps = np.abs(outcomes - self.score).sum(axis=2) @ (1.0 / self.quantity_weight)
+        return gaps if aggregate == "sum" else gaps / self.n_quantities
+
     def _debiased_error(self, aggregate: str) -> float:
         """The root of the debiased squares over the rows that are counted; NaN where none are."""
         shape = self.n_quantities, self.n_labels
@@ -307,12 +318,51 @@ def distinct_sums(
 
     Rows of weight zero are absent. This is how every method that orders scores treats ties.
     """
+    if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
+        return _pair_sums(*ordered_pairs(score, outcome))
+    score, outcome, weight = present_rows(score, outcome, weight)
+    order = np.argsort(score, kind="stable")
+    values, starts = _steps(score[order])
+    if not values.size:
+        return values, np.empty(0), np.empty(0)
+    total, hits = weight[order], (weight * outcome)[order]
+    if values.size == total.size:
+        return values, total, hits
+    return values, np.add.reduceat(total, starts), np.add.reduceat(hits, starts)
+
+
+def present_rows(
+    score: FloatArray, outcome: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows of positive weight; of several claims the last axis is that of the rows."""
+    if is_unit(weight) or weight.all():
+        return score, outcome, weight
     present = weight > 0
-    if not present.all():
-        score, outcome, weight = score[present], outcome[present], weight[present]
-    values, place = np.unique(score, return_inverse=True)
-    total = np.bincount(place, weight, minlength=len(values))
-    return values, total, np.bincount(place, weight * outcome, minlength=len(values))
+    return score[..., present], outcome[..., present], weight[present]
+
+
+def is_unit(weight: FloatArray) -> bool:
+    """Whether all weights are one; those that nobody gave take no memory."""
+    return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
+
+
+def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct values of ordered scores, and where each begins."""
+    is_new = np.empty(score.size, dtype=bool)
+    is_new[:1] = True
+    np.not_equal(score[1:], score[:-1], out=is_new[1:])
+    starts = np.flatnonzero(is_new)
+    return (score if starts.size == score.size else score[starts]), starts
+
+
+def _pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`distinct_sums` of ordered scores that count one each."""
+    values, starts = _steps(score)
+    if values.size == score.size:
+        return values, np.ones(score.size), hit.astype(np.float64)
+    ends = np.append(starts[1:], score.size)
+    hits = np.add.reduceat(hit, starts)
+    return values, (ends - starts).astype(np.float64), hits.astype(np.float64)
 
 
 def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
@@ -349,30 +399,6 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
     return UniformBins(int(n_bins)) if strategy == "uniform" else None
 
 
-def cell_sums(
-    cell: IntArray, score: FloatArray, hit: IntArray, weight: FloatArray, n_cells: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums per cell of the weight, of weight times score and of weight times outcome.
-
-    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome
-    is 1; ``weight`` has shape (m,). Unit weights, a stride-0 array, take a shorter way.
-    """
-    flat = cell.ravel()
-    is_unit = weight.strides == (0,) and weight[0] == 1.0
-    if is_unit:
-        return (
-            np.bincount(flat, minlength=n_cells).astype(np.float64),
-            np.bincount(flat, score.ravel(), minlength=n_cells),
-            np.bincount(flat[hit], minlength=n_cells).astype(np.float64),
-        )
-    each = np.repeat(weight, cell.shape[1])
-    return (
-        np.bincount(flat, each, minlength=n_cells),
-        np.bincount(flat, each * score.ravel(), minlength=n_cells),
-        np.bincount(flat[hit], each[hit], minlength=n_cells),
-    )
-
-
 def bin_table(
     claims: Claims,
     *,
@@ -395,10 +421,11 @@ def bin_table(
         _check_claims(rule, claims)
     edges, rows = [], []
     for claim in claims:
+        values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
         most = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
-        own = rule.edges_of(claim.index) if rule else _edges(claim, most, strategy)
+        own = rule.edges_of(claim.index) if rule else _edges(values, total, most, strategy)
         edges.append(own)
-        rows.append(_claim_sums(claim, own))
+        rows.append(_bin_sums(own, values, total, hits))
     bins_of_data = rule or Bins(tuple(edges))
     sums = np.zeros((3, len(rows), bins_of_data.n_bins))
     for index, row in enumerate(rows):
@@ -422,7 +449,14 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
 def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
     n_cells = claims.n_claims * rule.n_bins
 
+    find = kernel("column_cells", claims.n_rows * claims.n_quantities)
+
     def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
+        if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
+            count, total = find(block.score, rule.n_bins)
+            row, column = np.divmod(block.hit, claims.n_quantities)
+            place = rule.assign(block.score[row, column]) + column * rule.n_bins
+            return np.array([count.ravel(), total.ravel(), np.bincount(place, minlength=n_cells)])
         cell = rule.assign(block.score)
         if claims.n_claims > 1:
             cell += claims.index(block) * rule.n_bins
@@ -441,22 +475,29 @@ def _check_claims(rule: Bins, claims: Claims) -> None:
         )
 
 
-def _edges(claim: Claim, n_bins: int, strategy: str) -> FloatArray:
-    values, total, _ = distinct_sums(claim.score, claim.outcome, claim.weight)
+def _edges(values: FloatArray, total: FloatArray, n_bins: int, strategy: str) -> FloatArray:
     if not values.size:
         return np.array([1.0])
     return values if strategy == "unique" else quantile_edges(values, total, n_bins)
 
 
-def _claim_sums(claim: Claim, edges: FloatArray) -> FloatArray:
-    place, size = place_scores(claim.score, edges), edges.size
-    return np.stack(
-        [
-            np.bincount(place, claim.weight, minlength=size),
-            np.bincount(place, claim.weight * claim.score, minlength=size),
-            np.bincount(place, claim.weight * claim.outcome, minlength=size),
-        ]
-    )
+def _bin_sums(
+    edges: FloatArray, values: FloatArray, total: FloatArray, hits: FloatArray
+) -> FloatArray:
+    """Sums per bin of the weight, of weight times score and of weight times outcome, (3, n_bins),
+    of distinct scores.
+    """
+    return np.stack([sum_steps(part, values, edges) for part in (total, total * values, hits)])
+
+
+def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
+    """Sum of ``part`` over the increasing ``values`` of each right-closed bin, by its edges."""
+    starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
+    # The zero at the end is where bins without values begin that come last.
+    sums = np.add.reduceat(np.append(part, 0.0), starts)
+    # Of other bins without values reduceat gives the next one.
+    sums[:-1][starts[1:] == starts[:-1]] = 0.0
+    return sums
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome
 
 
@@ -93,3 +93,25 @@ def test_of_two_equal_columns_each_gets_half(rng):
 def test_without_columns_the_intercept_is_the_log_odds_of_the_rate():
     fit = fit_logistic(np.empty((4, 0)), np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
     assert fit.parameters[-1] == pytest.approx(-np.log(3))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_claims_that_are_fitted_together_are_fitted_as_alone(rng, intercept):
+    columns, weight = rng.normal(size=(2, 4, 300)), rng.exponential(size=300)
+    target = (rng.random((4, 300)) < [[0.5], [0.2], [0.9], [0.01]]).astype(float)
+    target[3] = columns[0, 3] > 0  # separable beside others that are not
+    together = fit_logistics(list(columns), target, weight, intercept=intercept)
+    for j, found in enumerate(together):
+        alone = fit_logistic(columns[:, j].T, target[j], weight, intercept=intercept)
+        assert found.outcome is alone.outcome
+        np.testing.assert_allclose(found.parameters, alone.parameters, rtol=1e-9, atol=1e-12)
+
+
+def test_many_rows_start_from_a_part_and_end_where_others_do(rng, monkeypatch):
+    column = rng.normal(size=(8000, 1))
+    target = (rng.random(8000) < 1 / (1 + np.exp(1.0 - 2.0 * column[:, 0]))).astype(float)
+    warm = fit_logistic(column, target, np.ones(8000))
+    monkeypatch.setattr("calibrant._optim.logistic._WARM_FROM", 10**9)
+    cold = fit_logistic(column, target, np.ones(8000))
+    assert warm.n_iter < cold.n_iter
+    np.testing.assert_allclose(warm.parameters, cold.parameters, rtol=1e-10)

@@ -109,7 +109,8 @@ def test_only_the_claims_that_did_not_converge_are_counted(rng):
 def test_a_calibrated_classifier_warns_once_and_counts_its_calibrators(rng):
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     X[:, 0] += 20 * y
-    model = CalibratedClassifier(LogisticRegression(), PlattScaling(target_smoothing=False), cv=3)
+    platt = PlattScaling(target_smoothing=False)
+    model = CalibratedClassifier(LogisticRegression(), platt, cv=3, ensemble=True)
     message = the_warning(lambda: model.fit(X, y))
     assert message.startswith("CalibratedClassifier: 3 of 3 calibrators did not converge")
     assert "target_smoothing=True" in message

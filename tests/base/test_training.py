@@ -36,8 +36,8 @@ def test_many_rows_are_sampled_evenly(rng):
     assert training.n_samples == 100_000
     assert training.n_rows == SAMPLE_SCORES // 3
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    # Four standard errors of a mean over 40,000 rows.
-    assert training.log_loss_before == pytest.approx(log_loss(labels, proba), abs=0.04)
+    # Four standard errors of a mean over 5,000 rows.
+    assert training.log_loss_before == pytest.approx(log_loss(labels, proba), abs=0.11)
 
 
 def test_a_class_never_seen_has_no_weight(rng):

@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GroupKFold, cross_val_score, train_test_split
+from sklearn.model_selection import GroupKFold, LeaveOneOut, cross_val_score, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -275,9 +275,45 @@ def test_blocks_of_any_size_give_the_same_rows(iris, form, monkeypatch):
     np.testing.assert_allclose(model.predict_proba(form(X)), whole, atol=1e-9)
 
 
+def test_by_default_one_map_of_all_rows_serves_the_clones_and_the_whole(iris):
+    X, y = iris
+    map_ = calibrant.TemperatureScaling()
+    model = CalibratedClassifier(GaussianNB(), map_, cv=3).fit(X, y)
+    alone = CalibratedClassifier(GaussianNB(), map_, cv=3, ensemble=False).fit(X, y)
+    pairs = CalibratedClassifier(GaussianNB(), map_, cv=3, ensemble=True).fit(X, y)
+    assert model.calibrator_.temperature_ == alone.calibrator_.temperature_
+    assert len(model.estimators_) == len(model.calibrators_) == 4
+    clones = pairs.estimators_
+    each = [model.calibrator_.predict_proba(one.predict_proba(X)) for one in clones]
+    expected = np.mean([*each, alone.predict_proba(X)], axis=0)
+    # Rows of the classifier miss one by rounding, and are divided by their sum on the way.
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=0, atol=1e-11)
+
+
+def test_where_clones_see_all_rows_but_one_the_whole_predicts_alone(iris):
+    X, y = iris[0][::5], iris[1][::5]
+    map_ = calibrant.TemperatureScaling()
+    model = CalibratedClassifier(GaussianNB(), map_, cv=LeaveOneOut()).fit(X, y)
+    assert len(model.estimators_) == 1
+
+
+def test_a_share_held_out_makes_one_pair_by_default(iris):
+    X, y = iris
+    map_ = calibrant.TemperatureScaling()
+    model = CalibratedClassifier(GaussianNB(), map_, cv=0.3).fit(X, y)
+    assert len(model.estimators_) == 1
+    assert model.calibrator_.class_weights_.sum() == 45
+
+
+def test_an_unknown_ensemble_is_refused(iris):
+    with pytest.raises(ValueError, match='ensemble must be "auto", True or False'):
+        CalibratedClassifier(GaussianNB(), ensemble="always").fit(*iris)
+
+
 def test_the_map_of_an_ensemble_is_saved_without_the_rows_of_its_folds(iris, tmp_path):
     X, y = iris
-    model = CalibratedClassifier(GaussianNB(), calibrant.TemperatureScaling(), cv=3).fit(X, y)
+    map_ = calibrant.TemperatureScaling()
+    model = CalibratedClassifier(GaussianNB(), map_, cv=3, ensemble=True).fit(X, y)
     assert (model.calibrator_.cv, model.calibrators_) == (3, model.calibrator_.calibrators_)
     np.testing.assert_allclose(model.calibrator_.class_prior_, model.class_prior_)
     calibrant.save(model.calibrator_, tmp_path / "map.json")
@@ -347,7 +383,7 @@ def test_metadata_is_routed_to_estimator_and_splitter(iris):
         inner = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
         model = CalibratedClassifier(inner, calibrant.TemperatureScaling(), cv=GroupKFold(3))
         model.fit(X, y, groups=groups, sample_weight=np.ones(len(y)))
-    assert len(model.estimators_) == 3
+    assert len(model.estimators_) == 4
 
 
 def test_a_pipeline_gets_weights_by_routing(iris):

@@ -631,3 +631,12 @@ def mutated(raw, rng):
             tokens = [b"nan", b"-1", b"1e400", b"\n\n", b",,", b'"', b"inf", b"\x00", b"\xff\xfe"]
             data[place : place + int(rng.integers(0, 4))] = tokens[int(rng.integers(len(tokens)))]
     return bytes(data)
+
+
+def test_the_version_is_said_without_scikit_learn():
+    code = (
+        "import sys; from calibrant.cli import run; code = run(['--version']); "
+        "print(code, [name for name in ('numpy', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == [f"calibrant {calibrant.__version__}", "0 []"]

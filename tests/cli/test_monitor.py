@@ -121,3 +121,16 @@ def test_a_page_is_html(started, capsys):
 def test_a_missing_state_says_how_to_begin(weeks, capsys):
     said = command(capsys, "monitor", "update", "no.json", "reference.csv", code=2)
     assert "monitor start" in said.err
+
+
+def test_weights_of_a_column_count(started, capsys, tmp_path):
+    started("one")
+    lines = (tmp_path / "one.csv").read_text().splitlines()
+    weighted = [f"{lines[0]},w", *(f"{line},{i % 2}" for i, line in enumerate(lines[1:]))]
+    (tmp_path / "half.csv").write_text("\n".join(weighted) + "\n")
+    half = ("monitor", "update", "state.json", "half.csv", "--weight", "w", "--json")
+    assert json.loads(command(capsys, *half).out)["n_seen"] == 200
+    heavy = [f"{lines[0]},w", *(f"{line},3" for line in lines[1:])]
+    (tmp_path / "heavy.csv").write_text("\n".join(heavy) + "\n")
+    said = command(capsys, "monitor", "update", "state.json", "heavy.csv", "--weight", "w", code=2)
+    assert "at most 1" in said.err

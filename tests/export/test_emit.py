@@ -48,8 +48,8 @@ def test_what_has_no_program_is_refused_with_the_remedy(calibrator, remedy):
 
 def test_a_subclass_is_not_taken_for_its_parent():
     class Lukewarm(calibrant.TemperatureScaling):
-        def _log_proba(self, u):
-            return super()._log_proba(u / 2)
+        def _logits(self, u):
+            return super()._logits(u / 2)
 
     model, _ = fitted(Lukewarm(), 3)
     with pytest.raises(TypeError, match=r"export\.register"):

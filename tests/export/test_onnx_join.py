@@ -116,7 +116,7 @@ FOLDS = {
 }
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("ensemble", ["auto", True, False])
 @pytest.mark.parametrize("kind", FOLDS)
 def test_a_calibrated_classifier_is_one_file(kind, ensemble, tmp_path):
     base, calibrator, options = FOLDS[kind]
@@ -147,7 +147,7 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
 def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = calibrant.CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
-    with pytest.raises(ValueError, match="has 3 fitted classifiers, and model= names 0 files"):
+    with pytest.raises(ValueError, match="has 4 fitted classifiers, and model= names 0 files"):
         export.to_onnx(model, tmp_path / "full.onnx")
     with pytest.raises(ValueError, match="ensemble=False"):
         export.to_onnx(model, tmp_path / "full.onnx", model="one.onnx")
@@ -160,7 +160,7 @@ def test_a_fold_that_has_not_seen_a_class_is_refused_with_the_remedy(tmp_path):
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
     model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds).fit(X, y)
     with pytest.raises(ValueError, match="has not seen all classes"):
-        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
+        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx", "c.onnx"])
 
 
 def test_classifiers_of_other_inputs_are_refused(tmp_path):

@@ -8,7 +8,8 @@ from scipy.special import softmax
 
 import notion_names
 from calibrant import datasets
-from calibrant.metrics import smooth_calibration_error
+from calibrant.metrics import _smooth, smooth_calibration_error
+from calibrant.notions import as_notion
 
 
 def by_definition(score, outcome, sigma, n_points=4001):
@@ -136,3 +137,21 @@ def test_exact_values_on_real_predictions(real_data, reference):
         # The reference stopped its bisection 4e-5 beside the fixed point; the error changes less
         # than its bandwidth.
         assert smooth_calibration_error(y, proba) == pytest.approx(exact["exact_smECE"], abs=5e-6)
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 0.05, 0.3])
+def test_the_integral_between_zeros_is_that_of_the_grid(rng, bandwidth):
+    cosines = _smooth._cosine_coefficients(
+        next(
+            iter(
+                as_notion("class-1").claims(
+                    rng.dirichlet([1, 1], 300), rng.integers(2, size=300), np.ones(300)
+                )
+            )
+        )
+    )
+    order = np.arange(len(cosines))
+    smoothed = cosines * np.exp(-0.5 * (np.pi * bandwidth * order) ** 2)
+    assert _smooth._smoothed(cosines, bandwidth) == pytest.approx(
+        _smooth._grid_integral(smoothed), abs=1e-11
+    )

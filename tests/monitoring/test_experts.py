@@ -10,8 +10,8 @@ from calibrant.monitoring._experts import (
     Expert,
     ExpertState,
     ExpertSums,
+    judge,
     learn,
-    log_true,
     sum_rows,
 )
 
@@ -21,7 +21,7 @@ def rows(rng, n_classes=3, n_rows=40):
 
 
 def loss(theta, u, y):
-    return -log_true(ExpertState(theta, np.eye(len(theta))).proba(u), y).sum()
+    return -np.log(judge(Expert(), ExpertState(theta, np.eye(len(theta))), u, y)[0]).sum()
 
 
 def test_the_first_map_is_the_identity(rng):
@@ -29,8 +29,16 @@ def test_the_first_map_is_the_identity(rng):
     np.testing.assert_allclose(ExpertState.start(3).proba(u), np.exp(u), atol=1e-15)
 
 
-def test_what_was_called_impossible_has_a_finite_logarithm():
-    assert np.isfinite(log_true(np.array([[1.0, 0.0]]), np.array([1]))).all()
+@pytest.mark.parametrize("intercepts", [True, False])
+def test_an_expert_is_judged_by_what_it_gave_to_what_happened(rng, intercepts):
+    u, y = rows(rng)
+    expert, state = Expert(intercepts=intercepts), ExpertState(np.array([0.7, 0, 0, 0]), np.eye(4))
+    said, sums = judge(expert, state, u, y)
+    q = state.proba(u)
+    np.testing.assert_allclose(said, q[np.arange(len(y)), y], rtol=1e-12)
+    expected = sum_rows(expert, q, u, y)
+    np.testing.assert_allclose(sums.gradient, expected.gradient, atol=1e-9)
+    np.testing.assert_allclose(sums.information, expected.information, atol=1e-9)
 
 
 def test_sums_are_the_derivatives_of_the_log_loss(rng):

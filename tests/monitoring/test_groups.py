@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant.monitoring import CalibrationMonitor
 from calibrant.monitoring._families import ClaimFamily
-from calibrant.monitoring._groups import Group, groups_of_state, groups_to_state, update_groups
+from calibrant.monitoring._groups import (
+    Group,
+    add_groups,
+    groups_of_state,
+    groups_to_state,
+    sum_groups,
+)
+from calibrant.monitoring._members import Rows
 from calibrant.monitoring._sequences import GapSums
 
 FAMILY = ClaimFamily("confidence", 0.02)
@@ -14,7 +22,9 @@ FAMILY = ClaimFamily("confidence", 0.02)
 
 def followed(stream, groups=None, n_rows=60):
     y, proba = stream(n_rows)
-    return update_groups(groups or {}, FAMILY, proba, y, np.arange(n_rows) % 2), y, proba
+    known = groups or {}
+    more = sum_groups(known, FAMILY, Rows(proba, y), np.arange(n_rows) % 2)
+    return add_groups(known, more), y, proba
 
 
 def test_a_group_has_the_factors_and_the_gap_of_its_rows(stream):
@@ -36,19 +46,14 @@ def test_a_second_update_adds_and_leaves_the_first_as_it_was(stream):
     np.testing.assert_array_equal(first["0"].wealth, before)
 
 
-def test_one_group_a_row_is_needed(stream):
-    y, proba = stream(10)
-    with pytest.raises(ValueError, match="got 3 for 10 rows"):
-        update_groups({}, FAMILY, proba, y, np.arange(3))
-
-
 def test_there_is_a_limit_of_groups(stream):
-    y, proba = stream(1)
+    rows = Rows(*stream(1)[::-1])
     known = Group(np.zeros(FAMILY.n_bets), GapSums.zeros(1))
     many = {str(i): known for i in range(10_000)}
-    assert len(update_groups(many, FAMILY, proba, y, np.array([7]))) == 10_000
+    more = sum_groups(many, FAMILY, rows, np.array([7]))
+    assert len(add_groups(many, more)) == 10_000
     with pytest.raises(ValueError, match="at most 10,000 groups are followed"):
-        update_groups(many, FAMILY, proba, y, np.array(["another"]))
+        add_groups(many, sum_groups(many, FAMILY, rows, np.array(["another"])))
 
 
 def test_a_state_comes_back(stream):
@@ -72,3 +77,8 @@ def test_a_state_comes_back(stream):
 def test_a_state_that_no_groups_have_is_refused(groups, message):
     with pytest.raises(ValueError, match=message):
         groups_of_state({"groups": groups}, FAMILY.n_bets)
+
+
+def test_one_group_a_row_is_needed(stream):
+    with pytest.raises(ValueError, match=r"group.*3"):
+        CalibrationMonitor().update(*stream(10), group=np.arange(3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.monitoring._families import TemperatureFamily
-from calibrant.monitoring._members import Members
+from calibrant.monitoring._members import Members, Rows
 from calibrant.monitoring._rule import make_rule
 from monitored import RULE
 
@@ -38,10 +38,10 @@ def test_without_one_temperatures_and_learned_members_join():
 def test_a_block_has_the_factors_of_each_family_in_its_place(stream):
     made = members(tolerance=0.0)
     y, proba = stream(30)
-    sums = made.of_block(proba, y, np.zeros(5), made.start())
+    sums = made.of_block(Rows(proba, y), np.zeros(5), made.start())
     for index, family in enumerate(made.families):
-        expected = family.log_factors(proba, y).reshape(30, -1)
-        np.testing.assert_array_equal(sums.log_f[:, made.layout.family(index)], expected)
+        expected = family.factors(proba, y).reshape(30, -1)
+        np.testing.assert_array_equal(sums.factors[:, made.layout.family(index)], expected)
     assert isinstance(made.families[-1], TemperatureFamily)
     residual = np.eye(4)[y] - proba
     np.testing.assert_allclose(sums.gaps.residual[1:], residual.sum(axis=0), atol=1e-12)
@@ -50,15 +50,15 @@ def test_a_block_has_the_factors_of_each_family_in_its_place(stream):
 def test_learned_members_bet_with_what_they_have_learnt(stream):
     made = members(tolerance=0.0)
     (y, proba), states = stream(50, beta=0.5), made.start()
-    first = made.of_block(proba, y, np.zeros(5), states)
-    np.testing.assert_allclose(first.log_f[:, -4:], 0.0, atol=1e-12)  # still the identity
+    first = made.of_block(Rows(proba, y), np.zeros(5), states)
+    np.testing.assert_allclose(first.factors[:, -4:], 1.0, atol=1e-12)  # still the identity
     states = made.learn(states, first.learnt)
-    second = made.of_block(proba, y, np.zeros(5), states)
+    second = made.of_block(Rows(proba, y), np.zeros(5), states)
     rows = np.arange(50)
-    for state, log_f in zip(states, second.log_f[:, -4:].T, strict=True):
+    for state, factor in zip(states, second.factors[:, -4:].T, strict=True):
         said = state.proba(np.log(proba))[rows, y]
-        np.testing.assert_allclose(log_f, np.log(said / proba[rows, y]), atol=1e-9)
-    assert (second.log_f[:, -4:].sum(axis=0) > 0).all()
+        np.testing.assert_allclose(factor, said / proba[rows, y], rtol=1e-9)
+    assert (second.factors[:, -4:].prod(axis=0) > 1).all()
 
 
 @pytest.mark.parametrize(

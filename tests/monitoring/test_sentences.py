@@ -53,10 +53,15 @@ def test_an_alarm_and_its_onset_are_said(stream):
 @pytest.mark.parametrize(
     ("options", "beta", "message"),
     [
-        ({}, 1.0, r"Bets against it have won .* claims are right within 0.02 .* no small one\."),
-        ({"tolerance": 0.0}, 1.0, r"Recalibrating would have saved .* nats\. For an honest model"),
-        ({"mode": "test"}, 0.4, r"seeing that much ever is below one in a billion\."),
-        ({}, 0.2, r"seeing that much within so many rows is below one in a billion\."),
+        ({}, 1.0, r"evidence against it stands at .* right within 0.02 .* no small one\.$"),
+        ({"tolerance": 0.0}, 1.0, r"stands at .* nats; at .* it is an alarm\. For an honest model"),
+        (
+            {"tolerance": 0.0},
+            0.2,
+            r"Recalibrating would have saved .* nats since update 1\. For an",
+        ),
+        ({"mode": "test"}, 0.4, r"of ever seeing that much is below one in a billion\.$"),
+        ({}, 0.2, r"of such evidence within 600 rows is below one in a billion\.$"),
     ],
     ids=str,
 )

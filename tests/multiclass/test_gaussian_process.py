@@ -14,11 +14,11 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
 from calibrant import _blocks
-from calibrant._gp import search
 from calibrant.datasets import draw_labels
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 from calibrant.metrics import accuracy, log_loss
 from calibrant.multiclass import GaussianProcessCalibration
+from calibrant.multiclass._gp import search
 
 VARIANTS = pytest.mark.parametrize(
     "options",

@@ -16,6 +16,7 @@ from matplotlib.testing.compare import compare_images
 
 from calibrant import CanonicalBinning, DirichletCalibration, TemperatureScaling
 from calibrant.datasets import draw_labels, noisy_simplex
+from calibrant.monitoring._history import Entry
 from calibrant.plots import (
     AcceptanceDisplay,
     ChoiceDisplay,
@@ -25,6 +26,7 @@ from calibrant.plots import (
     CumulativeDisplay,
     EceVersusBinsDisplay,
     LatentDisplay,
+    MonitorDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
     ScoreBoxDisplay,
@@ -79,6 +81,16 @@ def ranking():
     return CriticalDifferenceDisplay(ranks, names, 1.64, 6.7e-14, "log-loss")
 
 
+def weeks():
+    nats = [3.0, 4.5, 4.0, 5.0, 9.0, 15.0, 22.0]
+    gap = [0.01, -0.01, 0.0, -0.005, -0.02, -0.035, -0.05]
+    history = [
+        Entry(f"week {i}", 300, 300 * (i + 1), n, g, g - 0.1 / (i + 1), g + 0.1 / (i + 1), n > 14)
+        for i, (n, g) in enumerate(zip(nats, gap, strict=True))
+    ]
+    return MonitorDisplay(history, 14.0, 0.02, "top score")
+
+
 DISPLAYS = {
     "reliability_confidence": lambda: ReliabilityDisplay.from_predictions(Y, BEFORE, n_bins=10),
     "reliability_before_after": lambda: ReliabilityDisplay.from_predictions(
@@ -119,6 +131,7 @@ DISPLAYS = {
         [1e-3] * 9 + [1e-2] * 4, grid=[1e-4, 1e-3, 1e-2], name="lam"
     ),
     "class_errors": lambda: ClassErrorDisplay.from_predictions(Y, MODELS),
+    "monitor": weeks,
 }
 
 

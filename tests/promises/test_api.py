@@ -180,20 +180,20 @@ def test_s5_everything_that_is_fitted_explains_itself(features, digits):
         with pytest.raises(NotFittedError):
             model.explain()
         said = model.fit(proba, labels).explain()
-        assert said.startswith(f"{type(model).__name__}: ")
+        assert said.startswith(f"{type(model).__name__}. ")
         assert ":math:" not in said
-    assert f"temperature_ = {model.temperature_:.4g}" in said
-    assert f"log-loss is {model.training_.log_loss_after:.4f} instead of" in said
+    assert f"T = {model.temperature_:.4g}" in said
+    assert f"to {model.training_.log_loss_after:.4f}; on new rows" in said
     X, y = features
-    several = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
-    assert several.explain().startswith("Probabilities are the average of 3 classifiers")
-    for calibrator, line in zip(
-        several.calibrators_, several.explain().splitlines()[1:], strict=True
-    ):
-        assert f"temperature_ = {calibrator.temperature_:.4g}" in line
-    assert several.calibrator_.explain().startswith("CrossFitted: One map per fold")
-    one = CalibratedClassifier(GaussianNB(), "temperature", cv=3, ensemble=False).fit(X, y)
-    assert one.explain() == one.calibrator_.explain()
+    pairs = CalibratedClassifier(GaussianNB(), "temperature", cv=3, ensemble=True).fit(X, y)
+    assert pairs.explain().startswith("The average of 3 pairs of a GaussianNB and a map")
+    lines = pairs.calibrator_.explain().splitlines()
+    assert lines[0].startswith("CrossFitted. The average of 3 maps of TemperatureScaling")
+    for calibrator, line in zip(pairs.calibrators_, lines[1:], strict=True):
+        assert f"the temperature {calibrator.temperature_:.4g}" in line
+    one = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
+    assert one.explain().startswith("The average of 4 fits of GaussianNB, one of all rows")
+    assert one.explain().endswith(one.calibrator_.explain())
 
 
 def test_s10_a_regressor_is_called_one(features):
@@ -221,8 +221,9 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
 
 def test_d4_folds_of_one_row_are_refused_for_ensembles(features):
     X, y = features
-    with pytest.raises(ValueError, match=r"a fold holds one row.*ensemble=False"):
-        CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut()).fit(X, y)
+    model = CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut(), ensemble=True)
+    with pytest.raises(ValueError, match=r"a fold holds one row.*ensemble='auto' or False"):
+        model.fit(X, y)
 
 
 def test_d4_obeying_the_hint_gives_one_map_of_all_rows(features):
@@ -280,7 +281,7 @@ def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
     X, y, who = patients
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
     model.fit(X, y, groups=who)
-    assert len(model.estimators_) == 3
+    assert len(model.estimators_) == 3 + 1
 
 
 def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):

@@ -13,8 +13,8 @@ def gain(low, high):
     return Gain("log_loss", (low + high) / 2, low, high, 0.95, 1.0, 1.0 - (low + high) / 2)
 
 
-def p_values(*values):
-    return [CheckRow("t", "T", "", "exact", 0, 0, 0, 0, value, value) for value in values]
+def p_values(*values, after=0.5):
+    return [CheckRow("t", "T", "", "exact", 0, 0, 0, 0, value, after) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,14 @@ def test_the_advice_follows_from_rows_gain_and_tests(
     said = advise(n_samples, gain(*interval), p_values(*values), method)
     assert said[0].startswith(start)
     assert said[1] == sure
+
+
+def test_an_error_that_is_left_after_a_gain_is_no_green_light():
+    said = advise(5000, gain(0.1, 0.2), p_values(0.001, after=0.001), "auto")
+    assert said == (
+        "Use the calibrated probabilities: they are better, though not yet right.",
+        "mixed",
+    )
 
 
 def test_a_method_that_harms_names_the_one_that_chooses():

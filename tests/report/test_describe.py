@@ -40,17 +40,14 @@ def test_a_calibrator_of_somebody_else_is_described_by_its_numbers(data):
     assert f"intercept_ = {model.intercept_[0]:.4g}." in text
 
 
-def test_a_calibrator_may_describe_itself(data):
+def test_a_calibrator_may_have_words_of_its_own(data):
     class Mine(calibrant.Identity):
-        def describe(self):
+        def _words(self):
             return "All is well."
 
-    class Other(LogisticRegression):
-        def describe(self):
-            return f"{self.coef_.size} coefficients."
-
-    assert describe(Other().fit(*data), ["a", "b"]).text == "2 coefficients."
-    assert describe(Mine().fit(*data), ["a", "b"]).text == "All is well."
+    model = Mine().fit(*data)
+    assert describe(model, ["a", "b"]).text == "All is well."
+    assert model.explain().startswith("Mine. All is well. Fitted on 300 rows of 2 of 2 classes")
 
 
 def test_tables_name_the_classes(data):
@@ -67,4 +64,6 @@ def test_composites_say_what_they_are_made_of(data):
     lifted = calibrant.MulticlassToBinary(calibrant.HistogramBinning()).fit(*data)
     assert "HistogramBinning for each of 2 claims" in describe(lifted, ["a", "b"]).text
     folds = calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=3).fit(*data)
-    assert describe(folds, ["a", "b"]).text == "The average of 3 maps of TemperatureScaling."
+    assert describe(folds, ["a", "b"]).text == (
+        "The average of 3 maps of TemperatureScaling, each of other rows."
+    )

@@ -59,28 +59,40 @@ def test_the_state_is_told_by_a_percentage_point_that_is_not_chance(before, gain
         assert verdict(before, interval, gain, "auto")[1].startswith(start)
 
 
-def test_what_calibration_did_not_mend_is_said():
-    tests = [
-        CheckRow(
-            "conf_ece",
-            "ECE, confidence",
-            "",
-            "exact",
-            0.1,
-            0.1,
-            None,
-            None,
-            0.0,
-            0.0,
-            p_holm_after=p,
-        )
-        for p in (0.3, 0.01)
-    ]
-    assert what_is_left(gap(0.03), tests).startswith("Afterwards it is overconfident, by 3.0%")
-    assert "it is underconfident" in what_is_left(gap(-0.03), tests)
-    found = "Afterwards tests still find an error (ECE, confidence)."
-    assert what_is_left(gap(0.001), tests) == found
-    assert what_is_left(gap(0.2, reach=0.3), tests[:1]) == ""
+def checked(p_after):
+    return [CheckRow("conf", "confidence", "", "exact", 0, 0.06, 0.01, 0.009, 0.001, p_after)]
+
+
+@pytest.mark.parametrize(
+    ("left", "p_after", "sentence"),
+    [
+        (gap(0.03), 0.5, "What is left is within chance."),
+        (
+            gap(0.03),
+            0.001,
+            "After it the probabilities are still overconfident, by 3.0% on average.",
+        ),
+        (
+            gap(-0.02),
+            0.001,
+            "After it the probabilities are still underconfident, by 2.0% on average.",
+        ),
+        (
+            gap(0.001),
+            0.001,
+            "What is left is more than chance: confidence 0.0600, by chance 0.0090.",
+        ),
+    ],
+)
+def test_the_verdict_says_what_is_left(before, gain, left, p_after, sentence):
+    assert what_is_left(left, checked(p_after)) == sentence
+    helps, harms = replace(gain, low=0.1, high=0.3), replace(gain, low=-0.3, high=-0.1)
+    assert verdict(before, gap(0.1), helps, "auto", sentence)[1].endswith(sentence)
+    assert sentence not in verdict(before, gap(0.1), harms, "auto", sentence)[1]
+
+
+def test_without_tests_nothing_is_said_of_what_is_left():
+    assert what_is_left(gap(0.1), []) == ""
 
 
 def said(proba, y, seen, shift=None):

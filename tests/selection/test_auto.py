@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 import calibrant
 from calibrant import AutoCalibration, StructuredScaling, TemperatureScaling, metrics
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
+from calibrant.selection import _auto
 from calibrant.selection._auto import default_candidates
 from calibrant.testing import check_calibrator
 
@@ -156,6 +158,36 @@ def test_candidates_may_be_named_or_listed(data):
 def test_the_identity_cannot_be_given_twice(data):
     with pytest.raises(ValueError, match="identity is always a member"):
         AutoCalibration({"identity": TemperatureScaling()}).fit(data.val_proba, data.val_labels)
+
+
+def test_without_time_the_scores_are_left_as_they_are_and_it_says_so(data):
+    scores, labels = data.val_proba[:200], data.val_labels[:200]
+    model = AutoCalibration(["temperature", "vector"], time_budget=0.0).fit(scores, labels)
+    assert model.names_ == ("identity", "uniform")
+    assert model.left_out_ == ("temperature", "vector")
+    assert "no time for temperature, vector" in model.explain()
+    assert metrics.log_loss(labels, model.predict_proba(scores)) < 1.0
+
+
+@pytest.mark.slow
+def test_folds_in_parallel_and_a_bar_change_nothing(data):
+    scores, labels = data.val_proba[:200], data.val_labels[:200]
+    one = AutoCalibration(["temperature"]).fit(scores, labels)
+    two = AutoCalibration(["temperature"], n_jobs=2, progress=True).fit(scores, labels)
+    np.testing.assert_array_equal(one.predict_proba(scores), two.predict_proba(scores))
+
+
+def test_of_many_scores_one_fold_judges(monkeypatch, data):
+    """A quarter of the fits; the weights are about the same."""
+    scores, labels = data.val_proba, data.val_labels
+    whole = AutoCalibration(["temperature"]).fit(scores, labels)
+    monkeypatch.setattr(_auto, "_MANY_SCORES", 1)
+    fold = AutoCalibration(["temperature"]).fit(scores, labels)
+    given = AutoCalibration(["temperature"], cv=KFold(5)).fit(scores, labels)
+    assert fold.gain_.n_samples == pytest.approx(whole.gain_.n_samples / 5, abs=1)
+    assert given.gain_.n_samples == whole.gain_.n_samples
+    assert fold.gain_.low < whole.gain_.gain < fold.gain_.high
+    assert np.abs(fold.predict_proba(scores) - whole.predict_proba(scores)).mean() < 0.02
 
 
 @pytest.mark.slow

@@ -8,14 +8,23 @@ from calibrant._crossfit.members import fit_fold
 from calibrant._folds import as_folds
 from calibrant._optim.mixture import mixture_weights
 from calibrant.multiclass import Identity
-from calibrant.selection._pool import Pool, cautious_weights, pool_gain, pool_members
+from calibrant.selection._pool import (
+    Pool,
+    caution,
+    cautious_weights,
+    fit_members,
+    judged_rows,
+    pool_gain,
+    pool_members,
+    stacked_proba,
+)
 
 
 @pytest.fixture
 def pool(rng):
     likelihood = rng.random((80, 4))
     likelihood[:, -1] = 0.25
-    return Pool(likelihood, np.ones(80), np.arange(80) % 5)
+    return Pool(likelihood, np.ones(80), np.arange(80) % 5, np.arange(80) < 2)
 
 
 def test_caution_is_one_row_for_the_identity_and_one_from_the_uniform_forecast(pool):
@@ -29,9 +38,39 @@ def test_caution_is_one_row_for_the_identity_and_one_from_the_uniform_forecast(p
 
 def test_an_identity_that_is_never_better_keeps_one_row_in_n(rng):
     likelihood = np.column_stack([np.full(99, 1e-12), np.full(99, 0.9), np.full(99, 0.1)])
-    weights = cautious_weights(Pool(likelihood, np.ones(99), np.arange(99) % 5))
+    few = Pool(likelihood, np.ones(99), np.arange(99) % 5, np.zeros(99, dtype=bool))
+    weights = cautious_weights(few)
     assert weights[0] == pytest.approx(1 / 100, abs=1e-5)  # the others gave its row 1e-6
     assert weights[1] == pytest.approx(99 / 100, abs=1e-5)
+
+
+def judged(gain, n_wrong, n_rows=100):
+    """A pool whose second member gains so much on every row, with a little noise."""
+    noise = 0.01 * (-1.0) ** np.arange(n_rows)
+    likelihood = np.column_stack([np.full(n_rows, 0.4), 0.4 * np.exp(gain + noise)])
+    return Pool(likelihood, np.ones(n_rows), np.arange(n_rows) % 5, np.arange(n_rows) < n_wrong)
+
+
+@pytest.mark.parametrize("n_wrong", [0, 1, 4])
+def test_caution_is_whole_where_the_scores_were_hardly_ever_wrong(n_wrong):
+    assert caution(judged(0.3, n_wrong)) == 1.0
+
+
+def test_caution_is_whole_where_the_stack_gains_nothing_on_other_folds():
+    assert caution(judged(0.0, 50)) == pytest.approx(1.0, abs=0.05)
+
+
+def test_caution_falls_with_the_rows_that_were_wrong_where_the_stack_gains():
+    assert caution(judged(0.3, 8)) == pytest.approx(0.25)
+    assert caution(judged(0.3, 40)) == pytest.approx(0.01)
+
+
+def test_a_row_of_weight_two_is_two_rows_to_caution():
+    once = judged(0.002, 10)
+    twice = Pool(*(np.repeat(values, 2, axis=0) for values in once))
+    double = once._replace(weight=np.full(100, 2.0))
+    assert caution(double) == pytest.approx(caution(twice), rel=1e-12)
+    assert 0.0 < caution(double) < 1.0
 
 
 def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
@@ -40,7 +79,8 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     labels[::4] = rng.integers(0, 3, 15)
     folds = as_folds(3, proba, labels, np.ones(60), None)
     members = {"identity": Identity(), "temperature": TemperatureScaling()}
-    made = pool_members(members, proba, labels, folds, "proba")
+    maps = fit_members(members, proba, labels, folds, "proba")
+    made = pool_members(maps, proba, labels, folds, "proba")
     fold = folds[1]
     fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
     expected = fitted.predict_proba(proba[fold.judge])[
@@ -50,14 +90,26 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     np.testing.assert_allclose(made.likelihood[:, -1], 1 / 3)
 
 
+def test_the_stack_out_of_fold_is_the_mixture_of_what_the_members_gave(rng):
+    proba = rng.dirichlet(np.ones(3), size=60)
+    labels = rng.integers(0, 3, 60)
+    folds = as_folds(3, proba, labels, np.ones(60), None)
+    members = {"identity": Identity(), "temperature": TemperatureScaling()}
+    maps = fit_members(members, proba, labels, folds, "proba")
+    pool = pool_members(maps, proba, labels, folds, "proba")
+    weights = np.array([0.3, 0.5, 0.2])
+    stack = stacked_proba(maps, weights, proba, folds, "proba")
+    np.testing.assert_allclose(stack.sum(axis=1), 1.0)
+    own = stack[np.arange(60), labels[judged_rows(folds)]]
+    np.testing.assert_allclose(own, pool.likelihood @ weights)
+
+
 def test_the_weights_of_the_gain_have_not_seen_the_fold_either(pool, rng):
     folds = as_folds(5, rng.dirichlet(np.ones(3), size=80), np.arange(80) % 3, np.ones(80), None)
     losses = []
     for number in range(5):
         held = pool.fold == number
-        weights = cautious_weights(
-            Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held])
-        )
+        weights = cautious_weights(pool.of_rows(~held))
         losses.append(-np.log(pool.likelihood[held] @ weights))
     gain = pool_gain(pool, folds)
     assert gain.after == pytest.approx(np.mean(losses))

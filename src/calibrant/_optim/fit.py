@@ -34,6 +34,8 @@ def fit_map(
     if start is None:
         start = _best_start(objective, u, y, weight)
     solution = minimize(objective, start, tol=tol, max_work=max_work)
+    settled = objective.settled(solution.parameters, objective.gauged(start))
+    solution = replace(solution, parameters=settled)
     seen = np.bincount(y, weight, minlength=u.shape[1]) > 0
     if not seen.all() and not _is_bounded(penalty):
         return replace(solution, outcome=Outcome.MISSING_CLASS)

@@ -178,8 +178,9 @@ class AffineMap:
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
             factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
-            lower, _ = lapack.dpotri(factor, lower=True)
-            inverse[k] = np.tril(lower) + np.tril(lower, -1).T
+            inverse[k], _ = lapack.dpotri(factor, lower=True)
+        inverse = np.tril(inverse)
+        inverse += np.tril(inverse, -1).transpose(0, 2, 1)
 
         def solve(v: FloatArray) -> FloatArray:
             return np.einsum("kij,kj->ki", inverse, v)

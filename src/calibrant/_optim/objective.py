@@ -12,14 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, Rows, sum_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, Rows, map_blocks, sum_blocks
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
-from calibrant._simplex import row_max, row_sum, true_class
+from calibrant._simplex import MODERATE, row_max, row_sum, true_class
 from calibrant._typing import FloatArray, IntArray
 
 FEW_PARAMETERS = 500
 """Up to this many parameters the whole Hessian is made and factorised."""
+
+
+BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
+"""Rows that the blocks of a preconditioner are made of: so many for each of their columns, and so
+many more. It need not be exact, and costs K times as much as a product."""
+
+MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
+"""From so many parameters of a matrix and so many rows on, products with the Hessian and blocks on
+its diagonal cost less than the whole."""
+
+
+def _is_dense(score_map: ScoreMap, n_rows: int) -> bool:
+    """Whether the whole Hessian is worth making."""
+    size = score_map.shape[0] * score_map.shape[1]
+    is_matrix = score_map.shape[0] > 2
+    if is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
+        return False
+    return size <= FEW_PARAMETERS
 
 
 class Objective:
@@ -46,7 +64,8 @@ class Objective:
         self.total = float(weight.sum())
         self.weight = np.asarray(weight) / self.total
         self.n_rows, self.n_classes = u.shape
-        self.is_small = score_map.shape[0] * score_map.shape[1] <= FEW_PARAMETERS
+        self.is_small = _is_dense(score_map, self.n_rows)
+        self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = self.n_rows * self.n_classes <= KEEP_ELEMENTS
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
@@ -56,9 +75,13 @@ class Objective:
         )
         self._kept_at: FloatArray | None = None
         self._elements = max(BLOCK_ELEMENTS, 256 * self.n_classes)
+        # A matrix product costs K operations an element, the rest of a pass about sixteen.
+        self._work = 1 + (self.n_classes // 16 if score_map.shape[0] > 2 else 0)
 
     def _sum(self, function: Callable[[slice], Any]) -> Any:
-        return sum_blocks(function, self.n_rows, self.n_classes, elements=self._elements)
+        return sum_blocks(
+            function, self.n_rows, self.n_classes, elements=self._elements, work=self._work
+        )
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Objective and its gradient, of the shape of the parameters."""
@@ -71,7 +94,8 @@ class Objective:
         u, y, weight = self.u[rows], self.y[rows], self.weight[rows]
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
-        s -= row_max(s)[:, None]
+        if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
+            s -= row_max(s)[:, None]
         true = true_class(s, y)
         p = np.exp(s, out=s)
         norm = row_sum(p)
@@ -136,6 +160,16 @@ class Objective:
         )
         return theta - mask * excess
 
+    def settled(self, theta: FloatArray, start: FloatArray) -> FloatArray:
+        """Parameters of the same probabilities that the penalty prefers, or, where nothing is
+        penalised, that have not drifted from the start: round-off moves them.
+        """
+        axis, mask = self.map.gauge()
+        theta = self.gauged(theta)
+        drift = (theta - start).mean(axis=axis, keepdims=True)
+        is_free = ~self.penalty.curvature.any(axis=axis, keepdims=True)
+        return theta - mask * np.where(is_free, drift, 0.0)
+
     def hessian(self, theta: FloatArray) -> FloatArray:
         """The whole Hessian of the log-loss, without the penalty, (P, P)."""
 
@@ -153,8 +187,19 @@ class Objective:
         if self.is_small:
             return dense_solve(self.hessian(theta), diagonal)
 
-        def of_rows(rows: slice) -> Blocks:
-            u, p = self._proba_block(theta, rows)
-            return self.map.blocks(p, u, np.asarray(self.weight[rows]))
+        return self.map.block_solve(self._blocks(theta), diagonal)
 
-        return self.map.block_solve(self._sum(of_rows), diagonal)
+    def _blocks(self, theta: FloatArray) -> Blocks:
+        """The sums that a preconditioner is made of, from evenly spaced rows that are enough."""
+        step = max(1, self.n_rows // (BLOCK_ROWS * self.map.shape[1] + LEAST_BLOCK_ROWS))
+
+        def of_rows(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+            u, p = self._proba_block(theta, rows)
+            return p[::step], u[::step], np.asarray(self.weight[rows][::step])
+
+        if step == 1:
+            return self._sum(lambda rows: self.map.blocks(*of_rows(rows)))
+        some = map_blocks(of_rows, self.n_rows, self.n_classes, elements=self._elements)
+        p, u, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+        # Weights are shares of one; those of the rows that are left out go to the others.
+        return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)

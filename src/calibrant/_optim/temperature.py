@@ -17,13 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._blocks import Rows, sum_blocks
+from calibrant._kernels import kernel
+from calibrant._kernels._numpy import row_moments
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import row_max, row_sum, true_class
+from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
 
 LIMIT = 16.0
@@ -37,10 +39,17 @@ SEPARABLE_LOSS = 1e-12
 than that of `newton`: here one number grows, each step of it is cheap, and losses between the two
 are those of well separated data with a finite temperature."""
 
-# Newton's error after a step is about the square of the step.
+# Newton's error after a step is about the square of the step. With the last point, which gives a
+# cubic of the slope, it is about the square of that times the square of the step before, over 24.
 _LAST_STEP = 1e-5
+_LAST_PRODUCT = 3e-6
 _WARM_ROWS = 16
 _WARM_FROM = 5_000
+# A part of the rows has a spread of its own, which no accuracy of its optimum makes smaller.
+_WARM_STEP = 1e-3
+
+# Below this share of the mean square, a variance has lost too many digits to cancellation.
+_CANCELLED = 1e-6
 
 
 class Point(NamedTuple):
@@ -51,20 +60,26 @@ class Point(NamedTuple):
     curvature: float
 
 
+_Path = list[tuple[float, Point]]
+"""Points of a search, in its order."""
+
+
 def log_inverse_temperature(
     u: Rows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
 ) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
-    prior of scale s.
+    prior of scale s. A constant that is added to a row of ``u`` changes nothing.
 
     Large data start from the optimum of every 16th row.
     """
-    start = 0.0
     if len(y) >= _WARM_FROM:
         rows = slice(None, None, _WARM_ROWS)
         if weight[rows].any():
-            start = _solve(u[rows], y[rows], weight[rows], prior_scale, 0.0).parameters[0]
-    return _solve(u, y, weight, prior_scale, start)
+            path: _Path = []
+            part = u[rows], y[rows], weight[rows]
+            start = _solve(*part, prior_scale, 0.0, path, last=_WARM_STEP).parameters[0]
+            return _solve(u, y, weight, prior_scale, start, bend=_bend(path))
+    return _solve(u, y, weight, prior_scale, 0.0)
 
 
 def _solve(
@@ -73,19 +88,40 @@ def _solve(
     weight: FloatArray,
     prior_scale: float | None,
     start: float,
+    path: _Path | None = None,
+    *,
+    last: float = _LAST_STEP,
+    bend: float = 0.0,
 ) -> Solution:
+    """The optimum from a start; the points on the way are added to ``path``."""
     total = float(weight.sum())
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
+    seen: _Seen = {}
+    moments = kernel("row_moments", u.shape[0] * u.shape[1])
 
     def evaluate(t: float) -> Point:
-        value, slope, square = sum_blocks(partial(_block, u, y, weight, np.exp(t)), *u.shape)
-        first = np.exp(t) * slope / total
-        second = np.exp(2 * t) * square / total + first
-        return Point(
-            value / total + 0.5 * precision * t * t, first + precision * t, second + precision
+        beta = float(np.exp(t))
+        sums = sum_blocks(partial(_block, u, y, weight, beta, seen=seen, moments=moments), *u.shape)
+        value, slope, square = (part / total for part in sums)
+        first = beta * slope
+        point = Point(
+            value + 0.5 * precision * t * t,
+            first + precision * t,
+            beta**2 * square + first + precision,
         )
+        if path is not None:
+            path.append((t, point))
+        return point
 
-    return _with_cause(newton_1d(evaluate, start, LIMIT))
+    return _with_cause(newton_1d(evaluate, start, LIMIT, last=last, bend=bend))
+
+
+def _bend(path: _Path) -> float:
+    """Third derivative over the curvature where a search ended, from its last two points."""
+    if len(path) < 2 or path[-1][0] == path[-2][0] or not path[-1][1].curvature > 0:
+        return 0.0
+    (t0, before), (t1, point) = path[-2:]
+    return (point.curvature - before.curvature) / ((t1 - t0) * point.curvature)
 
 
 def _with_cause(solution: Solution) -> Solution:
@@ -96,50 +132,123 @@ def _with_cause(solution: Solution) -> Solution:
     return replace(solution, outcome=Outcome.UNINFORMATIVE) if t <= -LIMIT else solution
 
 
+_Seen = dict[int, tuple[float, float]]
+"""By the first row of a block: the largest size of its scores, and their weighted sum over the true
+classes, which are the same in every pass."""
+
+_Sums = tuple[float, float, float]
+
+
 def _block(
-    u: Rows, y: IntArray, weight: FloatArray, beta: float, rows: slice
-) -> tuple[float, float, float]:
-    """Sums of the loss, of its slope and of the variance in beta over a block."""
+    u: Rows,
+    y: IntArray,
+    weight: FloatArray,
+    beta: float,
+    rows: slice,
+    seen: _Seen | None = None,
+    moments: Callable[[FloatArray, float], Any] = row_moments,
+) -> _Sums:
+    """Sums of the loss, of its slope and of the variance in beta over a block.
+
+    Scores of moderate size are taken as they are: one exponential, and no largest entry.
+    """
     x, w = u[rows], weight[rows]
+    known = None if seen is None else seen.get(rows.start)
+    if known is None:
+        size = max(-float(x.min()), float(x.max()))
+        known = size, weighted_sum(w, true_class(x, y[rows]))
+        if seen is not None:
+            seen[rows.start] = known
+    if known[0] * max(beta, 1.0) <= MODERATE:
+        sums = _moderate_sums(moments(x, beta), w, beta, known[1])
+        if sums is not None:
+            return sums
     x = x - row_max(x)[:, None]
-    e = np.exp(beta * x)
-    norm = row_sum(e)
+    log_norm, mean, square = row_moments(x, beta)
     true = true_class(x, y[rows])
-    e *= x
-    mean = row_sum(e) / norm
-    e *= x
-    square = row_sum(e) / norm - mean * mean
-    return float(w @ (np.log(norm) - beta * true)), float(w @ (mean - true)), float(w @ square)
+    square -= mean * mean
+    parts = log_norm - beta * true, mean - true, square
+    return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
 
 
-def newton_1d(evaluate: Callable[[float], Point], start: float, limit: float) -> Solution:
+def _moderate_sums(
+    moments: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, beta: float, true: float
+) -> _Sums | None:
+    """The sums of a block from those over the true classes, None where digits would be lost."""
+    log_norm, mean, square = moments
+    whole, variance = weighted_sum(w, square), weighted_sum(w, square - mean * mean)
+    if variance < _CANCELLED * whole:
+        return None
+    return weighted_sum(w, log_norm) - beta * true, weighted_sum(w, mean) - true, variance
+
+
+def newton_1d(
+    evaluate: Callable[[float], Point],
+    start: float,
+    limit: float,
+    *,
+    last: float = _LAST_STEP,
+    bend: float = 0.0,
+) -> Solution:
     """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the
     interval if it does not.
+
+    It ends with a step of at most ``last``, or one that the last point makes as good. ``bend`` is
+    what is known beforehand of the third derivative over the curvature.
     """
     low, high = -limit, limit
-    t = start
+    t, before = start, None
     for n_iter in range(1, MAX_ITER + 1):
         point = evaluate(t)
         if point.slope == 0.0 or point.value <= SEPARABLE_LOSS:
             return Solution(np.array([t]), point.value, n_iter, Outcome.CONVERGED)
         low, high = (t, high) if point.slope < 0 else (low, t)
-        step = _step(t, point, low, high, limit)
+        root = _cubic_root(t, point, before, bend)
+        step = _step(t, point, low, high, limit, root)
+        is_last = abs(step) <= last or (
+            before is not None and step == root and abs(step * (t - before[0])) <= _LAST_PRODUCT
+        )
+        before = t, point
         t += step
-        if abs(step) <= _LAST_STEP:
+        if is_last:
             value = point.value + 0.5 * step * point.slope
             return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
     return Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
 
 
-def _step(t: float, point: Point, low: float, high: float, limit: float) -> float:
-    """Newton's step where it stays inside the bracket; else to an end of the interval, or to the
-    middle of the bracket.
+def _cubic_root(
+    t: float, point: Point, before: tuple[float, Point] | None, bend: float
+) -> float | None:
+    """The step to the root of the cubic with the slopes and curvatures of two points, or of the
+    parabola with a known bend; None where it is not close to Newton's step.
+    """
+    if not point.curvature > 0:
+        return None
+    square, cube = 0.5 * bend * point.curvature, 0.0
+    if before is not None and before[0] != t:
+        h = before[0] - t
+        rise = (before[1].slope - point.slope) / h - point.curvature
+        turn = before[1].curvature - point.curvature
+        square, cube = (3.0 * rise - turn) / h, (turn - 2.0 * rise) / h**2
+    newton = step = -point.slope / point.curvature
+    for _ in range(4):
+        slope = point.curvature + step * (2.0 * square + 3.0 * cube * step)
+        value = point.slope + step * (point.curvature + step * (square + cube * step))
+        step -= value / slope if slope != 0.0 else 0.0
+    return step if abs(step - newton) <= 0.5 * abs(newton) else None
+
+
+def _step(
+    t: float, point: Point, low: float, high: float, limit: float, root: float | None = None
+) -> float:
+    """The step to the ``root``, or Newton's step, where it stays inside the bracket; else to an end
+    of the interval, or to the middle of the bracket.
     """
     newton = (
         -point.slope / point.curvature if point.curvature > 0 else -np.sign(point.slope) * limit
     )
     # At most 2 in log beta: far from the optimum the slope says the direction and little else.
-    step = float(np.clip(newton, -2.0, 2.0))
+    step = min(2.0, max(-2.0, float(newton if root is None else root)))
     if low < t + step < high:
         return step
     if abs(t + step) >= limit:

@@ -166,12 +166,13 @@ def _check_shape(array: AnyArray) -> None:
 
 
 def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> None:
-    def worst(rows: slice) -> bool:
+    def is_fine(rows: slice) -> bool:
         block = array[rows]
-        largest = block.max(axis=1)  # NaN and +inf show up here, rows of -inf alone too
-        return bool(np.isfinite(largest).all())
+        if not np.isfinite(block.max()):  # NaN and +inf show up here
+            return False
+        return bool(np.isfinite(block.min()) or np.isfinite(block.max(axis=1)).all())
 
-    if not all(map_blocks(worst, *array.shape, elements=READ_ELEMENTS)):
+    if not all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS)):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
         raise ValueError(
             f"row {row + said.first_row} of the {what} is {_shown(array[row])}: NaN, +inf and rows "

@@ -1,9 +1,10 @@
 """What all calibrators are made of.
 
-Subclass `BaseCalibrator` for a map of whole vectors in log space, `BaseBinaryCalibrator` for a map
-of one claim, and `Calibrator` for anything else that turns scores into probabilities. A fit that
-iterates ends with a `Solution`, which `store_outcome` keeps. What `calibrant.load` may expect of
-its fitted attributes it declares by `FittedValue`, and who is cited for it by `Citation`.
+Subclass `BaseCalibrator` for a map of whole vectors in log space (`SoftmaxCalibrator` where it ends
+in a softmax of new logits), `BaseBinaryCalibrator` for a map of one claim, and `Calibrator` for
+anything else that turns scores into probabilities. A fit that iterates ends with a `Solution`,
+which `store_outcome` keeps. What `calibrant.load` may expect of its fitted attributes it declares
+by `FittedValue`, and who is cited for it by `Citation`.
 """
 
 from calibrant._optim.solution import Outcome, Solution
@@ -13,7 +14,7 @@ from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._outcome import store_outcome
 from calibrant.base._references import Reference
-from calibrant.base._whole import BaseCalibrator
+from calibrant.base._whole import BaseCalibrator, SoftmaxCalibrator
 
 __all__ = [
     "BaseBinaryCalibrator",
@@ -23,6 +24,7 @@ __all__ = [
     "FittedValue",
     "Outcome",
     "Reference",
+    "SoftmaxCalibrator",
     "Solution",
     "store_outcome",
 ]

@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.base import clone
 
-from calibrant._simplex import EPS, finite_logits, log_odds
-from calibrant._typing import FloatArray, IntArray
+from calibrant._simplex import EPS, finite_logits, log_odds, weighted_sum
+from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
+
+_EXAMPLES = (0.1, 0.5, 0.9)
+"""Probabilities by which a map of one claim is explained."""
 
 
 class BaseBinaryCalibrator(Calibrator):
@@ -76,26 +80,79 @@ class BaseBinaryCalibrator(Calibrator):
     def _lift_claim(self, score: FloatArray) -> FloatArray:
         return log_odds(score, self.eps) if self.form == "log_odds" else score
 
+    def _words(self) -> str:
+        return f"{super()._words()} A probability of {self._words_at(_EXAMPLES)}."
+
+    def _words_at(self, scores: Sequence[float]) -> str:
+        """What the map makes of some probabilities."""
+        said = self._predict_claim(np.array(scores)).tolist()
+        return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, said, strict=True))
+
     # What a reduction to claims asks of a calibrator. A claim is one column, a probability.
 
     def _fit_claim(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> Self:
         """Fit on the checked scores (n,) and outcomes, 0 or 1, of one claim."""
-        self._check_parameters(2)
-        self.classes_, self.n_classes_, self.n_features_in_ = np.arange(2), 2, 1
-        self.class_weights_ = np.bincount(outcome.astype(np.intp), weight, 2)
-        self._fit(self._lift_claim(score), outcome.astype(np.float64), weight)
+        self._fit_claims([self], score[None], outcome[None], weight)
         return self
+
+    @classmethod
+    def _fit_claims(
+        cls,
+        calibrators: Sequence[Self],
+        score: FloatArray,
+        outcome: AnyArray,
+        weight: FloatArray,
+    ) -> None:
+        """Fit one calibrator to each of J claims about the same rows, whose scores and outcomes
+        have shape (J, n); scores are lifted alike for all.
+        """
+        total = float(weight.sum())
+        for calibrator, hit in zip(calibrators, outcome, strict=True):
+            calibrator._check_parameters(2)
+            calibrator.classes_ = np.arange(2)
+            calibrator.n_classes_, calibrator.n_features_in_ = 2, 1
+            right = weighted_sum(weight, hit)
+            calibrator.class_weights_ = np.array([total - right, right])
+        cls._fit_all(
+            calibrators, calibrators[0]._lift_claim(score), outcome.astype(np.float64), weight
+        )
+
+    @classmethod
+    def _fit_all(
+        cls,
+        calibrators: Sequence[Self],
+        score: FloatArray,
+        outcome: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        """`_fit` of each, by lifted scores; a method that can fits them all at once."""
+        for calibrator, own, hit in zip(calibrators, score, outcome, strict=True):
+            calibrator._fit(own, hit, weight)
 
     def _predict_claim(self, score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n,) of the scores of one claim."""
         return self._predict(self._lift_claim(score))
 
+    @classmethod
+    def _predict_claims(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+        """Calibrated probabilities (n, J) of the scores of J claims, one calibrator each."""
+        return cls._predict_all(calibrators, calibrators[0]._lift_claim(score))
+
+    @classmethod
+    def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+        """`_predict` of each, by lifted scores; a method that can predicts them all at once."""
+        out = np.empty(score.shape)
+        for j, calibrator in enumerate(calibrators):
+            out[:, j] = calibrator._predict(score[:, j])
+        return out
+
     def _for_claim(self, label: int | None, index: int) -> Self:
-        """An unfitted clone for claim ``index``, about the class in column ``label`` or about no
-        single one: with a seed of its own, so that claims are not drawn alike.
+        """A copy of this unfitted calibrator for claim ``index``, about the class in column
+        ``label`` or about no single one: with a seed of its own, so that claims are not drawn
+        alike.
         """
-        adapted: Self = clone(self)
-        seed = as_seed(adapted.get_params(deep=False).get("random_state"))
+        adapted = copy(self)
+        seed = as_seed(getattr(self, "random_state", None))
         if seed is not None:
             own = np.random.SeedSequence((seed, index + 1)).generate_state(1)[0]
             adapted.set_params(random_state=int(own))

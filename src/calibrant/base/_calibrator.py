@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import map_blocks, row_blocks
+from calibrant._blocks import map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_of
+from calibrant._simplex import log_of, log_true_class
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -45,7 +45,7 @@ from calibrant.base._impossible import remark_impossible
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, training_summary
-from calibrant.base._words import explain_map
+from calibrant.base._words import lines_of_parts, plain_words, words_of_fit
 
 
 class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
@@ -142,7 +142,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if self._takes_logarithms:
             remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
         self.training_ = training_summary(
-            scores, codes, weight, self.class_weights_, self.inputs, self._proba_of
+            scores, codes, weight, self.class_weights_, self.inputs, self._log_true_of
         )
         parts = list(self._parts())
         warn_unless_converged(
@@ -197,7 +197,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
         self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
-        self._fit_rows(scores, y, weight, groups)
+        with one_blas_thread(scores.size):
+            self._fit_rows(scores, y, weight, groups)
         return self
 
     def _parts(self) -> Iterable[Any]:
@@ -228,6 +229,12 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Calibrated probabilities of a block of checked scores, (m, K)."""
 
+    def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
+        """Logarithms of the calibrated probabilities of the true classes of a block, floored as in
+        the log-loss.
+        """
+        return log_true_class(self._proba_of(scores), y, "proba")
+
     def predict_proba(self, X: ScoresLike) -> Any:
         """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for
         one.
@@ -247,9 +254,15 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         scores = self._check_new(X)
-        out = np.empty(scores.shape, dtype=_output_dtype(scores))
-        for rows in row_blocks(*scores.shape, elements=self._block_elements):
-            out[rows] = of_rows(scores[rows])
+        blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
+        if len(blocks) == 1:
+            out = of_rows(scores).astype(_output_dtype(scores), copy=False)
+            out = out.copy() if np.may_share_memory(out, scores) else out
+        else:
+            out = np.empty(scores.shape, dtype=_output_dtype(scores))
+            with one_blas_thread(scores.size):
+                for rows in blocks:
+                    out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
@@ -271,12 +284,22 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         return self._proba_of(scores).astype(_output_dtype(scores), copy=False).argmax(axis=1)
 
     def explain(self) -> str:
-        """What the fitted map is and has learned, in words; a line for each calibrator inside."""
+        """What was learned, in words: what the map does, and on what it was fitted; a line for each
+        of the first calibrators inside.
+        """
         check_fitted(self)
-        return self._explanation()
+        words = [
+            f"{type(self).__name__}.",
+            self._words(),
+            words_of_fit(vars(self).get("training_")),
+        ]
+        return "\n".join([" ".join(filter(None, words)), *lines_of_parts(list(self._parts()))])
 
-    def _explanation(self) -> str:
-        return explain_map(self)
+    def _words(self) -> str:
+        """What the fitted map does, for `explain` and the report; a method has words of its own
+        where it can say more than its settings and its numbers.
+        """
+        return plain_words(self)
 
     def _check_new(self, X: ScoresLike) -> FloatArray:
         """Scores to predict, checked against those of the fit."""

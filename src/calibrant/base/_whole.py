@@ -8,7 +8,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant._blocks import Rows, lifted
-from calibrant._simplex import EPS, as_proba, centred, finite_logits, log_clipped, log_softmax
+from calibrant._simplex import (
+    EPS,
+    as_proba,
+    centred,
+    finite_logits,
+    log_clipped,
+    log_softmax,
+    log_true_class,
+    softmax_in_place,
+)
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base._calibrator import Calibrator
 
@@ -29,6 +38,9 @@ class BaseCalibrator(Calibrator):
     form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
     eps: float = EPS
 
+    _is_centred: ClassVar[bool] = True
+    """Whether logits enter minus their row mean; not so where no constant of a row matters."""
+
     @property
     def _takes_logarithms(self) -> bool:
         return self.form != "proba"
@@ -46,8 +58,12 @@ class BaseCalibrator(Calibrator):
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit(lifted(scores, self._lift), y, weight)
 
+    def _proba(self, u: FloatArray) -> FloatArray:
+        """The calibrated probabilities of a block."""
+        return np.exp(self._log_proba(u))
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        return np.exp(self._log_proba(self._lift(scores)))
+        return self._proba(self._lift(scores))
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
         return self._log_proba(self._lift(scores))
@@ -57,6 +73,23 @@ class BaseCalibrator(Calibrator):
             return as_proba(scores, self.inputs)
         if self.inputs == "proba":
             return log_clipped(scores, self.eps)
-        if self.form == "log":
-            return centred(scores, self.eps)
-        return log_softmax(finite_logits(scores, self.eps))
+        if self.form == "log_softmax":
+            return log_softmax(finite_logits(scores, self.eps))
+        return (centred if self._is_centred else finite_logits)(scores, self.eps)
+
+
+class SoftmaxCalibrator(BaseCalibrator):
+    """A calibrator that is the softmax of new logits: it writes ``_fit`` and ``_logits``."""
+
+    @abstractmethod
+    def _logits(self, u: FloatArray) -> FloatArray:
+        """The logits of the calibrated probabilities of a block, in an array of their own."""
+
+    def _log_proba(self, u: FloatArray) -> FloatArray:
+        return log_softmax(self._logits(u))
+
+    def _proba(self, u: FloatArray) -> FloatArray:
+        return softmax_in_place(self._logits(u))
+
+    def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
+        return log_true_class(self._logits(self._lift(scores)), y, "logits")

@@ -1,83 +1,88 @@
-"""A fitted calibrator in words: what kind of map it is, what it has learned, and what that did."""
+"""What a fitted calibrator says of itself where its method has no better words."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-FEW_NUMBERS = 4
+from calibrant.base._training import TrainingSummary
+
+_FEW_NUMBERS = 4
 """Fitted arrays of more are not shown in a sentence."""
 
 _FEW_PARTS = 5
 """Folds, members or claims that have a line each."""
 
+_RATIO = 3.84
+"""Of likelihoods, twice its logarithm, that one parameter exceeds by chance in 5 % of the cases."""
+
 _ABOUT_THE_FIT = frozenset(
     {"classes_", "class_prior_", "class_weights_", "converged_", "n_classes_", "n_features_in_"}
-    | {"n_iter_", "objective_", "training_"}
+    | {"n_iter_", "objective_", "out_of_fold_", "training_"}
 )
 
 
-def explain_map(model: Any) -> str:
-    """What a fitted calibrator is and has learned; a line for each of the calibrators inside."""
-    said = [
-        f"{type(model).__name__}: {_kind(model)}",
-        sentence("Settings", settings(model)),
-        sentence("Fitted", fitted_numbers(model)),
-        _effect(model),
+def plain_words(model: Any) -> str:
+    """Settings of a calibrator, and the few numbers that it has fitted."""
+    sentences = [
+        _sentence("Settings", _settings(model)),
+        _sentence("Fitted", _fitted_numbers(model)),
     ]
-    parts = list(model._parts()) if hasattr(model, "_parts") else []
-    return "\n".join([" ".join(filter(None, said)), *list_parts(parts)])
+    return " ".join(filter(None, sentences))
 
 
-def explain_one(model: Any) -> str:
-    """As a calibrator explains itself, or as is said of any estimator."""
-    return str(model.explain()) if hasattr(model, "explain") else explain_map(model)
+def words_of_fit(training: TrainingSummary | None) -> str:
+    """On what a map was fitted, and what it changed there; nothing of one inside another, which
+    keeps no summary.
+    """
+    if training is None:
+        return ""
+    seen = sum(weight > 0 for weight in training.class_weights)
+    return (
+        f"Fitted on {training.n_samples:,.6g} rows of {seen} of {training.n_classes} classes, "
+        f"whose log-loss went from {training.log_loss_before:.4f} to "
+        f"{training.log_loss_after:.4f}; on new rows it falls less."
+    )
 
 
-def list_parts(parts: list[Any]) -> list[str]:
+def lines_of_parts(parts: Sequence[Any]) -> list[str]:
     """A line for each of the first calibrators inside another."""
-    lines = [f"  {explain_one(part).splitlines()[0]}" for part in parts[:_FEW_PARTS]]
+    lines = [f"  {type(part).__name__}. {_words_of(part)}" for part in parts[:_FEW_PARTS]]
     rest = len(parts) - _FEW_PARTS
     return [*lines, f"  {rest:,} others"] if rest > 0 else lines
 
 
-def _kind(model: Any) -> str:
-    """The first paragraph of the docstring, without its formulas."""
-    first = " ".join((type(model).__doc__ or "A calibrator.").strip().split("\n\n")[0].split())
-    return re.sub(r"[:,]? ?:math:`[^`]*`", "", first)
+def _words_of(part: Any) -> str:
+    """Ours have words; of others, settings and numbers are said."""
+    return str(part._words()) if hasattr(part, "_words") else plain_words(part)
 
 
-def _effect(model: Any) -> str:
-    training = vars(model).get("training_")
-    if training is None:
-        return ""
-    return (
-        f"On rows of the fit the log-loss is {training.log_loss_after:.4f} instead of "
-        f"{training.log_loss_before:.4f}; on others it gains less."
-    )
+def is_beyond_chance(training: TrainingSummary) -> bool:
+    """Whether a map of one parameter gained more than chance explains, by the likelihood ratio."""
+    gain = training.log_loss_before - training.log_loss_after
+    return bool(2 * training.n_rows * gain > _RATIO)
 
 
-def sentence(title: str, values: dict[str, str]) -> str:
-    """Names and values after a title; nothing where there are none."""
+def _sentence(title: str, values: dict[str, str]) -> str:
     shown = ", ".join(f"{name} = {value}" for name, value in values.items())
     return f"{title}: {shown}." if shown else ""
 
 
-def settings(model: Any) -> dict[str, str]:
+def _settings(model: Any) -> dict[str, str]:
     """Parameters but for those that say what the data are."""
     given = model.get_params(deep=False)
     return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
 
 
-def fitted_numbers(model: Any) -> dict[str, str]:
+def _fitted_numbers(model: Any) -> dict[str, str]:
     """Fitted attributes that are a number or a few, and not about the data or the fit."""
     numbers = {}
     for name, value in vars(model).items():
         is_own = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
         if is_own and isinstance(value, int | float | np.number | np.ndarray):
             array = np.asarray(value)
-            if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= FEW_NUMBERS:
+            if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= _FEW_NUMBERS:
                 numbers[name] = ", ".join(f"{number:.4g}" for number in array.ravel().tolist())
     return numbers

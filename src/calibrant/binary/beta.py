@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import EPS
+from calibrant._simplex import EPS, log_sigmoids, sigmoid
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.base._references import KULL_2017
-from calibrant.binning import distinct_sums
+from calibrant.binning import present_rows
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.
 _LOG_ODDS_END = 745.0
@@ -64,7 +64,7 @@ class BetaCalibration(BaseBinaryCalibrator):
 
     Notes
     -----
-    O(n log n): tied scores are pooled, then each Newton iteration is one pass. The map is right if
+    O(n): each Newton iteration is one pass. The map is right if
     the scores of each outcome follow Beta distributions; nothing is guaranteed otherwise. Where the
     scores separate the outcomes, or all outcomes are equal, the likelihood has no maximum: the fit
     stops at finite values and warns. Where there are too few different scores to determine all
@@ -119,12 +119,30 @@ class BetaCalibration(BaseBinaryCalibrator):
         return dict.fromkeys(("a_", "b_", "c_"), NUMBER)
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
-        columns = _columns(values, self.parameters)
-        fit_on = _nonnegative if self.constrained else _on_columns
-        solution = fit_on(
-            columns, hits / total, total, list(range(columns.shape[1])), self.parameters != "ab"
-        )
+        self._fit_all([self], score[None], outcome[None], weight)
+
+    @classmethod
+    def _fit_all(
+        cls,
+        calibrators: Sequence[Self],
+        score: FloatArray,
+        outcome: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        score, outcome, weight = present_rows(score, outcome, weight)
+        first = calibrators[0]
+        columns, intercept = _columns(score, first.parameters), first.parameters != "ab"
+        solutions = fit_logistics(columns, outcome, weight, intercept=intercept)
+        for j, (calibrator, free) in enumerate(zip(calibrators, solutions, strict=True)):
+            own = np.stack([column[j] for column in columns]).T
+            solution = (
+                _nonnegative(own, outcome[j], weight, list(range(own.shape[1])), intercept, free)
+                if first.constrained
+                else free
+            )
+            calibrator._store(solution)
+
+    def _store(self, solution: Solution) -> None:
         *coef, intercept = solution.parameters.tolist()
         self.a_, self.b_ = coef[0], coef[-1]
         has_middle = self.parameters == "ab"
@@ -133,20 +151,28 @@ class BetaCalibration(BaseBinaryCalibrator):
         store_outcome(self, solution)
 
     def _log_odds(self, score: FloatArray) -> FloatArray:
-        return self.a_ * log_expit(score) - self.b_ * log_expit(-score) + self.c_
+        log_p, log_rest = log_sigmoids(score)
+        return self.a_ * log_p - self.b_ * log_rest + self.c_
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return expit(self._log_odds(score))
+        return sigmoid(self._log_odds(score))
+
+    @classmethod
+    def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+        a, b, c = np.array([(made.a_, made.b_, made.c_) for made in calibrators]).T
+        log_p, log_rest = log_sigmoids(score)
+        return sigmoid(a * log_p - b * log_rest + c)
 
 
-def _columns(log_odds: FloatArray, parameters: str) -> FloatArray:
+def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
     """What the coefficients multiply: log p and -log(1 - p), both shifted to 0 at p = 1/2 where
     that is m.
     """
     if parameters == "am":
-        return log_odds[:, None]
+        return [log_odds]
     shift = np.log(2.0) if parameters == "ab" else 0.0
-    return np.column_stack([log_expit(log_odds) + shift, -log_expit(-log_odds) - shift])
+    log_p, log_rest = log_sigmoids(log_odds)
+    return [log_p + shift, -log_rest - shift]
 
 
 def _on_columns(
@@ -160,14 +186,20 @@ def _on_columns(
 
 
 def _nonnegative(
-    columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
+    columns: FloatArray,
+    target: FloatArray,
+    weight: FloatArray,
+    used: list[int],
+    intercept: bool,
+    free: Solution | None = None,
 ) -> Solution:
-    """Best fit without a negative coefficient.
+    """Best fit without a negative coefficient; ``free`` is the one that may have some.
 
     The loss is convex: where the free optimum has a negative coefficient, one such coefficient is 0
     in the constrained one.
     """
-    free = _on_columns(columns, target, weight, used, intercept)
+    if free is None:
+        free = _on_columns(columns, target, weight, used, intercept)
     negative = [j for j in used if free.parameters[j] < 0.0]
     if not negative:
         return free

@@ -14,7 +14,14 @@ from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
 from calibrant.base._references import GUPTA_RAMDAS_2021, ZADROZNY_ELKAN_2001
-from calibrant.binning import Bins, UniformBins, distinct_sums, place_scores
+from calibrant.binning import (
+    Bins,
+    UniformBins,
+    distinct_sums,
+    is_unit,
+    place_scores,
+    sum_steps,
+)
 from calibrant.guarantees import (
     BinnedClaim,
     BinnedQuantity,
@@ -194,22 +201,23 @@ class HistogramBinning(BaseBinaryCalibrator):
         return {"edges_": SCORES, "counts_": COUNTS, "hits_": COUNTS, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+        self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
         n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
         if self.strategy == "uniform":
             self.edges_, kept = _uniform_edges(n_bins), np.ones(values.size)
         else:
             self.edges_ = _equal_mass_edges(values, total, n_bins)
-            kept = (
-                _kept_share(score[weight > 0], self.edges_)
-                if self.boundary == "exclude"
-                else np.ones(values.size)
-            )
+            kept = np.ones(values.size)
+            if self.boundary == "exclude":
+                # One row of each edge between two bins is left out, of those that share it.
+                rows = total if is_unit(weight) else _row_counts(score, weight)
+                at_edge = np.searchsorted(values, self.edges_[:-1])
+                kept[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        place, size = place_scores(values, self.edges_), self.edges_.size
-        self.counts_ = np.bincount(place, kept * total, minlength=size)
-        self.hits_ = np.bincount(place, kept * hits, minlength=size)
+        size = self.edges_.size
+        self.counts_ = sum_steps(kept * total, values, self.edges_)
+        self.hits_ = sum_steps(kept * hits, values, self.edges_)
         rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
         self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
@@ -276,7 +284,8 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
     last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
-    return np.unique(values[np.minimum(last, values.size - 1)])
+    edges = values[np.minimum(last, values.size - 1)]  # increasing, as the values are
+    return edges[np.append(True, edges[1:] != edges[:-1])]
 
 
 def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
@@ -303,19 +312,17 @@ def _uniform_edges(n_bins: int) -> FloatArray:
     return np.minimum(edges, 1.0)
 
 
-def _kept_share(score: FloatArray, edges: FloatArray) -> FloatArray:
-    """Share of each distinct score that is counted: at an edge between two bins, one of its rows is
-    left out.
-    """
-    values, rows = np.unique(score, return_counts=True)
-    at_edge = np.searchsorted(values, edges[:-1])
-    kept = np.ones(values.size)
-    kept[at_edge] -= 1.0 / rows[at_edge]
-    return kept
+def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
+    """Rows of positive weight at each distinct score."""
+    present = score[weight > 0]
+    return distinct_sums(present, np.zeros(present.size), np.ones(present.size))[1]
 
 
 def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
+    ordered = np.sort(values)
+    if (ordered[1:] != ordered[:-1]).all():
+        return values
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
     step = np.arange(size) / size if seed is None else np.random.default_rng(seed).random(size)

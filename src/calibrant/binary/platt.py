@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, Self
 
-from scipy.special import expit
+import numpy as np
 
-from calibrant._optim.logistic import fit_logistic
+from calibrant._optim.logistic import fit_logistics
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS
+from calibrant._simplex import EPS, sigmoid, weighted_sum
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.base._references import LIN_2007, PLATT_1999
-from calibrant.binning import distinct_sums
+from calibrant.binning import present_rows
 
 
 class PlattScaling(BaseBinaryCalibrator):
@@ -54,10 +54,9 @@ class PlattScaling(BaseBinaryCalibrator):
 
     Notes
     -----
-    O(n log n): tied scores are pooled, then each Newton iteration is one pass. With smoothed
-    targets the optimum is finite and unique whenever there are two different scores. The map is
-    right if the log-odds of each outcome's scores are normal with equal variances; nothing is
-    guaranteed otherwise.
+    O(n): each Newton iteration is one pass. With smoothed targets the optimum is finite and unique
+    whenever there are two different scores. The map is right if the log-odds of each outcome's
+    scores are normal with equal variances; nothing is guaranteed otherwise.
 
     References
     ----------
@@ -102,12 +101,26 @@ class PlattScaling(BaseBinaryCalibrator):
         return {"coef_": NUMBER, "intercept_": NUMBER}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
-        high, low = self._targets(hits.sum(), total.sum())
-        target = (high * hits + low * (total - hits)) / total
-        solution = fit_logistic(values[:, None], target, total)
-        self.coef_, self.intercept_ = solution.parameters.tolist()
-        store_outcome(self, solution)
+        self._fit_all([self], score[None], outcome[None], weight)
+
+    @classmethod
+    def _fit_all(
+        cls,
+        calibrators: Sequence[Self],
+        score: FloatArray,
+        outcome: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        score, outcome, weight = present_rows(score, outcome, weight)
+        total = float(weight.sum())
+        target = np.empty_like(outcome)
+        for calibrator, hit, own in zip(calibrators, outcome, target, strict=True):
+            high, low = calibrator._targets(weighted_sum(weight, hit), total)
+            own[:] = low + (high - low) * hit
+        solutions = fit_logistics([score], target, weight)
+        for calibrator, solution in zip(calibrators, solutions, strict=True):
+            calibrator.coef_, calibrator.intercept_ = solution.parameters.tolist()
+            store_outcome(calibrator, solution)
 
     def _targets(self, n_positive: float, n_total: float) -> tuple[float, float]:
         """What the fit aims at for outcome 1 and for outcome 0."""
@@ -119,4 +132,9 @@ class PlattScaling(BaseBinaryCalibrator):
         return self.coef_ * score + self.intercept_
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return expit(self._log_odds(score))
+        return sigmoid(self._log_odds(score))
+
+    @classmethod
+    def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+        coef, intercept = np.array([(c.coef_, c.intercept_) for c in calibrators]).T
+        return sigmoid(coef * score + intercept)

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from calibrant._kernels import kernel
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
+
+# A point costs as much as so many elements of an array.
+_LOOP_COST = 200
 
 
 class VennAbers(BaseBinaryCalibrator):
@@ -102,8 +106,10 @@ class VennAbers(BaseBinaryCalibrator):
         # ends there is nothing.
         below = np.searchsorted(self.scores_, score, side="right") - 1
         above = np.searchsorted(self.scores_, score, side="left")
-        low = np.where(below >= 0, self.p0_[np.maximum(below, 0)], 0.0)
-        high = np.where(above < len(self.p1_), self.p1_[np.minimum(above, len(self.p1_) - 1)], 1.0)
+        low = self.p0_.take(below, mode="clip")
+        low[below < 0] = 0.0
+        high = self.p1_.take(above, mode="clip")
+        high[above == len(self.p1_)] = 1.0
         return low, high
 
 
@@ -117,31 +123,5 @@ def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
     With i, point :math:`P_i` goes over to the left: it matters only if it lies below the edge, and
     then it is the new left end. Each point enters and leaves once.
     """
-    x, y = np.cumsum(total).tolist(), np.cumsum(hits).tolist()
-    corners: list[tuple[float, float]] = []
-    for point in zip(reversed(x), reversed(y), strict=True):
-        _push(corners, point)
-    _push(corners, (-1.0, -1.0))
-    fits = np.empty(len(x))
-    for i, point in enumerate(zip(x, y, strict=True)):
-        left, right = corners[-1], corners[-2]
-        fits[i] = (right[1] - left[1]) / (right[0] - left[0])
-        moved = (point[0] - 1.0, point[1] - 1.0)
-        if _turn(left, moved, right) > 0.0 and i + 1 < len(x):
-            corners.pop()
-            _push(corners, moved)
-    return np.minimum(fits, 1.0)
-
-
-def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> None:
-    """Add a point on the left of a convex chain that is stored from right to left."""
-    while len(corners) > 1 and _turn(point, corners[-1], corners[-2]) <= 0.0:
-        corners.pop()
-    corners.append(point)
-
-
-def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Positive where the way a, b, c turns left, that is where b lies below the line from a to
-    c.
-    """
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    find = kernel("fits_with_a_hit", _LOOP_COST * len(total))
+    return np.minimum(find(np.cumsum(total), np.cumsum(hits)), 1.0)

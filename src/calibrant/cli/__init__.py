@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from calibrant._validation import printable
+from calibrant import __version__
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -50,6 +50,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if list(arguments) == ["--version"]:  # at once: the commands import scikit-learn
+        sys.stdout.write(f"calibrant {__version__}\n")
+        return 0
     try:
         import typer
 
@@ -111,6 +114,8 @@ def _explain(error: Exception, usage_error: Any) -> int:
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:
+    from calibrant._validation import printable  # not at once: it imports scikit-learn
+
     shown = printable(" ".join(message.split()))
     if len(shown) > _LONGEST_MESSAGE:
         shown = f"{shown[:_LONGEST_MESSAGE]} ..."

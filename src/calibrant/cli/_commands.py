@@ -5,7 +5,7 @@ files out.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +62,19 @@ class FilePredictions(NamedTuple):
     classes: AnyArray
     inputs: str
 
+    @classmethod
+    def of_blocks(
+        cls,
+        blocks: Iterable[tuple[FloatArray, IntArray, FloatArray | None]],
+        classes: AnyArray,
+        inputs: str,
+    ) -> FilePredictions:
+        """Scores, codes and weights block by block."""
+        parts = list(blocks)
+        scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
+        weights = [part[2] for part in parts if part[2] is not None]
+        return cls(scores, codes, np.concatenate(weights) if weights else None, classes, inputs)
+
     @property
     def labels(self) -> AnyArray:
         """The labels, values of ``classes``."""
@@ -83,18 +96,17 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     source, rule = open_labelled(options, say)
     check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
     notes = Notes()
-    parts = [
+    parts = (
         (
             _checked(block, source, options, say, notes),
             rule.codes(block.labels, block.start),
             block.weight,
         )
         for block in watch(source.blocks(), source.n_rows)
-    ]
+    )
+    read = FilePredictions.of_blocks(parts, rule.classes, source.inputs)
     notes.tell(say)
-    scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
-    weight = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
-    return FilePredictions(scores, codes, weight, rule.classes, source.inputs)
+    return read
 
 
 def _checked(

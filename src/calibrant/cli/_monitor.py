@@ -11,15 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant._typing import FloatArray
 from calibrant.cli._columns import Columns, FileOptions
-from calibrant.cli._commands import Say, Watch, read_all
+from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
 from calibrant.cli._labels import label_rule
-from calibrant.cli._options import LabelledFile, Printing, flattened
+from calibrant.cli._options import Printing, WeightedFile, flattened
 from calibrant.cli._sources import Notes, check_block, open_source
 from calibrant.monitoring import CalibrationMonitor, MonitorStep
 from calibrant.report import monitor_page
@@ -64,7 +62,7 @@ def _command(example: str) -> Callable[[Callable[..., None]], Any]:
 
 @_command("calibrant monitor start reference.parquet --tolerance 0.02 -o state.json")
 def start(
-    data: LabelledFile,
+    data: WeightedFile,
     output_path: StateToWrite,
     printing: Printing,
     tolerance: Tolerance = 0.02,
@@ -85,7 +83,7 @@ def start(
         "inputs": rows.inputs,
     }
     judged = CalibrationMonitor(**options)
-    judged.update(rows.labels, rows.scores, when=data.file.name)
+    judged.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
     write_text(output_path, CalibrationMonitor(**options).to_json())
     if judged.alarm:
         output.say(
@@ -99,7 +97,7 @@ def start(
 @_command("calibrant monitor update state.json week-45.parquet --metrics calibrant.prom")
 def update(
     state: State,
-    data: LabelledFile,
+    data: WeightedFile,
     printing: Printing,
     metrics: Metrics = None,
     when: When = None,
@@ -112,8 +110,10 @@ def update(
         check_writable(metrics)
     with locked(state):
         monitor = read_monitor(state)
-        scores, labels = read_for(monitor, data.options(), output.say, output.watch)
-        step = monitor.update(labels, scores, when=when or data.file.stem)
+        rows = read_for(monitor, data.options(), output.say, output.watch)
+        step = monitor.update(
+            rows.labels, rows.scores, sample_weight=rows.weight, when=when or data.file.stem
+        )
         write_text(state, monitor.to_json())
     if metrics is not None:
         write_text(metrics, prometheus_text(step))
@@ -148,8 +148,8 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 
 def read_for(
     monitor: CalibrationMonitor, options: FileOptions, say: Say, watch: Watch
-) -> tuple[FloatArray, Any]:
-    """Scores and labels of a file, by the classes and the kind of scores of a monitor."""
+) -> FilePredictions:
+    """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor."""
     classes: Any = monitor.classes
     names = tuple(str(label) for label in classes.tolist())
     inputs = monitor.to_dict()["rule"]["inputs"]
@@ -159,13 +159,17 @@ def read_for(
     if source.said:
         say(source.said)
     notes = Notes()
-    parts = [
-        (check_block(b, source, options.renormalize, notes), rule.codes(b.labels, b.start))
+    parts = (
+        (
+            check_block(b, source, options.renormalize, notes),
+            rule.codes(b.labels, b.start),
+            b.weight,
+        )
         for b in watch(source.blocks(), source.n_rows)
-    ]
+    )
+    read = FilePredictions.of_blocks(parts, classes, inputs)
     notes.tell(say)
-    scores, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return scores, classes[codes]
+    return read
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibrant import binary
-from calibrant._gp.kernel import InducingInputs, Kernel
 from calibrant._simplex import TINY, log_of, log_softmax, normalized
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
@@ -30,6 +29,7 @@ from calibrant.multiclass import (
     TemperatureScaling,
     VectorScaling,
 )
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel
 from calibrant.selection import AutoCalibration, CrossFitted
 
 Emit = Callable[[Builder, Any, int], int]
@@ -243,7 +243,9 @@ def lifted(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
     if calibrator.inputs == "proba":
         return build.append("log", (_clipped(build, scores, calibrator.eps),))
     last = {"log": "center", "log_softmax": "log_softmax"}[calibrator.form]
-    return build.append(last, (finite(build, scores, calibrator.eps),))
+    logits = finite(build, scores, calibrator.eps)
+    is_done = last == "center" and not calibrator._is_centred
+    return logits if is_done else build.append(last, (logits,))
 
 
 # Whole vectors.
@@ -254,14 +256,14 @@ def _identity(build: Builder, model: Identity, scores: int) -> int:
     return as_proba(build, scores, model.inputs)
 
 
-def _tempered(build: Builder, u: int, temperature: float) -> int:
-    return build.append("log_softmax", (build.append("divide", (u,), {"by": temperature}),))
+def _tempered(build: Builder, u: int, temperature: float, op: str = "softmax") -> int:
+    return build.append(op, (build.append("divide", (u,), {"by": temperature}),))
 
 
 @register(TemperatureScaling)
 def _temperature(build: Builder, model: TemperatureScaling, scores: int) -> int:
     u = lifted(build, model, scores)
-    return build.append("exp", (_tempered(build, u, model.temperature_),))
+    return _tempered(build, u, model.temperature_)
 
 
 @register(EnsembleTemperatureScaling)
@@ -269,7 +271,7 @@ def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) ->
     u = lifted(build, model, scores)
     uniform = np.full(model.n_classes_, -np.log(model.n_classes_))
     members = [
-        _tempered(build, u, model.temperature_),
+        _tempered(build, u, model.temperature_, "log_softmax"),
         build.append("log_softmax", (u,)),
         build.append("constant", (u,), {"values": uniform}),
     ]
@@ -285,7 +287,7 @@ def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:
     """
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
     logits = build.append(op, (u,), {name: coef, "offset": intercept})
-    return build.append("exp", (build.append("log_softmax", (logits,)),))
+    return build.append("softmax", (logits,))
 
 
 @register(VectorScaling)
@@ -298,7 +300,7 @@ def _affine(build: Builder, model: Any, scores: int) -> int:
 @register(StructuredScaling)
 def _structured(build: Builder, model: StructuredScaling, scores: int) -> int:
     u = lifted(build, model, scores)
-    proba = build.append("exp", (_tempered(build, u, model.temperature_),))
+    proba = _tempered(build, u, model.temperature_)
     share = model.smoothing_
     mixture = {"factor": _array(1.0 - share), "offset": _array(share / model.n_classes_)}
     log_q = build.append("log", (build.append("scale", (proba,), mixture),))
@@ -428,4 +430,5 @@ def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
         return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
     parts = [emit(build, part, scores) for part in model.members_.values()]
     weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
-    return build.append("mix", parts, {"weights": weights, "constant": uniform})
+    rows = build.append("mix", parts, {"weights": weights, "constant": uniform})
+    return rows if model.top_ is None else emit(build, model.top_, rows)

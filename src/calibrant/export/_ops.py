@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
 
+from calibrant._kernels import entries, top_labels
 from calibrant._simplex import (
     centred,
-    entries,
     finite_logits,
     log_odds,
+    log_sigmoids,
     log_softmax,
+    sigmoid,
     softmax,
-    top_labels,
 )
 from calibrant._typing import FloatArray
 
@@ -192,9 +192,9 @@ OPS: dict[str, Op] = {
     # log(x / (1 - x)) of x strictly between 0 and 1
     "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same),
     # log(1 / (1 + exp(-x)))
-    "log_expit": Op(lambda v, c: log_expit(v[0]), _same),
+    "log_expit": Op(lambda v, c: log_sigmoids(v[0])[0], _same),
     # 1 / (1 + exp(-x))
-    "expit": Op(lambda v, c: expit(v[0]), _same),
+    "expit": Op(lambda v, c: sigmoid(v[0]), _same),
     # x / by, by a number
     "divide": Op(lambda v, c: v[0] / c["by"], _same, ("by",)),
     # x_k factor_k + offset_k; one number of either serves all columns

@@ -66,7 +66,7 @@ class Program:
     >>> from calibrant import TemperatureScaling, export
     >>> model = TemperatureScaling().fit([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [0, 1, 0])
     >>> [node.op for node in export.program(model).nodes]
-    ['clip', 'log', 'divide', 'log_softmax', 'exp']
+    ['clip', 'log', 'divide', 'softmax']
     """
 
     inputs: str

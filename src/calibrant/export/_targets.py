@@ -191,7 +191,7 @@ def to_sql(
     Examples
     --------
     >>> from calibrant import Identity
-    >>> model = Identity().fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
+    >>> model = Identity(classes=["no", "yes"]).fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
     >>> 'AS "calibrated_yes"' in to_sql(model, table="t", columns=["p_no", "p_yes"])
     True
     """
@@ -237,7 +237,7 @@ def to_javascript(calibrator: Any) -> str:
     Examples
     --------
     >>> from calibrant import Identity
-    >>> model = Identity().fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
+    >>> model = Identity(classes=["no", "yes"]).fit([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
     >>> 'export const CLASSES = ["no", "yes"];' in to_javascript(model)
     True
     """

@@ -12,6 +12,7 @@ from calibrant.inference._claim_tests import (
     spiegelhalter_test,
 )
 from calibrant.inference._consistency import consistency_test
+from calibrant.inference._cutoff import cutoff_interval
 from calibrant.inference._debiased import debiased_interval
 from calibrant.inference._decomposition import (
     ClaimDecomposition,
@@ -39,6 +40,7 @@ __all__ = [
     "calibration_line",
     "consistency_test",
     "critical_difference",
+    "cutoff_interval",
     "debiased_interval",
     "friedman_test",
     "hosmer_lemeshow_test",

@@ -196,7 +196,7 @@ class _CountNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
-        return [replace(self.table, outcome=outcome).error(**self.norm) for outcome in counts]
+        return self.table.errors(counts, **self.norm).tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,8 @@ def cutoff_calibration_error(
     -----
     In words: with benefits scaled to [0, 1], moving the threshold of a decision "act where the
     score is at least t" to any other place gains at most so much a row. By chance it is of the
-    order :math:`1 / \sqrt n`; `calibrant.inference.consistency_test` gives a p-value.
+    order :math:`1 / \sqrt n`; `calibrant.inference.consistency_test` gives a p-value,
+    `calibrant.inference.cutoff_interval` a bound for all rows like these.
 
     O(n log n) time and O(n) memory per claim.
 
@@ -42,10 +43,12 @@ def cutoff_calibration_error(
     0.125
     """
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims.mean(_range)
+    return claims.mean(claim_cutoff)
 
 
-def _range(claim: Claim) -> float:
-    """Highest minus lowest point of the graph, which begins at zero."""
+def claim_cutoff(claim: Claim) -> float:
+    """The cutoff error of one claim: highest minus lowest point of the graph, which begins at
+    zero.
+    """
     ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
     return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -10,13 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant._blocks import row_blocks
+from calibrant._kernels import ordered_pairs
 from calibrant._typing import (
+    AnyArray,
     FloatArray,
     IntArray,
     LabelsLike,
     ScoresLike,
     WeightsLike,
 )
+from calibrant.binning import is_unit
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 
@@ -109,26 +112,53 @@ def path_parts(claim: Claim) -> Iterator[KsPath]:
     """The path of a claim, a block of rows at a time in the order of their scores; sums are added
     up from part to part as over all rows.
     """
-    order = np.argsort(claim.score)
-    if not claim.weight.all():
-        order = order[claim.weight[order] > 0]
-    # One weight for all rows, a stride-0 array, is not copied to be added up in this order.
-    ordered = claim.weight if claim.weight.strides == (0,) else claim.weight[order]
-    total, before = ordered.sum(), np.zeros(3)
-    del ordered
-    for rows in row_blocks(len(order), _N_COLUMNS):
-        own = order[rows]
-        score, outcome, weight = claim.score[own], claim.outcome[own], claim.weight[own]
-        ends = np.append(score[1:] != score[:-1], _ends_at(claim.score, order, rows.stop))
+    rows_of = _in_order(claim)
+    n_rows, before = rows_of.n_rows, np.zeros(3)
+    for rows in row_blocks(n_rows, _N_COLUMNS):
+        score, outcome, weight = rows_of.take(rows)
+        ends = np.append(score[1:] != score[:-1], rows_of.ends_at(rows.stop))
         steps = np.array([weight, weight * outcome, (score - outcome) * weight])
         steps[:, 0] += before
         sums = np.cumsum(steps, axis=1)
         before = sums[:, -1]
         if ends.any():
-            share, hits, excess = sums[:, ends] / total
+            share, hits, excess = sums[:, ends] / rows_of.total
             yield KsPath(share, score[ends], hits, excess)
 
 
-def _ends_at(score: FloatArray, order: IntArray, stop: int) -> bool:
-    """Whether no tied score follows the block that ends before ``stop``."""
-    return stop >= len(order) or bool(score[order[stop - 1]] != score[order[stop]])
+class _Ordered(NamedTuple):
+    """Rows of a claim in the order of their scores: as they lie, or by an order that is followed a
+    block at a time.
+    """
+
+    score: FloatArray
+    outcome: AnyArray
+    weight: FloatArray
+    order: IntArray | None
+    total: float
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.score if self.order is None else self.order)
+
+    def take(self, rows: slice) -> tuple[FloatArray, AnyArray, FloatArray]:
+        own = rows if self.order is None else self.order[rows]
+        return self.score[own], self.outcome[own], self.weight[own]
+
+    def ends_at(self, stop: int) -> bool:
+        """Whether no tied score follows the block that ends before ``stop``."""
+        if stop >= self.n_rows:
+            return True
+        last, following = self.take(slice(stop - 1, stop + 1))[0]
+        return bool(last != following)
+
+
+def _in_order(claim: Claim) -> _Ordered:
+    """Rows of positive weight; where all weigh one, one sort of scores with their outcomes."""
+    if is_unit(claim.weight):
+        score, outcome = ordered_pairs(claim.score, claim.outcome)
+        return _Ordered(score, outcome, claim.weight, None, float(len(score)))
+    order = np.argsort(claim.score)
+    if not claim.weight.all():
+        order = order[claim.weight[order] > 0]
+    return _Ordered(claim.score, claim.outcome, claim.weight, order, claim.weight[order].sum())

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import brier_scores, entries, log_softmax, log_true_class, top_labels
+from calibrant._kernels import entries, top_labels
+from calibrant._simplex import brier_scores, log_softmax, log_true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._confidence import ConfidenceSums

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from calibrant._typing import FloatArray
 from calibrant.monitoring._experts import ExpertSums
+from calibrant.monitoring._groups import Groups, add_groups
 from calibrant.monitoring._sequences import GapSums
 
 
@@ -25,6 +26,8 @@ class MonitorChunk:
         What the rows say about the learned members.
     start : tuple
         Which monitor, and how many rows it had seen: only chunks of one start add up.
+    groups : dict of name to group
+        Where rows were given groups.
     """
 
     n_rows: int
@@ -32,6 +35,7 @@ class MonitorChunk:
     gaps: GapSums
     learnt: tuple[ExpertSums, ...]
     start: tuple[str, int]
+    groups: Groups = field(default_factory=dict)
 
     def __add__(self, other: MonitorChunk) -> MonitorChunk:
         if self.start != other.start:
@@ -46,4 +50,5 @@ class MonitorChunk:
             self.gaps + other.gaps,
             tuple(a.plus(b) for a, b in pairs),
             self.start,
+            add_groups(self.groups, other.groups),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, ScoresLike
 from calibrant._validation import check_count, check_scores
-from calibrant.monitoring._wealth import run_members
+from calibrant.monitoring._wealth import run_factors
 
 _TILTS = np.array([-1.0, -0.5, 0.5, 1.0])
 """Changes of the log-frequency of a class that are bet on."""
@@ -117,8 +117,8 @@ class ScoreDrift:
         return DriftStep(self._n_rows, nats, self.threshold, self._alarm, worst)
 
     def _advance(self, rows: FloatArray) -> float:
-        log_f = np.log(_tilted(rows) / self._bound).reshape(len(rows), 1, -1)
-        run = run_members(self._log_m, log_f, np.ones((len(rows), 1)), self._weight)
+        factors = (_tilted(rows) / self._bound).reshape(len(rows), 1, -1)
+        run = run_factors(self._log_m, factors, np.ones((len(rows), 1)), self._weight)
         self._log_m = run.last
         return float(run.path.max())
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from calibrant._typing import FloatArray
 from calibrant.monitoring._state import as_numbers, finite_numbers, numbers
-from calibrant.monitoring._wealth import as_streams, mixed, run_members
+from calibrant.monitoring._wealth import as_streams, mixed, run_factors
 
 
 class Layout(NamedTuple):
     """Where the members of each family stand, and what they weigh.
 
-    ``ends`` of the families among the members; ``weight`` (J,): families share alike, and so do the
-    members of a family; ``n_streams`` run side by side; ``is_detector`` or a test.
+    ``ends`` of the families among the members; ``weight`` (J,), which sums to one; ``n_streams``
+    run side by side; ``is_detector`` or a test.
     """
 
     ends: tuple[int, ...]
@@ -34,10 +34,11 @@ class Layout(NamedTuple):
         return slice(self.ends[index - 1] if index else 0, self.ends[index])
 
 
-def make_layout(sizes: list[int], n_streams: int, is_detector: bool) -> Layout:
-    """The layout of families of so many members each."""
-    weight = np.concatenate([np.full(size, 1.0 / (size * len(sizes))) for size in sizes])
-    return Layout(tuple(np.cumsum(sizes).tolist()), weight, n_streams, is_detector)
+def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) -> Layout:
+    """The layout of families whose members weigh so much beside each other."""
+    ends = np.cumsum([len(weight) for weight in weights])
+    weight = np.concatenate(weights)
+    return Layout(tuple(ends.tolist()), weight / weight.sum(), n_streams, is_detector)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +64,17 @@ class Evidence:
         return float(mixed(self.member, layout.weight).max())
 
     def advance(
-        self, log_f: FloatArray, n_seen: int, layout: Layout
-    ) -> tuple[Evidence, float, FloatArray]:
-        """After rows of factors (n, J), one by one: the evidence, the largest logarithm of the
-        mixture on the way, and its path of shape (T, S).
+        self, factors: FloatArray, n_seen: int, layout: Layout
+    ) -> tuple[Evidence, FloatArray]:
+        """After rows of factors (n, J), one by one: the evidence, and the path (T, S) of the
+        logarithm of the mixture on the way.
         """
-        streams = as_streams(log_f, n_seen, layout.n_streams)
+        streams = as_streams(factors, n_seen, layout.n_streams, empty=1.0)
         entry = as_streams(
-            np.full((len(log_f), 1), float(layout.is_detector)), n_seen, layout.n_streams
+            np.full((len(factors), 1), float(layout.is_detector)), n_seen, layout.n_streams
         )[:, :, 0]
-        run = run_members(self.member, streams, entry, layout.weight)
-        return self._moved(streams.sum(axis=0), run.last, n_seen), float(run.path.max()), run.path
+        run = run_factors(self.member, streams, entry, layout.weight)
+        return self._moved(run.gained, run.last, n_seen), run.path
 
     def absorb(self, log_f: FloatArray, n_rows: int, n_seen: int, layout: Layout) -> Evidence:
         """After a period of ``n_rows`` rows with sums ``log_f`` (J,), which is one step of time:
@@ -91,10 +92,21 @@ class Evidence:
 
     def onset(self, layout: Layout) -> int:
         """Rows that had been seen when the bets began to win that now carry most: an estimate."""
+        return int(self.since[self._carrier(layout)])
+
+    def _carrier(self, layout: Layout) -> tuple[int, int]:
+        """The stream and the member that carry most of the evidence."""
         stream = int(mixed(self.member, layout.weight).argmax())
-        with np.errstate(divide="ignore"):
-            carried = self.member[stream] + np.log(layout.weight)
-        return int(self.since[stream, int(carried.argmax())])
+        return stream, int((self.member[stream] + np.log(layout.weight)).argmax())
+
+    def saved(self, layout: Layout) -> float:
+        """Nats that were won: by the mixture in a test, in a detector since the onset by the bets
+        that carry most.
+        """
+        if not layout.is_detector:
+            return max(0.0, self.value(layout))
+        stream, member = self._carrier(layout)
+        return max(0.0, float(self.wealth[stream, member] - self.low[stream, member]))
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers."""

@@ -14,11 +14,12 @@ and add up over shards.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import TINY, row_sum, softmax, true_class
+from calibrant._simplex import row_max, row_sum, softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 FULL_INFORMATION = 50
@@ -73,11 +74,6 @@ class ExpertState:
         return softmax(self.theta[0] * u + self.theta[1:])
 
 
-def log_true(q: FloatArray, y: IntArray) -> FloatArray:
-    """Logarithm of the probability of what happened."""
-    return np.log(np.maximum(true_class(q, y), TINY))
-
-
 class ExpertSums(NamedTuple):
     """Gradient and information of rows, at the parameters of the block's start."""
 
@@ -94,6 +90,33 @@ class ExpertSums(NamedTuple):
         )
 
 
+def judge(
+    expert: Expert, state: ExpertState, u: FloatArray, y: IntArray
+) -> tuple[FloatArray, ExpertSums]:
+    """The probability that an expert gave to what happened, (n,), and what the rows teach it."""
+    if expert.intercepts:
+        q = state.proba(u)
+        return true_class(q, y), sum_rows(expert, q, u, y)
+    return _judge_temperature(state, u, y)
+
+
+def _judge_temperature(
+    state: ExpertState, u: FloatArray, y: IntArray
+) -> tuple[FloatArray, ExpertSums]:
+    """A temperature alone needs the mean and the variance of u in each row and nothing else."""
+    power = u - row_max(u)[:, None]
+    power *= state.theta[0]
+    np.exp(power, out=power)
+    total, own = row_sum(power), true_class(power, y)
+    power *= u
+    mean = row_sum(power) / total
+    power *= u
+    gradient, information = np.zeros_like(state.theta), np.zeros_like(state.information)
+    gradient[0] = mean.sum() - true_class(u, y).sum()
+    information.flat[0] = (row_sum(power) / total).sum() - mean @ mean
+    return own / total, ExpertSums(len(y), gradient, information)
+
+
 def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> ExpertSums:
     """What rows say about the parameters of an expert that said ``q`` of them."""
     n_rows, n_classes = u.shape
@@ -104,11 +127,8 @@ def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> Exper
     residual[np.arange(n_rows), y] -= 1.0
     gradient = np.zeros(1 + n_classes)
     gradient[0] = np.vdot(residual, u)
-    information = np.zeros_like(_prior(n_classes))
-    if information.ndim == 1:
-        information[0] = spread
-    else:
-        information[0, 0] = spread
+    information = np.zeros(_prior(n_classes).shape)
+    information.flat[0] = spread
     if expert.intercepts:
         gradient[1:] = residual.sum(axis=0)
         _fill_intercepts(information, q, weighted.sum(axis=0) - mean @ q)
@@ -130,13 +150,18 @@ def learn(expert: Expert, state: ExpertState, sums: ExpertSums) -> ExpertState:
     information = kept * state.information + sums.information + (1.0 - kept) * prior
     away = state.theta - ExpertState.start(n_classes).theta
     gradient = sums.gradient + (1.0 - kept) * _PRIOR * away
-    is_diagonal = information.ndim == 1
-    step = gradient / information if is_diagonal else np.linalg.solve(information, gradient)
+    diagonal = information if information.ndim == 1 else information.diagonal()
+    step: FloatArray = gradient / diagonal
+    if information.ndim == 2 and expert.intercepts:
+        step = np.linalg.solve(information, gradient)
     theta = state.theta - np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
     theta[0] = np.clip(theta[0], _LOWEST, _HIGHEST)
     return ExpertState(np.clip(theta, -_HIGHEST, _HIGHEST), information)
 
 
+@lru_cache(maxsize=8)
 def _prior(n_classes: int) -> FloatArray:
     size = 1 + n_classes
-    return np.full(size, _PRIOR) if n_classes > FULL_INFORMATION else _PRIOR * np.eye(size)
+    prior = np.full(size, _PRIOR) if n_classes > FULL_INFORMATION else _PRIOR * np.eye(size)
+    prior.setflags(write=False)
+    return prior

@@ -1,7 +1,8 @@
-"""Families of alternatives: what each member would have won on a row, in logarithms.
+"""Families of alternatives: what each member would have won on a row.
 
 A member bets against the deployed forecast p. Its factor f on a row is at least 0 and has a mean of
-at most 1, given the past, where the forecast is honest: products of factors are evidence.
+at most 1, given the past, where the forecast is honest: products of factors are evidence. Where p
+is floored before a logarithm or a quotient the mean becomes smaller, never larger.
 """
 
 from __future__ import annotations
@@ -24,42 +25,69 @@ STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Shares of the wealth that are bet on a claim being off by more than the tolerance."""
 
 
+def _by_size(change: FloatArray) -> FloatArray:
+    """Weights of bets on changes of that size: small ones take the most rows to be found, so that
+    a weight that is too small delays them most.
+    """
+    weight = 1.0 / np.abs(change)
+    return weight / weight.sum()
+
+
 class Family(ABC):
-    """Members that bet alike: ``n_claims`` things to bet on, ``n_bets`` members for each."""
+    """Members that bet alike: ``n_claims`` things to bet on, ``n_bets`` members for each.
+
+    ``share`` is its part of the stake, beside those of other families; ``prior`` (n_bets,) the part
+    of each bet on a thing, all things alike.
+    """
 
     name: str
     n_bets: int
+    share: float = 1.0
+    prior: FloatArray
 
     @abstractmethod
     def n_claims(self, n_classes: int) -> int:
         """Things to bet on."""
 
     @abstractmethod
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        """The factor of every member on every row, (n, n_claims, n_bets)."""
+
     def log_factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
-        """Logarithm of the factor of every member on every row, (n, n_claims, n_bets)."""
+        """Logarithms of the factors."""
+        return np.log(self.factors(proba, y))
 
     def n_members(self, n_classes: int) -> int:
         return self.n_claims(n_classes) * self.n_bets
 
+    def weight(self, n_classes: int) -> FloatArray:
+        """Parts of all members, (n_members,), which sum to the share."""
+        n_claims = self.n_claims(n_classes)
+        return self.share * np.tile(self.prior / n_claims, n_claims)
+
 
 class TemperatureFamily(Family):
-    r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`."""
+    r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
+
+    The commonest way of losing calibration, so that it has twice the stake of others.
+    """
 
     name = "temperature"
     n_bets = len(SCALES)
+    share = 2.0
+    prior = _by_size(np.log2(SCALES))
 
     def n_claims(self, n_classes: int) -> int:
         return 1
 
-    def log_factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
         u = log_floored(proba, EPS)
-        top, own = row_max(u), true_class(u, y)
+        top = row_max(u)
         u -= top[:, None]
+        own = true_class(u, y)
         out = np.empty((len(y), 1, self.n_bets))
         for j, beta in enumerate(SCALES):
-            out[:, 0, j] = row_sum(np.exp(beta * u))
-        np.log(out, out=out)
-        out[:, 0] = np.outer(own, SCALES - 1) - np.outer(top, SCALES) - out[:, 0]
+            out[:, 0, j] = np.exp((beta - 1.0) * own - top) / row_sum(np.exp(beta * u))
         return out
 
 
@@ -81,43 +109,49 @@ class ClaimFamily(Family):
         self.name = self.notion.name
         self.tolerance = tolerance
         self.n_bets = 2 * len(STAKES) if tolerance else len(TILTS)
+        self.prior = np.full(self.n_bets, 1.0 / self.n_bets) if tolerance else _by_size(TILTS)
 
     def n_claims(self, n_classes: int) -> int:
         return self.notion.n_quantities(n_classes) * self.notion.n_labels(n_classes)
 
-    def log_factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
-        return self.log_factors_of(self.notion.select(proba, y), proba.shape[1])
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        return self.factors_of(self.notion.select(proba, y), proba.shape[1])
 
-    def log_factors_of(self, block: ClaimBlock, n_classes: int) -> FloatArray:
+    def factors_of(self, block: ClaimBlock, n_classes: int) -> FloatArray:
         """The factors of claims that have been selected already."""
-        own = self._bets(block) if self.tolerance else _tilted(block)
+        own = _staked(block, self.tolerance) if self.tolerance else _tilted(block)
         n_labels = self.notion.n_labels(n_classes)
         return own if n_labels == 1 else spread_by_label(own, block.labels(), n_labels)
 
-    def _bets(self, block: ClaimBlock) -> FloatArray:
-        score, eps = block.score[:, :, None], self.tolerance
-        residual = block.residual()[:, :, None]
-        much = (residual + eps) / (1.0 - score + eps)
-        little = (residual - eps) / (score + eps)
-        out = np.empty((*block.score.shape, self.n_bets))
-        out[:, :, : len(STAKES)] = 1.0 - STAKES * much
-        out[:, :, len(STAKES) :] = 1.0 + STAKES * little
-        return np.log(out, out=out)
+
+def _staked(block: ClaimBlock, eps: float) -> FloatArray:
+    """Bets of a share of the wealth: what is lost does not depend on the score."""
+    score, hit = block.score, block.hit
+    much = (score - eps) / (1.0 - score + eps)
+    little = (1.0 - score.reshape(-1)[hit] - eps) / (score.reshape(-1)[hit] + eps)
+    n_stakes = len(STAKES)
+    out = np.empty((*score.shape, 2 * n_stakes))
+    np.multiply(much[:, :, None], STAKES, out=out[:, :, :n_stakes])
+    out[:, :, :n_stakes] += 1.0
+    out[:, :, n_stakes:] = 1.0 - STAKES
+    flat = out.reshape(-1, 2 * n_stakes)
+    flat[hit, :n_stakes] = 1.0 - STAKES
+    flat[hit, n_stakes:] = 1.0 + STAKES * little[:, None]
+    return out
 
 
 def _tilted(block: ClaimBlock) -> FloatArray:
     out = block.score[:, :, None] * np.expm1(TILTS)
     out += 1.0
-    np.log(out, out=out)
-    np.negative(out, out=out)
-    out.reshape(-1, len(TILTS))[block.hit] += TILTS
+    np.reciprocal(out, out=out)
+    out.reshape(-1, len(TILTS))[block.hit] *= np.exp(TILTS)
     return out
 
 
 def spread_by_label(own: FloatArray, label: IntArray, n_labels: int) -> FloatArray:
-    """(n, J, ...) as (n, J L, ...): each at the claim of its label, zero at the others."""
+    """(n, J, ...) as (n, J L, ...): each at the claim of its label, one at the others."""
     n_rows, n_quantities = label.shape
-    out = np.zeros((n_rows, n_quantities * n_labels, *own.shape[2:]))
+    out = np.ones((n_rows, n_quantities * n_labels, *own.shape[2:]))
     index = label + np.arange(n_quantities) * n_labels
     out[np.arange(n_rows)[:, None], index] = own
     return out

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._typing import AnyArray, FloatArray
 from calibrant.monitoring._families import ClaimFamily
+from calibrant.monitoring._members import Rows
 from calibrant.monitoring._sequences import GapSums, sum_gaps
 from calibrant.monitoring._state import as_numbers, entry, finite_numbers
 
@@ -24,25 +25,35 @@ class Group(NamedTuple):
     wealth: FloatArray
     gaps: GapSums
 
+    def plus(self, other: Group) -> Group:
+        """The sums of both."""
+        return Group(self.wealth + other.wealth, self.gaps + other.gaps)
+
 
 Groups = dict[str, Group]
 
 
-def update_groups(
-    groups: Groups, family: ClaimFamily, proba: FloatArray, y: IntArray, group: AnyArray
-) -> Groups:
-    """The groups after rows; those of a group share its mean gap before them."""
-    if len(group) != len(y):
-        raise ValueError(f"group must name one group a row: got {len(group)} for {len(y)} rows")
-    names, index = np.unique(group.astype(str), return_inverse=True)
+def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray) -> Groups:
+    """What rows add to their groups, in the order in which the groups come; those of a group share
+    its mean gap before them.
+    """
+    names, first, index = np.unique(group.astype(str), return_index=True, return_inverse=True)
+    found = {}
+    for place in np.argsort(first).tolist():
+        own, name = rows.part(np.flatnonzero(index == place)), str(names[place])
+        block = family.notion.select(own.proba, own.y)
+        log_f = np.log(family.factors_of(block, own.proba.shape[1])[:, 0])
+        gained = log_f.sum(axis=0) if own.weight is None else own.weight @ log_f
+        mean = before[name].gaps.mean if name in before else np.zeros(1)
+        found[name] = Group(gained, sum_gaps(block, mean, 1, own.weight))
+    return found
+
+
+def add_groups(groups: Groups, more: Groups) -> Groups:
+    """Both together."""
     found = dict(groups)
-    for place, name in enumerate(names.tolist()):
-        rows = np.flatnonzero(index == place)
-        before = found.get(name) or Group(np.zeros(family.n_bets), GapSums.zeros(1))
-        block = family.notion.select(proba[rows], y[rows])
-        gained = family.log_factors_of(block, proba.shape[1]).sum(axis=0)[0]
-        gaps = before.gaps + sum_gaps(block, before.gaps.mean, 1)
-        found[name] = Group(before.wealth + gained, gaps)
+    for name, group in more.items():
+        found[name] = group.plus(found[name]) if name in found else group
     if len(found) > _MOST:
         raise ValueError(f"at most {_MOST:,} groups are followed, these would be {len(found):,}")
     return found

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import EPS, log_floored, true_class
+from calibrant._simplex import EPS, TINY, log_floored, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.monitoring._evidence import Layout, make_layout
 from calibrant.monitoring._experts import (
     EXPERTS,
     ExpertState,
     ExpertSums,
+    judge,
     learn,
-    log_true,
-    sum_rows,
 )
 from calibrant.monitoring._families import ClaimFamily, Family, TemperatureFamily
 from calibrant.monitoring._rule import Rule
@@ -25,10 +25,30 @@ _BLOCK_ROWS, _LEARN_ROWS, _BLOCK_ELEMENTS = 512, 256, 2**18
 """A block has so many rows at most, fewer where something is learnt, and so many factors about."""
 
 
+class Rows(NamedTuple):
+    """Checked rows: probabilities that sum to one, column codes, and weights of at most 1 or None
+    where all are 1.
+    """
+
+    proba: FloatArray
+    y: IntArray
+    weight: FloatArray | None = None
+
+    def part(self, rows: slice | IntArray) -> Rows:
+        """Some of them."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.proba[rows], self.y[rows], weight)
+
+    def blocks(self, size: int) -> Iterator[Rows]:
+        """In order, so many at a time."""
+        for start in range(0, len(self.y), size):
+            yield self.part(slice(start, start + size))
+
+
 class BlockSums(NamedTuple):
     """A block of rows: factors (n, J), sums of the gaps, what is learnt from it."""
 
-    log_f: FloatArray
+    factors: FloatArray
     gaps: GapSums
     learnt: tuple[ExpertSums, ...]
 
@@ -42,9 +62,10 @@ class Members:
         exact: list[Family] = [] if rule.tolerance else [TemperatureFamily()]
         self.families: list[Family] = [*self.claims, *exact]
         self.experts = EXPERTS if rule.learns else ()
-        sizes = [family.n_members(n_classes) for family in self.families]
-        sizes += [len(self.experts)] if self.experts else []
-        self.layout: Layout = make_layout(sizes, rule.lag, rule.is_detector)
+        weights = [family.weight(n_classes) for family in self.families]
+        if self.experts:
+            weights.append(np.full(len(self.experts), 1.0 / len(self.experts)))
+        self.layout: Layout = make_layout(weights, rule.lag, rule.is_detector)
         self.claim_ends = np.cumsum([family.n_claims(n_classes) for family in self.claims])
 
     @property
@@ -66,37 +87,47 @@ class Members:
         return slice(int(self.claim_ends[index - 1]) if index else 0, int(self.claim_ends[index]))
 
     def of_block(
-        self, proba: FloatArray, y: IntArray, gap: FloatArray, states: tuple[ExpertState, ...]
+        self,
+        rows: Rows,
+        gap: FloatArray,
+        states: tuple[ExpertState, ...],
     ) -> BlockSums:
-        """What rows are to the members; ``gap`` (C,) are the mean gaps before them."""
-        log_f = np.empty((len(y), self.layout.n_members))
+        """What rows are to the members; ``gap`` (C,) are the mean gaps before them.
+
+        A weight of at most 1 is the exponent of a factor, whose mean stays at most 1 (Jensen).
+        """
+        proba, y, weight = rows
+        factors = np.empty((len(y), self.layout.n_members))
         gaps = []
         for index, family in enumerate(self.claims):
             block = family.notion.select(proba, y)
-            factors = family.log_factors_of(block, self.n_classes)
-            log_f[:, self.layout.family(index)] = factors.reshape(len(y), -1)
+            own = family.factors_of(block, self.n_classes)
+            factors[:, self.layout.family(index)] = own.reshape(len(y), -1)
             n_labels = family.notion.n_labels(self.n_classes)
-            gaps.append(sum_gaps(block, gap[self.claim_slice(index)], n_labels))
+            gaps.append(sum_gaps(block, gap[self.claim_slice(index)], n_labels, weight))
         for index in range(len(self.claims), len(self.families)):
-            factors = self.families[index].log_factors(proba, y)
-            log_f[:, self.layout.family(index)] = factors.reshape(len(y), -1)
-        learnt = self._learned(proba, y, states, log_f)
-        return BlockSums(log_f, _joined(gaps), learnt)
+            own = self.families[index].factors(proba, y)
+            factors[:, self.layout.family(index)] = own.reshape(len(y), -1)
+        learnt = self._learned(proba, y, states, factors)
+        if weight is not None:
+            factors **= weight[:, None]
+        return BlockSums(factors, _joined(gaps), learnt)
 
     def _learned(
-        self, proba: FloatArray, y: IntArray, states: tuple[ExpertState, ...], log_f: FloatArray
+        self, proba: FloatArray, y: IntArray, states: tuple[ExpertState, ...], factors: FloatArray
     ) -> tuple[ExpertSums, ...]:
+        """Fills the last columns with what was said before the rows were learnt from."""
         if not states:
             return ()
         u = log_floored(proba, EPS)
-        deployed = true_class(u, y)
+        deployed = np.maximum(true_class(proba, y), EPS)
         learnt = []
-        for expert, state, column in zip(
-            self.experts, states, reversed(range(len(states))), strict=True
+        for column, (expert, state) in enumerate(
+            zip(self.experts, states, strict=True), start=factors.shape[1] - len(states)
         ):
-            q = state.proba(u)
-            log_f[:, -1 - column] = log_true(q, y) - deployed
-            learnt.append(sum_rows(expert, q, u, y))
+            said, sums = judge(expert, state, u, y)
+            factors[:, column] = np.maximum(said, TINY) / deployed
+            learnt.append(sums)
         return tuple(learnt)
 
     def learn(

@@ -6,20 +6,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import as_proba
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._simplex import as_proba, normalized
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, as_array, check_predictions
 from calibrant.monitoring._chunk import MonitorChunk
 from calibrant.monitoring._discoveries import discoveries
 from calibrant.monitoring._evidence import Evidence
 from calibrant.monitoring._families import ClaimFamily
-from calibrant.monitoring._groups import Groups, groups_of_state, groups_to_state, update_groups
+from calibrant.monitoring._groups import (
+    Group,
+    Groups,
+    add_groups,
+    groups_of_state,
+    groups_to_state,
+    sum_groups,
+)
 from calibrant.monitoring._history import Entry, history_of_state, recorded
-from calibrant.monitoring._members import Members
+from calibrant.monitoring._members import Members, Rows
 from calibrant.monitoring._online import read_expert_states
 from calibrant.monitoring._results import Gap, MonitorStep
 from calibrant.monitoring._rule import make_rule
@@ -156,6 +165,13 @@ class CalibrationMonitor:
         return self._evidence.value(self._ready().layout)
 
     @property
+    def saved(self) -> float:
+        """Nats of log-loss that recalibrating would have saved (with a tolerance: that bets against
+        the forecast have won): since the start in a test, since the onset in a detector.
+        """
+        return self._evidence.saved(self._ready().layout)
+
+    @property
     def threshold(self) -> float:
         """Natural logarithm of the evidence that is an alarm."""
         return self._rule.threshold
@@ -166,29 +182,25 @@ class CalibrationMonitor:
         p: ScoresLike,
         *,
         group: LabelsLike | None = None,
+        sample_weight: WeightsLike | None = None,
         when: Any = None,
     ) -> MonitorStep:
         """Rows whose labels have arrived, in order, with what had been said of them.
 
-        ``group`` names a group of each row, for the list of groups that are worth a look; ``when``
-        is what this update is called in sentences.
+        ``group`` names a group of each row, for the list of groups that are worth a look;
+        ``sample_weight``, between 0 and 1 and known before the labels, is how much of its bets a
+        row counts; ``when`` is what this update is called in sentences.
         """
-        proba, codes = self._checked(y, p)
-        if group is not None:
-            family = ClaimFamily("confidence", self._rule.tolerance)
-            self._groups = update_groups(self._groups, family, proba, codes, as_array(group))
-        peak, step = -np.inf, self._ready().block_rows
-        for start in range(0, len(codes), step):
-            rows = slice(start, start + step)
-            peak = max(peak, self._update_block(proba[rows], codes[rows]))
-        return self._record(when, len(codes), peak)
+        rows, named = self._checked(y, p, sample_weight, group)
+        self._groups = add_groups(self._groups, self._group_sums(rows, named))
+        peak = max(map(self._update_block, rows.blocks(self._ready().block_rows)))
+        return self._record(when, len(rows.y), peak)
 
-    def _update_block(self, proba: FloatArray, y: IntArray) -> float:
-        members = self._ready()
-        sums = members.of_block(proba, y, self._gaps.mean, self._states)
-        self._evidence, peak, path = self._evidence.advance(
-            sums.log_f, self._n_rows, members.layout
-        )
+    def _update_block(self, rows: Rows) -> float:
+        members, y = self._ready(), rows.y
+        sums = members.of_block(rows, self._gaps.mean, self._states)
+        self._evidence, path = self._evidence.advance(sums.factors, self._n_rows, members.layout)
+        peak = float(path.max())
         if self._alarm_at is None and peak >= self.threshold:
             first = int(np.flatnonzero((path >= self.threshold).any(axis=1))[0])
             self._alarm_at = self._n_rows + min(first * self._rule.lag + 1, len(y))
@@ -197,23 +209,37 @@ class CalibrationMonitor:
         self._n_rows += len(y)
         return peak
 
-    def chunk(self, y: LabelsLike, p: ScoresLike) -> MonitorChunk:
+    def chunk(
+        self,
+        y: LabelsLike,
+        p: ScoresLike,
+        *,
+        group: LabelsLike | None = None,
+        sample_weight: WeightsLike | None = None,
+    ) -> MonitorChunk:
         """Rows of a shard as sums, with the state of this monitor: add those of all shards of a
         period, then `absorb` them. The monitor itself does not change.
         """
         if self._rule.lag > 1:
             raise ValueError("chunks are for lag=1: their rows are not kept apart")
-        proba, codes = self._checked(y, p)
-        members, gap, total = self._ready(), self._gaps.mean, None
-        for start in range(0, len(codes), members.block_rows):
-            rows = slice(start, start + members.block_rows)
-            sums = members.of_block(proba[rows], codes[rows], gap, self._states)
-            part = MonitorChunk(
-                len(codes[rows]), sums.log_f.sum(axis=0), sums.gaps, sums.learnt, self._start_mark()
-            )
-            total = part if total is None else total + part
-        assert total is not None  # there is at least one row
-        return total
+        rows, named = self._checked(y, p, sample_weight, group)
+        parts = map(self._block_chunk, rows.blocks(self._ready().block_rows))
+        total = reduce(MonitorChunk.__add__, parts)
+        return replace(total, groups=self._group_sums(rows, named))
+
+    def _block_chunk(self, rows: Rows) -> MonitorChunk:
+        sums = self._ready().of_block(rows, self._gaps.mean, self._states)
+        won = np.log(sums.factors).sum(axis=0)
+        return MonitorChunk(len(rows.y), won, sums.gaps, sums.learnt, self._start_mark())
+
+    def _group_sums(self, rows: Rows, group: AnyArray | None) -> Groups:
+        if group is None:
+            return {}
+        return sum_groups(self._groups, self._group_family, rows, group)
+
+    @property
+    def _group_family(self) -> ClaimFamily:
+        return ClaimFamily("confidence", self._rule.tolerance)
 
     def absorb(self, chunk: MonitorChunk, *, when: Any = None) -> MonitorStep:
         """The sums of a period, which is one step of time.
@@ -228,6 +254,7 @@ class CalibrationMonitor:
             chunk.log_factors, chunk.n_rows, self._n_rows, members.layout
         )
         self._gaps = self._gaps + chunk.gaps
+        self._groups = add_groups(self._groups, chunk.groups)
         self._states = members.learn(self._states, chunk.learnt)
         self._n_rows += chunk.n_rows
         nats = self.nats
@@ -235,14 +262,34 @@ class CalibrationMonitor:
             self._alarm_at = self._n_rows
         return self._record(when, chunk.n_rows, nats)
 
-    def _checked(self, y: LabelsLike, p: ScoresLike) -> tuple[FloatArray, IntArray]:
-        scores, codes, _, names = check_predictions(
-            y, p, None, self.classes, inputs=self._rule.inputs, hint=LOGITS_HINT
+    def _checked(
+        self,
+        y: LabelsLike,
+        p: ScoresLike,
+        sample_weight: WeightsLike | None,
+        group: LabelsLike | None,
+    ) -> tuple[Rows, AnyArray | None]:
+        scores, codes, weight, names = check_predictions(
+            y, p, sample_weight, self.classes, inputs=self._rule.inputs, hint=LOGITS_HINT
         )
+        if weight.max() > 1.0:
+            raise ValueError(
+                "sample_weight must be at most 1, because a bet of more than its stake proves "
+                "nothing: divide by the largest weight that can occur, the same at every update"
+            )
         if self._members is None:
             self.classes = names
             self._begin(len(names))
-        return as_proba(scores, self._rule.inputs), codes
+        # Rows that miss one by rounding would let bets on the rest win for ever.
+        proba = normalized(as_proba(scores, self._rule.inputs))
+        rows, named = Rows(proba, codes), None if group is None else as_array(group)
+        if named is not None and len(named) != len(codes):
+            raise ValueError(f"group must name one group a row: got {len(named)} for {len(codes)}")
+        if sample_weight is None:
+            return rows, named
+        counted = np.flatnonzero(weight)
+        kept = Rows(proba, codes, weight).part(counted)
+        return kept, None if named is None else named[counted]
 
     def _ready(self) -> Members:
         if self._members is None:
@@ -279,16 +326,22 @@ class CalibrationMonitor:
             own = GapSums(*(getattr(self._gaps, name)[claims] for name in _SUMS))
             bets = wealth[members.layout.family(index)].reshape(-1, family.n_bets)
             names += [self._claim_name(family, claim) for claim in range(len(own.count))]
-            log_e.append(mixed(bets, np.full(family.n_bets, 1.0 / family.n_bets)))
+            log_e.append(mixed(bets, family.prior))
             sums.append(own)
             width.append(self._width(own, _LEVEL / parts / len(own.count)))
-        for name, group in self._groups.items():
+        for j, (name, group) in enumerate(self._groups.items(), start=1):
             names.append(f"group {name}")
-            n_bets = len(group.wealth)
-            log_e.append(mixed(group.wealth[None], np.full(n_bets, 1.0 / n_bets)))
+            log_e.append(self._group_evidence(group))
             sums.append(group.gaps)
-            width.append(self._width(group.gaps, _LEVEL / parts / len(self._groups)))
+            # However many groups are still to come, these levels add up to that of all.
+            width.append(self._width(group.gaps, _LEVEL / parts / (j * (j + 1))))
         return _as_gaps(names, np.concatenate(log_e), sums, width, self._rule.false_alarm)
+
+    def _group_evidence(self, group: Group) -> FloatArray:
+        # Where rows overlap, those of a group are not kept apart: their product is no evidence.
+        if self._rule.lag > 1:
+            return np.zeros(1)
+        return mixed(group.wealth[None], self._group_family.prior)
 
     def _width(self, sums: GapSums, alpha: float) -> FloatArray:
         # Where rows overlap nothing is claimed: their residuals are not a martingale's.
@@ -316,6 +369,7 @@ class CalibrationMonitor:
             "alarm_at": self._alarm_at if known else None,
             "onset": self.onset if known else None,
             "nats": self.nats if known else None,
+            "saved": self.saved if known else None,
             "threshold": self.threshold,
             "rule": self._rule.to_state(),
             "gaps": [gap.to_dict() for gap in self.gaps()] if known else [],
@@ -375,9 +429,7 @@ class CalibrationMonitor:
         )
         states = read_expert_states(state, len(members.experts), members.n_classes)
         self._states = tuple(states)
-        self._groups = groups_of_state(
-            state, ClaimFamily("confidence", self._rule.tolerance).n_bets
-        )
+        self._groups = groups_of_state(state, self._group_family.n_bets)
 
 
 _SUMS = ("count", "residual", "variance")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibrant._simplex import EPS, as_proba, log_floored, true_class
+from calibrant._simplex import EPS, TINY, as_proba, log_floored, normalized, true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import (
     LOGITS_HINT,
@@ -25,9 +25,8 @@ from calibrant.monitoring._experts import (
     FULL_INFORMATION,
     Expert,
     ExpertState,
+    judge,
     learn,
-    log_true,
-    sum_rows,
 )
 from calibrant.monitoring._state import (
     as_numbers,
@@ -125,7 +124,7 @@ class OnlineCalibration(BaseEstimator):
         )
         if not hasattr(self, "classes_"):
             self._start(found)
-        proba = as_proba(scores, self.inputs)
+        proba = normalized(as_proba(scores, self.inputs))
         for start in range(0, len(codes), LEARN_ROWS):
             rows = slice(start, start + LEARN_ROWS)
             self._learn(log_floored(proba[rows], EPS), codes[rows])
@@ -193,15 +192,16 @@ class OnlineCalibration(BaseEstimator):
 
     def _learn(self, u: FloatArray, y: IntArray) -> None:
         """One block: the weights row by row, then a step of every expert."""
-        said = [state.proba(u) for state in self.states_]
-        log_f = np.column_stack([true_class(u, y), *(log_true(q, y) for q in said)])
+        judged = [judge(*pair, u, y) for pair in zip(self.experts_, self.states_, strict=True)]
+        said = (np.log(np.maximum(q, TINY)) for q, _ in judged)
+        log_f = np.column_stack([true_class(u, y), *said])
         loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
         self.log_loss_ += loss
         self.deployed_log_loss_ -= float(log_f[:, 0].sum())
         self.n_rows_ += len(y)
         self.states_ = [
-            learn(expert, state, sum_rows(expert, q, u, y))
-            for expert, state, q in zip(self.experts_, self.states_, said, strict=True)
+            learn(expert, state, sums)
+            for expert, state, (_, sums) in zip(self.experts_, self.states_, judged, strict=True)
         ]
 
     def to_json(self) -> str:

@@ -40,11 +40,15 @@ class Rule:
         """Natural logarithm of the evidence that is an alarm.
 
         Streams of a lag have the rows of the horizon between them, so that their bounds add up to
-        that of one; in a test each gets its part of the false alarms.
+        that of one; in a test each gets its part of the false alarms. The run length of several
+        streams is known by that sum alone, ``P(alarm within n) <= n / A``, which gives a mean of
+        at least A / 2: for them an average run length needs twice the threshold.
         """
-        if self.is_detector:
-            return log(self.arl or self.horizon / self.false_alarm)
-        return log(self.lag / self.false_alarm)
+        if not self.is_detector:
+            return log(self.lag / self.false_alarm)
+        if self.arl is None:
+            return log(self.horizon / self.false_alarm)
+        return log(self.arl if self.lag == 1 else 2.0 * self.arl)
 
     def to_state(self) -> dict[str, Any]:
         """Plain values, which `make_rule` takes."""

@@ -17,13 +17,13 @@ def describe(monitor: CalibrationMonitor) -> str:
     if monitor.n_rows == 0:
         return "Nothing has been seen yet."
     gaps = monitor.gaps()
-    lines = [verdict(monitor), evidence_sentence(monitor), gap_sentence(gaps[0])]
+    lines = [verdict(monitor), *since_sentences(monitor, gaps[0])]
+    lines += [evidence_sentence(monitor), gap_sentence(gaps[0])]
     listed = [gap for gap in gaps[1:] if gap.is_listed]
     if listed:
         named = sorted(listed, key=lambda gap: -gap.nats)[:5]
         lines.append("Look first at: " + "; ".join(map(short_gap, named)) + ".")
-    if not monitor.alarm:
-        lines.append(hidden_sentence(gaps))
+    lines.append(what_to_do(monitor) if monitor.alarm else hidden_sentence(gaps))
     return "\n".join(lines)
 
 
@@ -36,12 +36,48 @@ def verdict(monitor: CalibrationMonitor) -> str:
     return f"Alarm: the probabilities are no longer what they say{since}."
 
 
-def onset_name(history: list[Entry], onset: int) -> str | None:
-    """The update that holds the row after ``onset``, as it was called."""
-    after_reset = next(
+def since_reset(history: list[Entry]) -> list[Entry]:
+    """The updates after the last reset."""
+    first = next(
         (i for i in range(len(history) - 1, 0, -1) if history[i].n_seen <= history[i - 1].n_seen), 0
     )
-    return next((one.when for one in history[after_reset:] if one.n_seen > onset), None)
+    return history[first:]
+
+
+def onset_name(history: list[Entry], onset: int) -> str | None:
+    """The update that holds the row after ``onset``, as it was called."""
+    return next((one.when for one in since_reset(history) if one.n_seen > onset), None)
+
+
+def since_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
+    """The gap of the first claim since the onset, by what the history holds: an estimate, of which
+    rows of other weights than one would make another.
+    """
+    if not monitor.alarm or first.n_rows != monitor.n_rows:
+        return []
+    known = since_reset(monitor.history)
+    before = [one for one in known if one.n_seen <= (monitor.onset or 0)]
+    rest = known[len(before) :]
+    if not before or not rest:
+        return []
+    start, now = before[-1], rest[-1]
+    rows = now.n_seen - start.n_seen
+    gap = (now.mean * now.n_seen - start.mean * start.n_seen) / rows
+    way = "more" if gap > 0 else "less"
+    return [
+        f"Since {rest[0].when}, {rows:,} rows, {first.claim}: it came true about {abs(gap):.3f} "
+        f"{way} often than was said."
+    ]
+
+
+def what_to_do(monitor: CalibrationMonitor) -> str:
+    """After an alarm."""
+    began = onset_name(monitor.history, monitor.onset or 0)
+    rows = f"the rows since {began}" if began else "recent rows"
+    return (
+        f"What to do: find out what changed, recalibrate on {rows}, and begin a new watch; until "
+        "then the alarm stays."
+    )
 
 
 def evidence_sentence(monitor: CalibrationMonitor) -> str:
@@ -49,25 +85,32 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        seen = "within so many rows"
+        seen = f"of such evidence within {monitor.n_rows:,} rows"
     else:
-        chance, seen = min(1.0, rule.lag * exp(min(0.0, -nats))), "ever"
+        chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
+        seen = "of ever seeing that much"
     who = (
         f"a model whose claims are right within {rule.tolerance:g}"
         if rule.tolerance
         else "an honest model"
     )
-    won = max(nats, 0.0)
-    return (
-        f"{_saved(rule.tolerance, won)}. For {who} the chance of seeing that much {seen} is "
-        f"{_chance(chance)}."
-    )
+    return f"{_saved(monitor)}. For {who} the chance {seen} is {_chance(chance)}."
 
 
-def _saved(tolerance: float, nats: float) -> str:
-    if tolerance:
-        return f"Bets against it have won {nats:.1f} nats"
-    return f"Recalibrating would have saved {nats:.1f} nats"
+def _saved(monitor: CalibrationMonitor) -> str:
+    """What was won, since when; of a detector that is quiet, how far it is from an alarm."""
+    rule = monitor._rule
+    if rule.is_detector and not monitor.alarm:
+        return (
+            f"The evidence against it stands at {max(monitor.nats, 0.0):.1f} nats; at "
+            f"{monitor.threshold:.1f} it is an alarm"
+        )
+    began = onset_name(monitor.history, monitor.onset or 0) if rule.is_detector else None
+    since = f" since {began}" if began else ""
+    won = f"{monitor.saved:.1f} nats{since}"
+    if rule.tolerance:
+        return f"Bets against it have won {won}"
+    return f"Recalibrating would have saved {won}"
 
 
 def _chance(chance: float) -> str:

@@ -58,20 +58,24 @@ class GapSums:
         )
 
 
-def sum_gaps(block: ClaimBlock, expected: FloatArray, n_labels: int) -> GapSums:
+def sum_gaps(
+    block: ClaimBlock, expected: FloatArray, n_labels: int, weight: FloatArray | None = None
+) -> GapSums:
     """The sums of a block of rows; ``expected`` (C,) is the mean residual of each claim before.
 
     A prediction is kept within what the residual can be, between -s and 1 - s: so no difference
-    exceeds 1, which the sequence needs.
+    exceeds 1, which the sequence needs; weights are at most 1 for the same reason.
     """
-    residual, n_rows = block.residual(), len(block.score)
-    if n_labels == 1:
-        hat = np.clip(expected, -block.score, 1.0 - block.score)
-        count = np.full(len(expected), float(n_rows))
-        return GapSums(count, residual.sum(axis=0), ((residual - hat) ** 2).sum(axis=0))
-    index = block.labels() + np.arange(block.score.shape[1]) * n_labels
-    hat = np.clip(expected[index], -block.score, 1.0 - block.score)
-    parts = (np.ones_like(residual), residual, (residual - hat) ** 2)
+    residual = block.residual()
+    w = np.ones((len(residual), 1)) if weight is None else weight[:, None]
+    index = block.labels() + np.arange(block.score.shape[1]) * n_labels if n_labels > 1 else None
+    hat = np.clip(expected if index is None else expected[index], -block.score, 1.0 - block.score)
+    if index is None:
+        count = np.full(len(expected), float(w.sum()))
+        off = residual - hat
+        off *= w
+        return GapSums(count, (w.T @ residual)[0], np.einsum("ij,ij->j", off, off))
+    parts = (np.broadcast_to(w, residual.shape), w * residual, (w * (residual - hat)) ** 2)
     place, size = index.ravel(), len(expected)
     return GapSums(*(np.bincount(place, part.ravel(), minlength=size) for part in parts))
 

@@ -23,12 +23,17 @@ from calibrant._typing import FloatArray
 _SAFE = 300.0
 """Numbers whose logarithms are below this can be multiplied with each other and stay finite."""
 
+_LARGE = float(np.exp(_SAFE))
+
 
 class Run(NamedTuple):
-    """Logarithms of the mixture at every row (T, S), and of the members at the last (S, J)."""
+    """Logarithms of the mixture at every row (T, S), of the members at the last (S, J), and of the
+    products of all factors (S, J).
+    """
 
     path: FloatArray
     last: FloatArray
+    gained: FloatArray
 
 
 _RUN_ROWS = 128
@@ -38,47 +43,57 @@ _RUN_ROWS = 128
 def run_members(
     log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
-    """``M_t`` of all rows, of factors (T, S, J), starts (S, J), entries (T, S) and the weights of
-    the members (J,). S streams run side by side.
-
-    O(T S J); in logarithms where numbers would not fit.
+    """``M_t`` of all rows, of logarithms of factors (T, S, J), starts (S, J), entries (T, S) and
+    the weights of the members (J,). S streams run side by side. O(T S J).
     """
-    paths = []
-    for start in range(0, len(log_f), _RUN_ROWS):
+    total = np.cumsum(log_f, axis=0)
+    if not entry.any():
+        log_m = total + log_start
+    else:
+        with np.errstate(divide="ignore"):
+            placed = np.log(entry)[:, :, None] - (total - log_f)
+        placed[0] = np.logaddexp(placed[0], log_start)
+        log_m = np.logaddexp.accumulate(placed, axis=0) + total
+    return Run(mixed(log_m, weight), log_m[-1], total[-1])
+
+
+def run_factors(
+    log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
+) -> Run:
+    """`run_members` of the factors themselves: a few multiplications each instead of logarithms,
+    which are taken only where numbers would not fit.
+    """
+    paths, gained = [], np.zeros_like(log_start)
+    for start in range(0, len(factors), _RUN_ROWS):
         rows = slice(start, start + _RUN_ROWS)
-        path, log_start = _run_block(log_start, log_f[rows], entry[rows], weight)
+        path, log_start, more = _run_block(log_start, factors[rows], entry[rows], weight)
         paths.append(path)
-    return Run(np.concatenate(paths), log_start)
+        gained += more
+    return Run(np.concatenate(paths), log_start, gained)
 
 
 def _run_block(
-    log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
+    log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
-    total = np.cumsum(log_f, axis=0)
-    if not entry.any():
-        total += log_start
-        return Run(mixed(total, weight), total[-1])
-    if max(-float(total.min()), float(total.max()), float(log_start.max())) >= _SAFE:
-        log_m = _run_in_logs(log_start, total, total - log_f, entry)
-        return Run(mixed(log_m, weight), log_m[-1])
-    shrunk = np.exp(-total)
-    placed = np.empty_like(shrunk)
-    placed[0], placed[1:] = 1.0, shrunk[:-1]
-    placed *= entry[:, :, None]
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.cumprod(factors, axis=0)
+    is_test = not entry.any()
+    fits = product.min() > 1.0 / _LARGE and product.max() < _LARGE
+    if not fits or not (is_test or log_start.max() < _SAFE):
+        return run_members(log_start, np.log(factors), entry, weight)
+    gained = np.log(product[-1])
+    if is_test:
+        top = log_start.max(axis=1)
+        product *= np.exp(log_start - top[:, None])
+        return Run(np.log(product @ weight) + top, log_start + gained, gained)
+    placed = np.empty_like(product)
+    placed[0], placed[1:] = 1.0, product[:-1]
+    np.divide(entry[:, :, None], placed, out=placed)
     placed[0] += np.exp(log_start)
     wealth = np.cumsum(placed, axis=0, out=placed)
-    wealth /= shrunk
+    wealth *= product
     with np.errstate(divide="ignore"):  # a stream that has not begun has nothing
-        return Run(np.log(wealth @ weight), np.log(wealth[-1]))
-
-
-def _run_in_logs(
-    log_start: FloatArray, total: FloatArray, before: FloatArray, entry: FloatArray
-) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        placed = np.log(entry)[:, :, None] - before
-    placed[0] = np.logaddexp(placed[0], log_start)
-    return np.logaddexp.accumulate(placed, axis=0) + total
+        return Run(np.log(wealth @ weight), np.log(wealth[-1]), gained)
 
 
 def mixed(log_m: FloatArray, weight: FloatArray) -> FloatArray:
@@ -89,14 +104,14 @@ def mixed(log_m: FloatArray, weight: FloatArray) -> FloatArray:
         return np.log(np.exp(log_m - top) @ weight) + top[..., 0]
 
 
-def as_streams(rows: FloatArray, offset: int, n_streams: int) -> FloatArray:
+def as_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 0.0) -> FloatArray:
     """Consecutive rows dealt to streams in turn, (n, J) -> (T, S, J): row i belongs to stream
-    ``(offset + i) % S``; places without a row hold zeros.
+    ``(offset + i) % S``; places without a row hold ``empty``.
     """
     if n_streams == 1:
         return rows[:, None]
     first = offset % n_streams
     length = -(-(first + len(rows)) // n_streams)
-    out = np.zeros((length * n_streams, *rows.shape[1:]))
+    out = np.full((length * n_streams, *rows.shape[1:]), empty)
     out[first : first + len(rows)] = rows
     return out.reshape(length, n_streams, *rows.shape[1:])

@@ -15,6 +15,9 @@ from calibrant._typing import FloatArray, IntArray
 # Multiples of 1 / resolution that round-off has moved are put back on the grid.
 _GRID_DECIMALS = 9
 
+# Rows that are looked at first for a cut, and directions whose orders of all rows are held.
+_FIRST_LOOK, _MOST_ORDERS = 256, 1024
+
 
 class Partition(Protocol):
     """Bins 0 to ``n_bins - 1`` of the simplex."""
@@ -123,15 +126,19 @@ class ProjectionPartition:
         return len(self.thresholds) + 1
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row."""
+        """Bin of each row: the first of any direction, found among the bins of each by a binary
+        search.
+        """
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
-        left = np.arange(len(u))
-        for b, (direction, threshold) in enumerate(
-            zip(self.directions, self.thresholds, strict=True)
-        ):
-            inside = _along(u, direction, left) < threshold
-            place[left[inside]] = b
-            left = left[~inside]
+        every = np.arange(len(u))
+        for bins in _by_direction(self.directions):
+            # A threshold below an earlier one of its direction holds nothing.
+            highest = np.maximum.accumulate(self.thresholds[bins])
+            first = np.searchsorted(
+                highest, _along(u, self.directions[bins[0]], every), side="right"
+            )
+            found = np.append(bins, self.n_bins - 1)[first]
+            np.minimum(place, found, out=place)
         return place
 
 
@@ -149,18 +156,89 @@ def fit_projections(
     total, n_bins = kept.sum(), len(directions) + 1
     is_whole = bool((kept == np.floor(kept)).all())
     size = max(1.0, (total + 1) // n_bins) if is_whole else total / n_bins
-    thresholds = np.full(len(directions), -np.inf)
-    left = np.flatnonzero(kept)
-    for b, direction in enumerate(directions):
-        if not left.size:
-            break
-        along = _along(u, direction, left)
-        thresholds[b] = _order_statistic(along, kept[left], size - ROUND_OFF * total)
-        at = left[along == thresholds[b]]
-        kept[at] *= 1.0 - 1.0 / at.size
-        left = left[along >= thresholds[b]]
-        left = left[kept[left] > 0]
+    reached = size - ROUND_OFF * total
+    cut = _Cuts(u, kept, directions)
+    thresholds = np.array([cut.threshold(b, reached) for b in range(len(directions))])
     return ProjectionPartition(directions, thresholds), kept
+
+
+class _Cuts:
+    """Rows that are left, in their order along each direction, so that all cuts in one direction
+    together pass over its rows once. ``kept`` is changed as rows are cut off.
+    """
+
+    def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
+        self.kept = kept
+        self.is_left = kept > 0
+        self.n_left = int(self.is_left.sum())
+        rows = np.flatnonzero(self.is_left)
+        groups = _by_direction(directions)
+        self.group = np.empty(len(directions), dtype=np.intp)
+        self.is_alone = len(groups) > _MOST_ORDERS
+        self.u, self.directions, self.start = u, directions, [0] * len(groups)
+        self.orders: list[tuple[IntArray, FloatArray]] = []
+        for g, bins in enumerate(groups):
+            self.group[bins] = g
+            if not self.is_alone:
+                along = _along(u, directions[bins[0]], rows)
+                order = np.argsort(along)
+                self.orders.append((rows[order], along[order]))
+
+    def threshold(self, b: int, reached: float) -> float:
+        """The place of cut ``b`` where ``reached`` of the weight lies at or below it; -inf where no
+        row is left.
+        """
+        if not self.n_left:
+            return -np.inf
+        rows, along = self._first(b, reached)
+        weight = np.cumsum(self.kept[rows])
+        place = min(int(np.searchsorted(weight, reached)), rows.size - 1)
+        threshold = float(along[place])
+        at = rows[along == threshold]
+        self.kept[at] *= 1.0 - 1.0 / at.size
+        gone = np.append(rows[along < threshold], at[self.kept[at] <= 0])
+        self.is_left[gone] = False
+        self.n_left -= gone.size
+        return threshold
+
+    def _first(self, b: int, reached: float) -> tuple[IntArray, FloatArray]:
+        """Rows that are left, in the order of a direction, up to so much weight and the ties at its
+        end.
+        """
+        if self.is_alone:
+            rows = np.flatnonzero(self.is_left)
+            along = _along(self.u, self.directions[b], rows)
+            order = np.argsort(along)
+            return rows[order], along[order]
+        g = self.group[b]
+        order, along = self.orders[g]
+        begin, length = self.start[g], _FIRST_LOOK
+        while True:
+            end = min(begin + length, order.size)
+            here = np.flatnonzero(self.is_left[order[begin:end]]) + begin
+            if end == order.size or (
+                here.size
+                and self.kept[order[here]].sum() > reached
+                and self._passes(order, along, here, reached)
+            ):
+                break
+            length *= 4
+        self.start[g] = int(here[0]) if here.size else end
+        return order[here], along[here]
+
+    def _passes(self, order: IntArray, along: FloatArray, here: IntArray, reached: float) -> bool:
+        """Whether rows beyond the ties of the threshold were seen."""
+        place = int(np.searchsorted(np.cumsum(self.kept[order[here]]), reached))
+        return place < here.size and along[here[place]] < along[here[-1]]
+
+
+def _by_direction(directions: FloatArray) -> list[IntArray]:
+    """The bins of each direction, in their order."""
+    if not len(directions):
+        return []
+    group = np.unique(directions, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
 
 
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
@@ -171,12 +249,3 @@ def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
     for column in np.flatnonzero(direction):
         out += direction[column] * u[rows, column]
     return out
-
-
-def _order_statistic(values: FloatArray, weight: FloatArray, reached: float) -> float:
-    """The smallest value with at least ``reached`` of the weight at or below it; the largest where
-    there is less.
-    """
-    order = np.argsort(values)
-    place = int(np.searchsorted(np.cumsum(weight[order]), reached))
-    return float(values[order[min(place, values.size - 1)]])

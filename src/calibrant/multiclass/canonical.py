@@ -248,6 +248,12 @@ class CanonicalBinning(Calibrator):
             return ProjectionPartition(self.directions_, self.thresholds_)
         return self._fixed_partition(self.n_classes_)
 
+    def _words(self) -> str:
+        return (
+            f"{len(self.occupied_)} of {self.n_bins_} bins of the simplex hold calibration rows; "
+            "each reports their frequencies."
+        )
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         place = self._partition.assign(self._lift(scores))
         is_known = np.isin(place, self.occupied_)

@@ -17,7 +17,7 @@ from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import BoolArray, FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import KULL_2019
@@ -42,7 +42,7 @@ class _Choice(NamedTuple):
     start: FloatArray | None = None
 
 
-class DirichletCalibration(BaseCalibrator):
+class DirichletCalibration(SoftmaxCalibrator):
     r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
     b)`.
 
@@ -227,8 +227,15 @@ class DirichletCalibration(BaseCalibrator):
             "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
         }
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u @ self.coef_.T + self.intercept_)
+    def _words(self) -> str:
+        return (
+            f"softmax(A log(K p) + log c), the canonical form, penalty {self.lam_:g}: c is where "
+            "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
+            "speaks for class k."
+        )
+
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u @ self.coef_.T + self.intercept_
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
         r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log

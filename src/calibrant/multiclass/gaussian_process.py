@@ -9,11 +9,6 @@ import numpy as np
 from scipy.linalg import cholesky
 
 from calibrant._blocks import LiftedRows, Rows, row_blocks
-from calibrant._gp.bound import DiagonalResidual, FullResidual, Posterior, ResidualOf, SparseBound
-from calibrant._gp.kernel import InducingInputs, Kernel, rbf
-from calibrant._gp.monotone import fit_increasing
-from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
-from calibrant._gp.search import Evidence, fit_evidence
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
@@ -29,6 +24,17 @@ from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import WENGER_2020
+from calibrant.multiclass._gp.bound import (
+    DiagonalResidual,
+    FullResidual,
+    Posterior,
+    ResidualOf,
+    SparseBound,
+)
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant.multiclass._gp.monotone import fit_increasing
+from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.search import Evidence, fit_evidence
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -280,6 +286,13 @@ class GaussianProcessCalibration(BaseCalibrator):
         calibration scores.
         """
         return np.clip(u, *self.score_range_) if self.monotone else u
+
+    def _words(self) -> str:
+        return (
+            f"A latent Gaussian process of scores: variance {self.kernel_variance_:.3g}, length "
+            f"scale {self.lengthscale_:.3g}, noise {self.noise_:.3g}, {len(self.inducing_inputs_)} "
+            "inducing points."
+        )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of

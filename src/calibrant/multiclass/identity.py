@@ -35,6 +35,9 @@ class Identity(Calibrator):
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         """Nothing to learn."""
 
+    def _words(self) -> str:
+        return "The probabilities are left as they are."
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from calibrant._blocks import Rows
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_strength
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import GUO_2017, KULL_2019
 
 
-class VectorScaling(BaseCalibrator):
+class VectorScaling(SoftmaxCalibrator):
     r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum
     likelihood.
 
@@ -83,11 +85,14 @@ class VectorScaling(BaseCalibrator):
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u * self.coef_ + self.intercept_)
+    def _words(self) -> str:
+        return words_of_affine(self.coef_)
+
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u * self.coef_ + self.intercept_
 
 
-class MatrixScaling(BaseCalibrator):
+class MatrixScaling(SoftmaxCalibrator):
     r"""A full affine map of the logits, :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
     Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``.
@@ -176,5 +181,17 @@ class MatrixScaling(BaseCalibrator):
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u @ self.coef_.T + self.intercept_)
+    def _words(self) -> str:
+        return words_of_affine(self.coef_)
+
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u @ self.coef_.T + self.intercept_
+
+
+def words_of_affine(coef: FloatArray, first: str = "") -> str:
+    """What a map with these factors does on the scale of logits, ``first`` being done before."""
+    if np.ndim(coef) == 1:
+        return f"Every class has a factor and an offset of its own, on the scale of logits{first}."
+    return (
+        f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+    )

@@ -5,25 +5,26 @@ log-probabilities.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrant._blocks import Rows, mapped
 from calibrant._optim.fit import fit_map
-from calibrant._optim.maps import AffineMap, DiagonalMap
+from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
-from calibrant._simplex import EPS, centred, log_softmax
+from calibrant._simplex import EPS, centred, softmax_in_place
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
 from calibrant.base._references import BERTA_2025
+from calibrant.multiclass.scaling import words_of_affine
 
 
-class StructuredScaling(BaseCalibrator):
+class StructuredScaling(SoftmaxCalibrator):
     r"""Affine calibration that needs no tuning: SMS and SVS of Berta et al.
 
     1. Temperature scaling, then a Laplace mixture
@@ -80,6 +81,8 @@ class StructuredScaling(BaseCalibrator):
     (10, 10)
     """
 
+    _is_centred: ClassVar[bool] = False
+
     def __init__(
         self,
         structure: str = "matrix",
@@ -125,20 +128,28 @@ class StructuredScaling(BaseCalibrator):
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
         if self.structure == "vector":
             ridge = diagonal_ridge_to_identity(own, own, n_classes)
-            solution = fit_map(DiagonalMap(n_classes), scores, y, weight, ridge)
+            score_map: ScoreMap = DiagonalMap(n_classes)
+            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
             self.coef_, self.intercept_ = solution.parameters
         else:
             ridge = ridge_to_identity(own, pair, own, n_classes)
-            solution = fit_map(AffineMap(n_classes), scores, y, weight, ridge)
+            score_map = AffineMap(n_classes)
+            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
     def _tempered(self, u: FloatArray) -> FloatArray:
-        proba = np.exp(log_softmax(u / self.temperature_))
-        log_q = np.log((1.0 - self.smoothing_) * proba + self.smoothing_ / u.shape[1])
+        proba = softmax_in_place(u / self.temperature_)
+        proba *= 1.0 - self.smoothing_
+        proba += self.smoothing_ / u.shape[1]
+        log_q = np.log(proba, out=proba)
         return centred(log_q) if self.centre else log_q
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
+    def _words(self) -> str:
+        return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
+
+    def _logits(self, u: FloatArray) -> FloatArray:
         q = self._tempered(u)
         scores = q * self.coef_ if self.structure == "vector" else q @ self.coef_.T
-        return log_softmax(scores + self.intercept_)
+        scores += self.intercept_
+        return scores

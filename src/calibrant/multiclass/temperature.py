@@ -15,13 +15,14 @@ from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_eps, check_prior_scale
-from calibrant.base import BaseCalibrator, store_outcome
+from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import TEMPERATURE, FittedValue
 from calibrant.base._references import GUO_2017, ZHANG_2020
+from calibrant.base._words import is_beyond_chance
 
 
-class TemperatureScaling(BaseCalibrator):
+class TemperatureScaling(SoftmaxCalibrator):
     r"""One number for all: :math:`\mathrm{softmax}(u / T)` with T by maximum likelihood.
 
     u are the logits, or the logarithms of the probabilities. T > 1 makes a model less confident, T
@@ -74,6 +75,7 @@ class TemperatureScaling(BaseCalibrator):
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: "calibrate on more rows, or use a prior (prior_scale=0.25)",
     }
+    _is_centred: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -105,8 +107,19 @@ class TemperatureScaling(BaseCalibrator):
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 
-    def _log_proba(self, u: FloatArray) -> FloatArray:
-        return log_softmax(u / self.temperature_)
+    def _words(self) -> str:
+        is_softer, training = self.temperature_ > 1, vars(self).get("training_")
+        effect = "softened" if is_softer else "sharpened"
+        if training is not None:  # a fit inside another keeps no losses to judge chance by
+            was = f": the model was {'over' if is_softer else 'under'}confident"
+            effect += was if is_beyond_chance(training) else ", by no more than chance explains"
+        return (
+            f"Logits are divided by the temperature {self.temperature_:.4g}. The probabilities are "
+            f"{effect}. The ranking of classes is kept."
+        )
+
+    def _logits(self, u: FloatArray) -> FloatArray:
+        return u / self.temperature_
 
 
 class EnsembleTemperatureScaling(BaseCalibrator):
@@ -152,6 +165,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             "calibrate on more rows, or use a prior (TemperatureScaling(prior_scale=0.25))"
         ),
     }
+    _is_centred: ClassVar[bool] = False
 
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
@@ -193,6 +207,13 @@ class EnsembleTemperatureScaling(BaseCalibrator):
                 log_softmax(u),
                 np.full(u.shape, -np.log(u.shape[1])),
             ]
+        )
+
+    def _words(self) -> str:
+        tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
+        return (
+            f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
+            f"{uniform} uniform."
         )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:

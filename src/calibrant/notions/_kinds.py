@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from calibrant._simplex import entries, top_labels
+from calibrant._kernels import entries, top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import unknown_name
 from calibrant.notions._claims import ClaimBlock

@@ -5,13 +5,15 @@ data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
-from calibrant._blocks import PREDICT_ELEMENTS, lifted, map_blocks
-from calibrant._simplex import as_proba, normalized, top_labels
+from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, lifted, map_blocks
+from calibrant._kernels import top_labels
+from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
@@ -21,7 +23,7 @@ from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee, check_deployed
-from calibrant.notions import Claim, ClaimBlock, Notion, as_notion
+from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
 __all__ = ["MulticlassToBinary"]
@@ -180,9 +182,15 @@ class MulticlassToBinary(Calibrator):
         return {"claim_weights_": FittedValue(("C",), 0.0)}
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        claims = self._bound.claims(lifted(scores, self._lift), y, weight)
-        quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
-        fits = [fit for _, quantity in quantities for fit in self._fit_quantity(list(quantity))]
+        claims, base = (
+            self._bound.claims(lifted(scores, self._lift), y, weight),
+            clone(self.calibrator),
+        )
+        if claims.n_labels == 1:
+            fits = list(self._fit_together(claims, base))
+        else:
+            quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
+            fits = [f for _, part in quantities for f in self._fit_quantity(list(part), base)]
         self.calibrators_ = [fit.calibrator for fit in fits]
         self.claim_weights_ = np.array([fit.rows for fit in fits])
         self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
@@ -194,22 +202,36 @@ class MulticlassToBinary(Calibrator):
         """The notion for the classes of the fit."""
         return as_notion(self.notion).bound(self.classes_)
 
-    def _fit_quantity(self, claims: Sequence[Claim]) -> Iterator[_ClaimFit]:
+    def _fit_together(self, claims: Claims, base: BaseBinaryCalibrator) -> Iterator[_ClaimFit]:
+        """Fit claims that are all about the same rows, several at a time."""
+        rows = float(claims.weight.sum())
+        parts = iter(claims)
+        while part := list(islice(parts, max(1, TOGETHER_ELEMENTS // claims.n_rows))):
+            clones = [self._clone_for(claim, base) for claim in part]
+            score, outcome = (np.stack([getattr(c, name) for c in part]) for name in _COLUMNS)
+            np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+            clones[0]._fit_claims(clones, score, outcome, claims.weight)
+            for calibrator in clones:
+                yield _ClaimFit(calibrator, rows, False)
+
+    def _fit_quantity(
+        self, claims: Sequence[Claim], base: BaseBinaryCalibrator
+    ) -> Iterator[_ClaimFit]:
         """Fit the claims of a quantity; those with too few rows share a pooled fit."""
-        clones = [self._clone_for(claim) for claim in claims]
+        clones = [self._clone_for(claim, base) for claim in claims]
         rows = [float(claim.weight.sum()) for claim in claims]
         is_few = [
             len(claims) > 1 and n < calibrator._rows_needed()
             for calibrator, n in zip(clones, rows, strict=True)
         ]
         if any(is_few):
-            pooled = _fit(self.calibrator._for_claim(None, _POOLED), _pool(claims))
+            pooled = _fit(base._for_claim(None, _POOLED), _pool(claims))
         for claim, calibrator, n, few in zip(claims, clones, rows, is_few, strict=True):
             yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
 
-    def _clone_for(self, claim: Claim) -> BaseBinaryCalibrator:
+    def _clone_for(self, claim: Claim, base: BaseBinaryCalibrator) -> BaseBinaryCalibrator:
         label = self._bound.column_of(claim.index, self.n_classes_)
-        return self.calibrator._for_claim(label, claim.index)
+        return base._for_claim(label, claim.index)
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
@@ -258,12 +280,20 @@ class MulticlassToBinary(Calibrator):
         codes = top_labels(proba, 1)
         return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
 
+    def _words(self) -> str:
+        pooled = len(self.fallback_classes_)
+        rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
+        return (
+            f"{type(self.calibrator).__name__} for each of {len(self.calibrators_)} claims of the "
+            f"notion {as_notion(self.notion).name!r}.{rest}"
+        )
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notion fills them."""
         notion, proba = self._bound, self._lift(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
-        return normalized(rows) if self._is_normalized else rows
+        return normalized(rows) if self.normalize and notion.claims_are_rows else rows
 
     @property
     def _is_normalized(self) -> bool:
@@ -272,6 +302,8 @@ class MulticlassToBinary(Calibrator):
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
         """The calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
+        if len(self.calibrators_) == score.shape[1]:
+            return self.calibrators_[0]._predict_claims(self.calibrators_, score)
         out = np.empty(score.shape)
         for quantity in range(score.shape[1]):
             for claim, rows in self._makers(block, quantity):
@@ -347,6 +379,8 @@ class MulticlassToBinary(Calibrator):
         )
         return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
+
+_COLUMNS = ("score", "outcome")
 
 # The place of the pooled claim of a quantity in the order of seeds: before all others.
 _POOLED = -1

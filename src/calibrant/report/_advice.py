@@ -18,7 +18,8 @@ _SMALL = 0.01
 def advise(n_samples: float, gain: Gain, tests: Sequence[CheckRow], method: str) -> tuple[str, str]:
     """What to do, in a few words, and how sure that is: "good", "mixed" or "bad".
 
-    Calibration is advised where it gains on rows that the map has not seen; nothing is to be done
+    Calibration is advised where it gains on rows that the map has not seen, with a word of warning
+    where tests still show an error after it; nothing is to be done
     where at most little can be gained and no test, by Holm's rule, shows an error.
     """
     if n_samples < LEAST_ROWS:
@@ -26,6 +27,8 @@ def advise(n_samples: float, gain: Gain, tests: Sequence[CheckRow], method: str)
             f"Too few rows: {n_samples:.0f}. Collect {LEAST_ROWS} or more before deciding.",
             "mixed",
         )
+    if gain.judgement == "good" and shows_rest(tests):
+        return "Use the calibrated probabilities: they are better, though not yet right.", "mixed"
     if gain.judgement == "good":
         return "Use the calibrated probabilities.", "good"
     if gain.judgement == "bad":
@@ -43,8 +46,15 @@ def advise(n_samples: float, gain: Gain, tests: Sequence[CheckRow], method: str)
 
 
 def _shows_error(tests: Sequence[CheckRow]) -> bool:
-    """Whether any test of the scores as they are rejects; by Holm's rule the smallest p-value
-    decides.
-    """
-    values = [test.p_before for test in tests]
-    return bool(values) and min(values) * len(values) < _LEVEL
+    """Whether any test of the scores as they are rejects."""
+    return _rejects([test.p_before for test in tests])
+
+
+def shows_rest(tests: Sequence[CheckRow]) -> bool:
+    """Whether any test of the calibrated probabilities rejects."""
+    return _rejects([test.p_after for test in tests])
+
+
+def _rejects(p_values: Sequence[float]) -> bool:
+    """By Holm's rule the smallest p-value decides."""
+    return bool(p_values) and min(p_values) * len(p_values) < _LEVEL

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from calibrant._simplex import top_labels
+from calibrant._kernels import top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning import BinTable
 from calibrant.guarantees import clopper_pearson

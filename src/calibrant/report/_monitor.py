@@ -10,9 +10,13 @@ from string import Template
 import calibrant
 from calibrant.monitoring import CalibrationMonitor
 from calibrant.monitoring._history import Entry
+from calibrant.monitoring._sentences import since_reset
 
 _WIDTH, _HEIGHT, _EDGE = 900.0, 220.0, 46.0
 """Of a chart, in its own units."""
+
+_LINE = 16.0
+"""Height of a line of text in a chart: names that are nearer would cover each other."""
 
 _MOST_CLAIMS = 200
 
@@ -60,28 +64,58 @@ class _Scale:
         line = (
             f'<line class="{kind}" x1="{_EDGE}" x2="{_WIDTH - _EDGE}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
-        return f'{line}<text x="0" y="{y + 4:.1f}">{escape(text)}</text>'
+        return line + self.text(value, text)
+
+    def text(self, value: float, text: str) -> str:
+        return f'<text x="0" y="{self.height(value) + 4:.1f}">{escape(text)}</text>'
+
+    def upright(self, index: int, text: str) -> str:
+        """A line across all values, at a point, with its name at the top."""
+        x = _EDGE + index * self.step
+        is_late = x > _WIDTH / 2
+        return (
+            f'<line class="limit" x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="{_HEIGHT - 24}"/>'
+            f'<text x="{x - 6 if is_late else x + 6:.1f}" y="12" '
+            f'text-anchor="{"end" if is_late else "start"}">{escape(text)}</text>'
+        )
 
 
 def _evidence_chart(history: Sequence[Entry], threshold: float) -> str:
     values = [one.nats for one in history]
     scale = _Scale(len(values), min([*values, 0.0]), max([*values, threshold]))
     path = " ".join(scale.point(i, value) for i, value in enumerate(values))
-    drawn = scale.across(threshold, "limit", f"{threshold:.1f}") + scale.across(0.0, "zero", "0")
+    is_apart = abs(scale.height(threshold) - scale.height(0.0)) > _LINE
+    drawn = scale.across(threshold, "limit", f"{threshold:.1f}")
+    drawn += scale.across(0.0, "zero", "0" if is_apart else "")
+    highest = max([*values, threshold])
+    if scale.height(threshold) - scale.height(highest) > _LINE:
+        drawn += scale.text(highest, f"{highest:.0f}")
+    drawn += _alarm_mark(history, scale)
     return _chart(history, f'{drawn}<polyline class="line" points="{path}"/>', "Evidence over time")
+
+
+def _alarm_mark(history: Sequence[Entry], scale: _Scale) -> str:
+    """Where it first rang since the last reset."""
+    now = since_reset(list(history))
+    rung = [i for i, one in enumerate(now, start=len(history) - len(now)) if one.alarm]
+    return scale.upright(rung[0], f"alarm: {history[rung[0]].when}") if rung else ""
 
 
 def _gap_chart(history: Sequence[Entry]) -> str:
     ends = [value for one in history for value in (one.low, one.high)]
-    scale = _Scale(len(history), min([*ends, 0.0]), max([*ends, 0.0]))
+    low, high = min([*ends, 0.0]), max([*ends, 0.0])
+    scale = _Scale(len(history), low, high)
     upper = [scale.point(i, one.high) for i, one in enumerate(history)]
     lower = [scale.point(i, one.low) for i, one in enumerate(history)]
     band = " ".join([*upper, *reversed(lower)])
     path = " ".join(scale.point(i, one.mean) for i, one in enumerate(history))
     drawn = (
         f'<polygon class="band" points="{band}"/>{scale.across(0.0, "zero", "0")}'
-        f'<polyline class="line" points="{path}"/>'
+        f'<polyline class="line" points="{path}"/>{_alarm_mark(history, scale)}'
     )
+    for end in (low, high):
+        if abs(scale.height(end) - scale.height(0.0)) > _LINE:
+            drawn += scale.text(end, f"{end:+.2f}")
     return _chart(history, drawn, "Mean gap over time")
 
 

@@ -15,6 +15,7 @@ from calibrant._validation import shortened
 from calibrant.evaluation import Evaluation
 from calibrant.inference import Interval
 from calibrant.inference._gain import Gain
+from calibrant.report._advice import shows_rest
 from calibrant.report._content import CheckRow, Report
 
 NO_GUARANTEE = (
@@ -39,25 +40,35 @@ _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""
 
 
-def verdict(before: Evaluation, gap: Interval, gain: Gain, method: str) -> tuple[str, str]:
+def verdict(
+    before: Evaluation, gap: Interval, gain: Gain, method: str, left: str = ""
+) -> tuple[str, str]:
     """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence; ``gap``
-    is confidence minus accuracy.
+    is confidence minus accuracy, ``left`` what is said of the error after calibration.
     """
-    return gain.judgement, f"{_state(before, gap)} {gain.sentence(method)}"
+    said = [_state(before, gap), gain.sentence(method), left if gain.judgement == "good" else ""]
+    return gain.judgement, " ".join(filter(None, said))
 
 
 def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
-    """What calibration did not mend, where that is more than chance: ``gap`` is confidence minus
-    accuracy afterwards.
-    """
-    if abs(gap.estimate) > _OVERCONFIDENT and (gap.low > 0 or gap.high < 0):
-        side = "over" if gap.estimate > 0 else "under"
+    """What tests find after calibration, whose confidence minus accuracy is ``gap``."""
+    if not tests:
+        return ""
+    if not shows_rest(tests):
+        return "What is left is within chance."
+    if is_beyond(gap):
+        kind = "overconfident" if gap.estimate > 0 else "underconfident"
         return (
-            f"Afterwards it is {side}confident, by {abs(gap.estimate):.1%} on average "
-            f"({gap.level:.0%} interval {gap.low:+.1%} to {gap.high:+.1%})."
+            f"After it the probabilities are still {kind}, by {abs(gap.estimate):.1%} on average."
         )
-    found = [test.title for test in tests if test.p_holm_after <= _TEST_LEVEL]
-    return f"Afterwards tests still find an error ({', '.join(found)})." if found else ""
+    worst = min(tests, key=lambda test: test.p_after)
+    chance = "" if worst.expected_after is None else f", by chance {worst.expected_after:.4f}"
+    return f"What is left is more than chance: {worst.title} {worst.statistic_after:.4f}{chance}."
+
+
+def is_beyond(gap: Interval) -> bool:
+    """Whether confidence minus accuracy is worth a word, and more than chance."""
+    return abs(gap.estimate) > _OVERCONFIDENT and not gap.low <= 0 <= gap.high
 
 
 def _state(before: Evaluation, gap: Interval) -> str:

@@ -83,7 +83,11 @@ _MEANS = ("accuracy", "log_loss", "brier_score")
 _NOTIONS = ("confidence", "class-wise", "top-label")
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
 _PLUG_IN = (*_TESTED, "mce", "ks", "overconfidence", "underconfidence")
+_MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
+    "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
+    "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
+    "benefits between 0 and 1; includes chance",
     "overconfidence": "Mean confidence where the prediction is wrong",
     "underconfidence": "Mean lack of confidence where the prediction is right",
 }
@@ -206,20 +210,20 @@ def summarise(
     gain = _gain(case)
     looked_at = _sampled(case, seed)
     tests = _tests(looked_at, n_resamples, seed)
-    gap = confidence_gap(y, case.before, weight)
-    judgement, sentence = verdict(evaluations[0], gap, gain, method)
     left = what_is_left(confidence_gap(y, case.after, weight), tests)
+    gap = confidence_gap(y, case.before, weight)
+    judgement, sentence = verdict(evaluations[0], gap, gain, method, left)
     action, advice = advise(case.n_samples, gain, tests, method)
     return Report(
         name=name,
         action=action,
         advice=advice,
-        verdict=f"{sentence} {left}".strip(),
+        verdict=sentence,
         judgement=judgement,
         n_samples=case.n_samples,
         n_classes=n_classes,
         classes=names,
-        metrics=_metrics(case, evaluations, tests, n_bins, n_resamples, seed),
+        metrics=_metrics(case, looked_at, evaluations, tests, n_bins, n_resamples, seed),
         reliability=reliability(y, weight, case.before, case.after, names, n_bins),
         ks=ks_graph(y, weight, case.before, case.after),
         per_class=class_rows(y, weight, case.before, case.after, names, n_bins),
@@ -267,7 +271,7 @@ def _judge(
     given = fit_weight if is_weighted(fit_weight) else None
     model = fit_on(clone(made), scores, codes, given, inputs)
     if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
-        shares, of_rows = model.class_weights_, model._proba_of
+        shares, of_rows = model.class_weights_, model._log_true_of
         model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
     folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
@@ -329,6 +333,7 @@ def _gain(case: _Case) -> Gain:
 
 def _metrics(
     case: _Case,
+    looked_at: _Case,
     evaluations: Sequence[Evaluation],
     tests: Sequence[CheckRow],
     n_bins: int,
@@ -345,6 +350,7 @@ def _metrics(
         *means,
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
         *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
+        *(_measure_row(name, looked_at) for name in _MEASURES),
     )
 
 
@@ -392,6 +398,15 @@ def _plug_in_row(
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
             note = f"Includes chance: calibrated models would show {chance}"
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
+
+
+def _measure_row(name: str, case: _Case) -> MetricRow:
+    metric = METRICS[name]
+    before, after = (
+        Estimate(metric(case.y, p, sample_weight=case.sample_weight))
+        for p in (case.before, case.after)
+    )
+    return MetricRow(name, _title(name), before, after, metric.better, _NOTES[name])
 
 
 def _title(name: str) -> str:

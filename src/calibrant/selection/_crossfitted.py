@@ -95,6 +95,10 @@ class CrossFitted(Calibrator):
             else [fit_on(made, scores, y, weight, self.inputs, groups)]
         )
 
+    def _words(self) -> str:
+        name = type(self.calibrator).__name__
+        return f"The average of {len(self.calibrators_)} maps of {name}, each of other rows."
+
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         total = proba_of(self.calibrators_[0], scores, self.inputs)
         for fitted in self.calibrators_[1:]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant._crossfit.members import fit_folds, proba_blocks
+from calibrant._crossfit.members import fit_fold, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._folds import Fold
+from calibrant._folds import Fold, as_folds
 from calibrant._optim.mixture import mixture_weights
+from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.inference._gain import Gain, paired_gain
 
 
@@ -26,26 +29,94 @@ class Pool(NamedTuple):
     likelihood: FloatArray
     weight: FloatArray
     fold: IntArray
+    is_wrong: BoolArray
+    """Rows whose highest score is not that of what happened."""
+
+    def of_rows(self, rows: BoolArray) -> Pool:
+        """The same members, judged on some of the rows."""
+        return Pool(self.likelihood[rows], self.weight[rows], self.fold[rows], self.is_wrong[rows])
+
+
+Maps = Mapping[str, Sequence[Any]]
+"""Members by name, each with a fitted map per fold."""
+
+
+class Effort(NamedTuple):
+    """How members are fitted: folds at the same time, whether a bar shows it, and seconds after
+    which no other member is begun.
+    """
+
+    n_jobs: int | None = None
+    progress: bool = False
+    time_budget: float | None = None
+
+
+def fit_members(
+    members: Mapping[str, Any],
+    scores: FloatArray,
+    y: IntArray,
+    folds: Sequence[Fold],
+    inputs: str,
+    effort: Effort = Effort(),  # noqa: B008  # it is not changed
+) -> Maps:
+    """One map of every member for each fold, which has not seen the rows that it is to judge; of
+    the first member in any case, and of those that are begun in time.
+    """
+    start = monotonic()
+    maps: dict[str, Sequence[Any]] = {}
+    listed = tracked(
+        members.items(),
+        total=len(members),
+        description="Cross-fitting",
+        progress=effort.progress,
+    )
+    for name, made in listed:
+        is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
+        if not (maps and is_late):
+            work = (delayed(fit_fold)(made, scores, y, fold, inputs) for fold in folds)
+            maps[name] = Parallel(n_jobs=effort.n_jobs)(work)
+    return maps
+
+
+DEALT = 5
+"""Parts that the judged rows are dealt to where one fold alone judges: weights are judged on other
+parts than their own."""
 
 
 def pool_members(
-    members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+    maps: Maps, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
 ) -> Pool:
     """Judge every member on the rows that its maps were not fitted on."""
-    judged = [_likelihood(member, scores, y, folds, inputs) for member in members.values()]
+    judged = [_likelihood(own, scores, y, folds, inputs) for own in maps.values()]
     uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
     weight = np.concatenate([fold.judge_weight for fold in folds])
+    rows = judged_rows(folds)
     number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
-    return Pool(np.column_stack([*judged, uniform]), weight, number)
+    if len(folds) == 1 and len(rows) >= DEALT:
+        number = _deal(scores[rows], y[rows], weight)
+    is_wrong = scores[rows].argmax(axis=1) != y[rows]
+    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
+
+
+def _deal(scores: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
+    """Parts of rows, whatever their order; a row of weight 2 is in one of them."""
+    number = np.zeros(len(y), dtype=np.intp)
+    for part, fold in enumerate(as_folds(DEALT, scores, y, weight, None)):
+        number[fold.judge] = part
+    return number
+
+
+def judged_rows(folds: Sequence[Fold]) -> IntArray:
+    """Which row each row of a pool is: those that folds judge, fold after fold."""
+    return np.concatenate([fold.judge for fold in folds])
 
 
 def _likelihood(
-    member: Any, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
+    maps: Sequence[Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
 ) -> FloatArray:
     """Probability of the true class of each judged row, fold after fold, floored as in the
     log-loss.
     """
-    maps = fit_folds(member, scores, y, folds, inputs)
     parts = [
         np.maximum(true_class(proba, y[fold.judge[rows]]), EPS)
         for fitted, fold in zip(maps, folds, strict=True)
@@ -54,22 +125,72 @@ def _likelihood(
     return np.concatenate(parts)
 
 
-def cautious_weights(pool: Pool) -> FloatArray:
-    r"""Weights of the members: of highest out-of-fold likelihood, with two rows' worth of caution.
-
-    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \log w_1`: one row more, which only the
-    identity (member 1) foresaw (others gave it 1e-6, for arithmetic's sake). Then the uniform
-    forecast (the last) gives one row's worth, 1/n, of its weight to the identity: a single surprise
-    is no reason to spread probability over all classes.
+def stacked_proba(
+    maps: Maps, weights: FloatArray, scores: FloatArray, folds: Sequence[Fold], inputs: str
+) -> FloatArray:
+    """Probabilities of the weighted stack for the rows of a pool, each by maps that have not seen
+    it.
     """
-    n_samples, n_members = float(pool.weight.sum()), pool.likelihood.shape[1]
+    shares = zip(weights[:-1].tolist(), maps.values(), strict=True)
+    used = [(weight, own) for weight, own in shares if weight > 0]
+    parts = []
+    for number, fold in enumerate(folds):
+        part = np.full((len(fold.judge), scores.shape[1]), weights[-1] / scores.shape[1])
+        for weight, own in used:
+            part += weight * proba_of(own[number], scores, inputs, fold.judge)
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+_FEW_ERRORS = 4.0
+"""Up to so many rows on which the scores were wrong, caution counts in full: they are all that
+tells how confident is too confident."""
+
+
+def cautious_weights(pool: Pool) -> FloatArray:
+    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`.
+
+    They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
+    :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
+    arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
+    to the identity: a single surprise is no reason to spread probability over all classes.
+    """
+    n_samples, n_members, kappa = float(pool.weight.sum()), pool.likelihood.shape[1], caution(pool)
     prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
-    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, 1.0))
+    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, kappa))
     weights = solution.parameters.copy()
-    returned = min(weights[-1], 1.0 / n_samples)
+    returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
     return weights
+
+
+def caution(pool: Pool) -> float:
+    r"""How much of a row the caution of the weights is worth, in [0, 1].
+
+    :math:`\max((4 / e)^2, 1 - z)` within these limits: all of it up to four rows on which the
+    scores were wrong (e is their weight), and where the best weights do not gain on other folds
+    than their own; little where they gain more than a standard error there (z) and many rows were
+    wrong.
+    """
+    errors = max(float(pool.weight @ pool.is_wrong), _FEW_ERRORS)
+    few = (_FEW_ERRORS / errors) ** 2
+    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool), few, 1.0))
+
+
+def _gain_in_errors(pool: Pool) -> float:
+    """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
+    errors; zero where one fold is all there is.
+    """
+    gain = np.zeros(len(pool.weight))
+    for number in np.unique(pool.fold):
+        held = pool.fold == number
+        if not held.all():
+            best = mixture_weights(pool.likelihood[~held], pool.weight[~held]).parameters
+            gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
+    mean = np.average(gain, weights=pool.weight)
+    variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
+    return float(mean / np.sqrt(variance)) if variance > 0 else 0.0
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
@@ -77,9 +198,9 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
     on.
     """
     after = np.empty(len(pool.weight))
-    for number in range(len(folds)):
+    for number in np.unique(pool.fold):
         held = pool.fold == number
-        others = Pool(pool.likelihood[~held], pool.weight[~held], pool.fold[~held])
+        others = pool.of_rows(~held)
         weights = (
             cautious_weights(others)
             if len(others.weight)

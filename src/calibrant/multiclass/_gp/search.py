@@ -1,9 +1,9 @@
 """Kernel parameters and inducing inputs of largest variational bound, for a latent function shared
 by all classes.
 
-For given ones the posterior follows (`calibrant._gp.bound`). What is left is a smooth problem in M
-+ 3 unknowns, the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B
-from the best of a few starts.
+For given ones the posterior follows (`bound`). What is left is a smooth problem in M + 3 unknowns,
+the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of
+a few starts.
 
 Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
 l)``, a the amplitude that is expected of a latent function and l in standard deviations of the
@@ -24,11 +24,11 @@ from typing import Any, Generic, NamedTuple, Protocol
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
-from calibrant._gp.ascent import AnyPoint
-from calibrant._gp.kernel import InducingInputs, Kernel, rbf
-from calibrant._gp.scores import ScoreSummary
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
+from calibrant.multiclass._gp.ascent import AnyPoint
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant.multiclass._gp.scores import ScoreSummary
 
 NOISE_FLOOR = 1e-6
 """Smallest variance of the white noise."""

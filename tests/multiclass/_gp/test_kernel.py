@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
 
 PACKED = np.concatenate([np.log([0.7, 1.3, 0.05]), [-2.0, -0.9, 0.1, 1.2, 2.0]])
 

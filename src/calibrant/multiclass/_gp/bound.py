@@ -30,10 +30,10 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, Rows, sum_blocks
-from calibrant._gp.ascent import ascend
-from calibrant._gp.kernel import InducingInputs, rbf
 from calibrant._simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
+from calibrant.multiclass._gp.ascent import ascend
+from calibrant.multiclass._gp.kernel import InducingInputs, rbf
 
 
 class ScaledRows(NamedTuple):

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from calibrant._gp.ascent import ascend
-from calibrant._gp.bound import Posterior, ResidualOf, SparseBound
-from calibrant._gp.kernel import InducingInputs
-from calibrant._gp.scores import ScoreSummary
-from calibrant._gp.search import TOLERANCE, Evidence, fit_evidence
 from calibrant._typing import FloatArray
+from calibrant.multiclass._gp.ascent import ascend
+from calibrant.multiclass._gp.bound import Posterior, ResidualOf, SparseBound
+from calibrant.multiclass._gp.kernel import InducingInputs
+from calibrant.multiclass._gp.scores import ScoreSummary
+from calibrant.multiclass._gp.search import TOLERANCE, Evidence, fit_evidence
 
 _SEARCH_POINTS = 300
 _GRID_POINTS = (300, 20_000)

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant._blocks import Rows, sum_blocks
-from calibrant._gp.bound import ScaledRows
 from calibrant._simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
+from calibrant.multiclass._gp.bound import ScaledRows
 
 # Log-odds per standard deviation of the scores, or what the scores have themselves if that is more:
 # a latent function as steep as that is a step.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibrant._gp.ascent import ascend
+from calibrant.multiclass._gp.ascent import ascend
 
 
 class At(NamedTuple):

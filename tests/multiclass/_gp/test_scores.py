@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calibrant._blocks import LiftedRows
-from calibrant._gp.scores import standardise, summarise_scores
 from calibrant.datasets import draw_labels
+from calibrant.multiclass._gp.scores import standardise, summarise_scores
 
 
 def some_data(rng, n_rows=400, n_classes=5, spread=3.0):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._gp.bound import DiagonalResidual, ScaledRows, SparseBound
-from calibrant._gp.kernel import InducingInputs, Kernel
-from calibrant._gp.monotone import _BarrierBound, certified_slopes, fit_increasing, min_slope
-from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
-from calibrant._gp.search import fit_evidence
 from calibrant.datasets import draw_labels
+from calibrant.multiclass._gp.bound import DiagonalResidual, ScaledRows, SparseBound
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel
+from calibrant.multiclass._gp.monotone import (
+    _BarrierBound,
+    certified_slopes,
+    fit_increasing,
+    min_slope,
+)
+from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.search import fit_evidence
 
 
 def finite_difference(function, at, step=1e-6):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._gp import search
-from calibrant._gp.bound import SparseBound
-from calibrant._gp.kernel import InducingInputs, Kernel
-from calibrant._gp.scores import ScoreSummary, standardise, summarise_scores
-from calibrant._gp.search import NOISE_FLOOR, fit_evidence
 from calibrant.datasets import draw_labels
+from calibrant.multiclass._gp import search
+from calibrant.multiclass._gp.bound import SparseBound
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel
+from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.search import NOISE_FLOOR, fit_evidence
 
 
 @pytest.fixture

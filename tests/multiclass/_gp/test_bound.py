@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from calibrant._gp import bound as bound_module
-from calibrant._gp.bound import DiagonalResidual, FullResidual, ScaledRows, SparseBound
-from calibrant._gp.kernel import InducingInputs, Kernel, rbf
+from calibrant.multiclass._gp import bound as bound_module
+from calibrant.multiclass._gp.bound import DiagonalResidual, FullResidual, ScaledRows, SparseBound
+from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
 
 RESIDUALS = pytest.mark.parametrize("residual", [DiagonalResidual, FullResidual])
 PACKED = np.concatenate([np.log([0.7, 1.3, 0.05]), [-2.0, -0.9, 0.1, 1.2, 2.0]])

@@ -1,0 +1,173 @@
+"""Many simulated streams side by side, read by tests and detectors.
+
+Networks have so few distinct rows that what the fixed members win is a table by row and label;
+learned members run as they do in a monitor, stream by stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.monitoring._members import Members
+from calibrant.monitoring._rule import make_rule
+
+ALPHA = 0.05
+TOGETHER = 100
+"""Streams that are run side by side: what fits into the cache."""
+
+
+def load(folder: Path, name: str) -> Any:
+    """Probabilities of the test rows of a network."""
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
+        z = file["test_logits"].astype(np.float64)
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return normalized(p)
+
+
+def draw(truth: Any, rng: Any) -> Any:
+    """Labels that follow probabilities."""
+    y = (truth.cumsum(axis=1) < rng.random((len(truth), 1))).sum(axis=1)
+    return y.clip(max=truth.shape[1] - 1)
+
+
+def normalized(p: Any) -> Any:
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def tilted(p: Any, log_tilt: Any) -> Any:
+    return normalized(p * np.exp(log_tilt))
+
+
+@dataclass
+class Network:
+    """Forecasts of distinct rows, the members that watch them, and the table of their factors
+    (n, K, J).
+    """
+
+    proba: Any
+    members: Members
+    table: Any
+
+    @classmethod
+    def of(cls, proba: Any, **options: Any) -> Network:
+        rule = make_rule(
+            **{
+                "false_alarm": ALPHA,
+                "horizon": 20_000,
+                "tolerance": 0.0,
+                "notions": ("confidence", "class-wise"),
+                "mode": "detector",
+                "arl": None,
+                "lag": 1,
+                "inputs": "proba",
+                **options,
+            }
+        )
+        members = Members(rule, proba.shape[1])
+        return cls(proba, members, _table(members, proba))
+
+    def weight(self, families: list[int], *, alike: bool = False) -> Any:
+        """Weights of all members (J,) where only some families bet: as in a monitor, or with all
+        families alike, and the members of each.
+        """
+        layout, out = self.members.layout, np.zeros(self.members.layout.n_members)
+        for own in map(layout.family, families):
+            weight = layout.weight[own]
+            out[own] = 1.0 / len(weight) if alike else weight
+        return out / out.sum()
+
+
+def _table(members: Members, proba: Any) -> Any:
+    n_rows, n_classes = proba.shape
+    parts = []
+    for k in range(n_classes):
+        y = np.full(n_rows, k)
+        own = [family.factors(proba, y).reshape(n_rows, -1) for family in members.families]
+        parts.append(np.concatenate(own, axis=1))
+    return np.stack(parts, axis=1)
+
+
+@dataclass
+class Streams:
+    """Streams of one network, each read as a test and as a detector by several sets of weights.
+
+    ``wealth`` (2, S, J) of the members in tests and detectors; what is below 1e-200 is taken as
+    lost. ``found`` (2, W, S) are the rows of the alarms.
+    """
+
+    network: Network
+    weight: Any
+    limit: Any
+    rng: Any
+    wealth: Any
+    found: Any
+    states: list[Any]
+    n_rows: int = 0
+
+    @classmethod
+    def start(
+        cls,
+        network: Network,
+        weights: list[Any],
+        limits: tuple[float, float],
+        rng: Any,
+        n_streams: int = TOGETHER,
+    ) -> Streams:
+        """Limits of the test and of the detector."""
+        wealth = np.zeros((2, n_streams, network.members.layout.n_members))
+        wealth[0] = 1.0
+        found = np.full((2, len(weights), n_streams), np.inf)
+        limit = np.array(limits)[:, None, None]
+        states = [network.members.start() for _ in range(n_streams)]
+        return cls(network, np.stack(weights, axis=1), limit, rng, wealth, found, states)
+
+    def fork(self) -> Streams:
+        """The same past, and no alarms yet."""
+        found = np.full_like(self.found, np.inf)
+        return replace(self, found=found, wealth=self.wealth.copy(), states=list(self.states))
+
+    def feed(self, truth: Any, n_rows: int, wanted: Any = np.s_[:]) -> Any:
+        """Rows whose labels follow ``truth`` (n, K), until there are so many or all ``wanted``
+        readings have rung; the rows of the alarms, counted from here.
+        """
+        cumulative, before = truth.cumsum(axis=1), self.n_rows
+        size = self.network.members.block_rows
+        while self.n_rows - before < n_rows and not np.isfinite(self.found[wanted]).all():
+            self._feed_block(cumulative, min(size, n_rows - (self.n_rows - before)))
+        return self.found - before
+
+    def _feed_block(self, cumulative: Any, size: int) -> None:
+        n_streams = len(self.states)
+        index = self.rng.integers(0, len(cumulative), (size, n_streams))
+        drawn = self.rng.random((size, n_streams, 1))
+        y = (cumulative[index] < drawn).sum(axis=2).clip(max=cumulative.shape[1] - 1)
+        members, n_fixed = self.network.members, self.network.table.shape[2]
+        factors = np.empty((size, n_streams, members.layout.n_members))
+        factors[:, :, :n_fixed] = self.network.table[index, y]
+        factors[:, :, n_fixed:] = 1.0
+        if self.weight[n_fixed:].any():
+            self._learn(index, y, factors)
+        with np.errstate(over="ignore"):
+            for row in factors:
+                self._step(row)
+        self.wealth[self.wealth < 1e-200] = 0.0
+
+    def _step(self, factors: Any) -> None:
+        self.n_rows += 1
+        self.wealth[1] += 1.0
+        self.wealth *= factors
+        mixed = (self.wealth @ self.weight).transpose(0, 2, 1)
+        rung = (mixed >= self.limit) & np.isinf(self.found)
+        if rung.any():
+            self.found[rung] = self.n_rows
+
+    def _learn(self, index: Any, y: Any, factors: Any) -> None:
+        members = self.network.members
+        for s, state in enumerate(self.states):
+            p = self.network.proba[index[:, s]]
+            learnt = members._learned(p, y[:, s], state, factors[:, s])
+            self.states[s] = members.learn(state, learnt)

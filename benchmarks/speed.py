@@ -1,0 +1,451 @@
+"""Speed of every calibrator and metric beside other packages, default install and extra `fast`.
+
+    python benchmarks/speed.py                            all cases, and docs/performance.md
+    python benchmarks/speed.py --quick                    small workloads, one round, no page
+    python benchmarks/speed.py --only KS --base OLD/src   some cases, beside an older version
+    python benchmarks/speed.py --page                     the page, of what was measured before
+
+Each package runs in a process of its own, one thread, and they take turns: in every round each has
+a few calls in a row, so that a busy moment of the machine falls on all of them. CPU time of the
+process, the shortest call. Cases are written to a folder as JSON when they are done, and are not
+measured again: what was interrupted goes on. A peer that is missing leaves its cell empty.
+"""
+
+from __future__ import annotations
+
+import _one_thread  # noqa: F401  # must come before NumPy
+
+# isort: split
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from speed_cases import BARS, CASES, GROWTH, OURS, PEERS, SIZES, Bar, Data, call_of, make_data
+
+HERE = Path(__file__).resolve().parent
+# A script beside this one is called coverage, which numba would take for the package of that name.
+sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
+PAGE = HERE.parent / "docs" / "performance.md"
+FOLDER = HERE / ".speed"
+FAST, BEFORE = "fast", "before"
+VARIANTS = (OURS, FAST, BEFORE)
+"""Our own package: as it is, with compiled loops, and an older version."""
+
+CALLS_IN_A_ROW = 3
+ROUND_MS = 60.0
+"""A round takes about so long, or one call where that is longer."""
+
+Results = dict[tuple[str, str], dict[str, Any]]
+
+
+# ---------------------------------------------------------------- the measured process
+
+
+def serve(package: str) -> None:
+    """Read what to do, a line each, and answer with a line of JSON."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what peers print must not be taken for an answer
+    call, data, held = None, None, ""
+    for line in sys.stdin:
+        order = json.loads(line)
+        try:
+            if order["do"] == "prepare":
+                if held != order["data"]:
+                    with np.load(order["data"]) as file:
+                        data, held = (
+                            Data(file["logits"], file["proba"], file["labels"]),
+                            order["data"],
+                        )
+                call = call_of(package, order["case"], data)
+                call()
+                answer: dict[str, Any] = {}
+            elif order["do"] == "run":
+                answer = {"ms": shortest_ms(call)}
+            else:
+                answer = {"mb": peak_mb(call)}
+        except Exception as error:  # a peer that breaks must not end the comparison
+            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
+        answers.write(json.dumps(answer) + "\n")
+
+
+def shortest_ms(call: Any) -> float:
+    """Shortest CPU time of a few calls in a row."""
+    best = spent = 0.0
+    n_calls = 0
+    while n_calls < CALLS_IN_A_ROW or spent < ROUND_MS:
+        start = time.process_time()
+        call()
+        ms = 1e3 * (time.process_time() - start)
+        best, spent, n_calls = (min(best, ms) if n_calls else ms), spent + ms, n_calls + 1
+        if spent > 10 * ROUND_MS:
+            break
+    return best
+
+
+def peak_mb(call: Any) -> float | None:
+    """Memory of a call above what was held before, where the kernel tells."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return None
+    before = _status_mb("VmRSS")
+    call()
+    return max(0.0, _status_mb("VmHWM") - before)
+
+
+def _status_mb(name: str) -> float:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+class Worker:
+    """A package in a process of its own."""
+
+    def __init__(self, variant: str, base: str | None) -> None:
+        own = {"CALIBRANT_FAST": "1" if variant == FAST else "0"}
+        if variant in (OURS, FAST):
+            own["PYTHONPATH"] = str(HERE.parent / "src")
+        if variant == BEFORE:
+            own["PYTHONPATH"] = str(base)
+        package = OURS if variant in VARIANTS else variant
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", package],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **own},
+        )
+
+    def ask(self, **order: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": "the process ended"}
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+# ---------------------------------------------------------------- one case after the other
+
+
+class Bench:
+    """Workers, the data that they read, and results that are kept."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self.options, self.folder = options, folder
+        self.workers: dict[str, Worker] = {}
+        self.scratch = tempfile.TemporaryDirectory()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def variants(self, case: str) -> list[str]:
+        ours = [OURS]
+        if find_spec("numba") and not self.options.no_fast:
+            ours.append(FAST)
+        if self.options.base:
+            ours.append(BEFORE)
+        peers = [] if self.options.no_peers else [p for p in PEERS if p in CASES[case].peers]
+        return ours + peers
+
+    def data_file(self, workload: str) -> str:
+        path = Path(self.scratch.name) / f"{workload}.npz"
+        if not path.exists():
+            for old in path.parent.glob("*.npz"):
+                old.unlink()
+            np.savez(path, **make_data(workload)._asdict())
+        return str(path)
+
+    def measure(self, case: str, workload: str) -> dict[str, Any]:
+        """Shortest CPU time and memory of every variant."""
+        ready, result = {}, {}
+        for variant in self.variants(case):
+            if variant not in self.workers:
+                self.workers[variant] = Worker(variant, self.options.base)
+            worker = self.workers[variant]
+            said = worker.ask(do="prepare", case=case, data=self.data_file(workload))
+            if "error" in said:
+                result[variant] = said
+            else:
+                ready[variant] = worker
+                result[variant] = {"ms": math.inf}
+        for _ in range(self.options.rounds):
+            for variant, worker in ready.items():
+                ms = worker.ask(do="run").get("ms", math.inf)
+                result[variant]["ms"] = min(result[variant]["ms"], ms)
+        for variant, worker in ready.items():
+            if not self.options.quick:
+                result[variant]["mb"] = worker.ask(do="memory").get("mb")
+        return result
+
+    def run(self, case: str, workload: str) -> dict[str, Any]:
+        """The result of a case: kept, or measured now."""
+        path = self.folder / f"{case}-{workload}.json".replace(" ", "_")
+        if path.exists() and not self.options.again:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if set(self.variants(case)) <= set(kept):
+                return kept
+        result = self.measure(case, workload)
+        aside = path.with_suffix(".new")
+        aside.write_text(json.dumps(result), encoding="utf-8")
+        aside.replace(path)
+        return result
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+        self.scratch.cleanup()
+
+
+def read_results(folder: Path) -> Results:
+    found: Results = {}
+    for case in CASES.values():
+        for workload in case.workloads:
+            path = folder / f"{case.name}-{workload}.json".replace(" ", "_")
+            if path.exists():
+                found[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def chosen(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Cases by workload, so that data are made once."""
+    workloads = [w for w in SIZES if not options.workload or w in options.workload]
+    if options.quick:
+        workloads = [w for w in workloads if w in ("1x10", "500x10")]
+    cases = [c for c in CASES if not options.only or any(text in c for text in options.only)]
+    return [(c, w) for w in workloads for c in cases if w in CASES[c].workloads]
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def ms_of(result: dict[str, Any] | None, variant: str) -> float | None:
+    ms = (result or {}).get(variant, {}).get("ms")
+    return None if ms is None or math.isinf(ms) else ms
+
+
+def best_peer(result: dict[str, Any], peer: str | None = None) -> tuple[str, float] | None:
+    """The fastest peer, or the one that is asked for."""
+    names = [peer] if peer else [name for name in result if name not in VARIANTS]
+    times = [(ms, name) for name in names if (ms := ms_of(result, name)) is not None]
+    return (min(times)[1], min(times)[0]) if times else None
+
+
+def line_of(case: str, workload: str, result: dict[str, Any]) -> str:
+    """A row of the table."""
+    peer, ours = best_peer(result), ms_of(result, OURS)
+    cells = [f"{workload:9} {case:40}"]
+    cells += [f"{v} {_ms(ms_of(result, v))}" for v in VARIANTS if v in result]
+    if ours and (before := ms_of(result, BEFORE)):
+        cells.append(f"before/now {before / ours:.2f} x")
+    if peer and ours:
+        cells.append(f"{peer[0]} {_ms(peer[1])} = {peer[1] / ours:.2f} x")
+    if ours and (mb := result[OURS].get("mb")) is not None:
+        cells.append(f"{mb:.0f} MB")
+    return "  ".join(cells)
+
+
+def _ms(ms: float | None) -> str:
+    return "-" if ms is None else f"{ms:.4g}"
+
+
+def exponent(results: Results, case: str, variant: str = OURS) -> float | None:
+    """Growth exponent in n over the last two decades."""
+    ends = [ms_of(results.get((case, w)), variant) for w in (GROWTH[0], GROWTH[-1])]
+    if None in ends:
+        return None
+    rows = SIZES[GROWTH[-1]][0] / SIZES[GROWTH[0]][0]
+    return math.log(ends[1] / ends[0]) / math.log(rows)  # type: ignore[operator]
+
+
+def reached(bar: Bar, results: Results, variant: str) -> float | None:
+    """What was measured of a bar, in its own unit."""
+    result = results.get((bar.case, bar.workload))
+    ms = ms_of(result, variant)
+    if result is None or ms is None:
+        return None
+    if bar.kind == "growth":
+        return exponent(results, bar.case, variant)
+    if bar.kind == "passes":
+        exp = results.get(("np.exp", bar.workload))
+        passes = [one for variant in VARIANTS if (one := ms_of(exp, variant))]
+        return ms / min(passes) if passes else None
+    if bar.kind == "ratio":
+        peer = best_peer(result, bar.peer)
+        return peer[1] / ms if peer else None
+    if bar.kind == "before":
+        before = ms_of(result, BEFORE)
+        return before / ms if before else None
+    return ms
+
+
+def is_met(bar: Bar, value: float, needed: float) -> bool:
+    return value >= needed if bar.kind in ("ratio", "before") else value <= needed
+
+
+def bar_row(bar: Bar, results: Results) -> list[str]:
+    cells = [f"{bar.case}, {bar.workload}", bar.peer or {"ratio": "best peer"}.get(bar.kind, "")]
+    for variant, needed in ((OURS, bar.default), (FAST, bar.fast)):
+        value = reached(bar, results, variant)
+        if needed is None or value is None:
+            cells += [
+                "" if needed is None else _needed(bar, needed),
+                "" if value is None else f"{value:.3g}",
+                "",
+            ]
+        else:
+            cells += [
+                _needed(bar, needed),
+                f"{value:.3g}",
+                "yes" if is_met(bar, value, needed) else "no",
+            ]
+    return cells
+
+
+def _needed(bar: Bar, needed: float) -> str:
+    sign = ">=" if bar.kind in ("ratio", "before") else "<="
+    unit = {"ratio": " x", "before": " x", "passes": " exp", "ms": " ms", "growth": ""}[bar.kind]
+    return f"{sign} {needed:g}{unit}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+    return [*lines, ""]
+
+
+def result_row(case: str, workload: str, result: dict[str, Any]) -> list[str]:
+    peer, ours, fast = best_peer(result), ms_of(result, OURS), ms_of(result, FAST)
+    mb = result.get(OURS, {}).get("mb")
+    ratios = [f"{peer[1] / t:.2g} x" if peer and t else "" for t in (ours, fast)]
+    named = f"{peer[0]} {_ms(peer[1])}" if peer else ""
+    memory = "" if mb is None else f"{mb:.0f}"
+    return [workload, case, _ms(ours), _ms(fast) if fast else "", named, *ratios, memory]
+
+
+def versions() -> str:
+    names = ("numpy", "scipy", "scikit-learn", "numba", *PEERS[1:], "torch")
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join([f"Python {platform.python_version()}", *found])
+
+
+def machine() -> str:
+    """The kind of processor, and no name of a host."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    wide = "AVX-512" if any("avx512f" in line for line in lines) else "no AVX-512"
+    kind = models[0] if models else platform.machine()
+    return f"{kind}, {len(models) or os.cpu_count()} cores, {wide}, {platform.system()}"
+
+
+def page(results: Results) -> str:
+    grown = [
+        [case, f"{value:.2f}"] for case in CASES if (value := exponent(results, case)) is not None
+    ]
+    rows = [result_row(*key, result) for key, result in sorted(results.items(), key=_by_work)]
+    lines = [
+        "# Performance",
+        "",
+        "Written by `python benchmarks/speed.py`: CPU milliseconds of one thread, the shortest of "
+        "several calls in turns, validation included on all sides. Ratios are what to look at: "
+        "times differ between machines and with what else they do, ratios much less. `fast` is the "
+        "extra of that name; a case that was not measured has no row.",
+        "",
+        f"{machine()}; {versions()}; {date.today().isoformat()}.",
+        "",
+        "## Bars",
+        "",
+        *table(
+            ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
+            [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
+        ),
+        "## Growth with n (exponent from 10k to 1M rows)",
+        "",
+        *table(["case", "exponent"], grown),
+        "## All cases",
+        "",
+        "MB is what a call needs at its peak beside its input. A cell is empty where a package is "
+        "missing or does not do it.",
+        "",
+        *table(
+            ["rows x classes", "case", "ms", "fast", "best peer, ms", "ratio", "fast", "MB"], rows
+        ),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _by_work(item: tuple[tuple[str, str], Any]) -> tuple[int, int]:
+    case, workload = item[0]
+    return list(CASES).index(case), list(SIZES).index(workload)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smallest workloads, one round")
+    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these texts")
+    parser.add_argument("--workload", nargs="+", choices=SIZES)
+    parser.add_argument("--base", help="src folder of an older version, measured beside")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the results")
+    parser.add_argument("--again", action="store_true", help="measure what is there already")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--no-fast", action="store_true")
+    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.rounds = 1 if options.quick else options.rounds
+    return options
+
+
+def main() -> None:
+    options = parsed()
+    if options.serve:
+        serve(options.serve)
+        return
+    if options.quick:
+        with tempfile.TemporaryDirectory() as folder:
+            measure_all(options, Path(folder))
+        return
+    if not options.page:
+        measure_all(options, options.folder)
+    if options.page or not (options.only or options.workload):
+        PAGE.write_text(page(read_results(options.folder)), encoding="utf-8")
+
+
+def measure_all(options: argparse.Namespace, folder: Path) -> None:
+    bench = Bench(options, folder)
+    try:
+        for case, workload in chosen(options):
+            print(line_of(case, workload, bench.run(case, workload)), flush=True)
+    finally:
+        bench.close()
+    results = read_results(folder)
+    shown = [bar for bar in BARS if (bar.case, bar.workload) in chosen(options)]
+    for bar in shown:
+        print(" | ".join(bar_row(bar, results)))
+
+
+if __name__ == "__main__":
+    main()

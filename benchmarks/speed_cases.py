@@ -1,0 +1,626 @@
+"""What `speed.py` measures: workloads, the work of this package and of its peers, and the bars.
+
+A piece of work is a function of a `Data` that prepares and returns a call without arguments; what
+it returns is timed. Everybody gets the arrays in the form that it asks for, made beforehand.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Call = Callable[[], Any]
+OURS = "calibrant"
+
+
+class Data(NamedTuple):
+    """Overconfident logits, their probabilities, labels, and the top scores with their outcomes."""
+
+    logits: np.ndarray
+    proba: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return self.logits.shape[1]
+
+    @property
+    def top(self) -> np.ndarray:
+        return self.proba.max(axis=1)
+
+    @property
+    def right(self) -> np.ndarray:
+        return (self.proba.argmax(axis=1) == self.labels).astype(np.int64)
+
+
+SIZES = {
+    "1x10": (1, 10),
+    "500x10": (500, 10),
+    "10kx10": (10_000, 10),
+    "10kx100": (10_000, 100),
+    "10kx1000": (10_000, 1000),
+    "100kx10": (100_000, 10),
+    "100kx100": (100_000, 100),
+    "400kx10": (400_000, 10),
+    "1Mx10": (1_000_000, 10),
+    "25kx1000": (25_000, 1000),
+    "1Mx2": (1_000_000, 2),
+}
+SMALL = ("500x10", "10kx10", "10kx100")
+LARGE = ("1Mx10", "25kx1000")
+CLASSWISE = ("1Mx10", "100kx100", "10kx1000")
+GROWTH = ("10kx10", "100kx10", "1Mx10")
+
+
+def make_data(workload: str) -> Data:
+    """The data of a workload; the same at every call."""
+    n_rows, n_classes = SIZES[workload]
+    rng = np.random.default_rng(0)
+    logits = 2.0 * rng.normal(size=(n_rows, n_classes))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    logits *= 1.7
+    logits += 0.3 * rng.normal(size=logits.shape)
+    return Data(logits, softmax(logits), labels)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
+
+
+# ---------------------------------------------------------------- this package
+
+
+def exp_pass(data: Data) -> Call:
+    """The yardstick: the exponential of every score, into an array that is there."""
+    out = np.empty_like(data.logits)
+    return lambda: np.exp(data.logits, out=out)
+
+
+def fit(make: Callable[[Any], Any], *, logits: bool = False) -> Callable[[Data], Call]:
+    """The fit of a calibrator, which ``make`` makes of the package."""
+
+    def prepare(data: Data) -> Call:
+        model, scores = make(import_module(OURS)), data.logits if logits else data.proba
+        if logits:
+            model.set_params(inputs="logits")
+        return lambda: model.fit(scores, data.labels)
+
+    return prepare
+
+
+def predict(make: Callable[[Any], Any], *, logits: bool = False) -> Callable[[Data], Call]:
+    """The prediction of a calibrator that was fitted on rows of its own."""
+
+    def prepare(data: Data) -> Call:
+        model = make(import_module(OURS))
+        if logits:
+            model.set_params(inputs="logits")
+        own = make_data("500x10") if data.n_classes == 10 else data
+        model.fit(own.logits if logits else own.proba, own.labels)
+        scores = data.logits if logits else data.proba
+        return lambda: model.predict_proba(scores)
+
+    return prepare
+
+
+def binary_fit(make: Callable[[Any], Any]) -> Callable[[Data], Call]:
+    """The fit of a calibrator of one claim on the top scores."""
+
+    def prepare(data: Data) -> Call:
+        model, top, right = make(import_module(OURS)), data.top, data.right
+        return lambda: model.fit(top, right)
+
+    return prepare
+
+
+def lifted(name: str, **options: Any) -> Callable[[Any], Any]:
+    """A binary calibrator for every class."""
+    return lambda package: package.MulticlassToBinary(
+        getattr(package, name)(**options), notion="class-wise", normalize=True
+    )
+
+
+def metric(name: str, **options: Any) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        function = getattr(import_module(f"{OURS}.metrics"), name)
+        return lambda: function(data.labels, data.proba, **options)
+
+    return prepare
+
+
+def claim_metric(name: str) -> Callable[[Data], Call]:
+    """A metric of top scores and outcomes, as peers that know one claim are given them."""
+
+    def prepare(data: Data) -> Call:
+        function = getattr(import_module(f"{OURS}.metrics"), name)
+        top, right = data.top, data.right
+        return lambda: function(right, top, notion="class-1")
+
+    return prepare
+
+
+def evaluate(data: Data) -> Call:
+    package = import_module(OURS)
+    return lambda: package.evaluate(data.labels, data.proba)
+
+
+def consistency(name: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        test = import_module(f"{OURS}.inference").consistency_test
+        return lambda: test(data.labels, data.proba, name, 10_000, rng=0)
+
+    return prepare
+
+
+def bootstrap(data: Data) -> Call:
+    interval = import_module(f"{OURS}.inference").bootstrap_interval
+    return lambda: interval("log_loss", data.labels, data.proba, n_resamples=1000, rng=0)
+
+
+# ---------------------------------------------------------------- peers
+
+
+def sklearn_temperature(data: Data) -> Call:
+    """The estimator behind ``method="temperature"``, without the cost of its wrapper."""
+    model = import_module("sklearn.calibration")._TemperatureScaling()
+    return lambda: model.fit(data.logits, data.labels)
+
+
+def sklearn_auto(data: Data) -> Call:
+    """Its calibrated classifier by temperature, around one that only hands the logits on."""
+    calibration, base = import_module("sklearn.calibration"), import_module("sklearn.base")
+
+    class Given(base.ClassifierMixin, base.BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def decision_function(self, X):
+            return X
+
+    model = calibration.CalibratedClassifierCV(Given(), method="temperature", cv=5)
+    return lambda: model.fit(data.logits, data.labels)
+
+
+def one_vs_rest(make: Callable[[], Any], column: Callable[[np.ndarray], Any]) -> Any:
+    """A binary calibrator of a peer, fitted to every class in turn."""
+
+    def prepare(data: Data) -> Call:
+        targets = [(data.labels == k).astype(np.float64) for k in range(data.n_classes)]
+        columns = [column(np.ascontiguousarray(data.proba[:, k])) for k in range(data.n_classes)]
+
+        def call() -> None:
+            for score, target in zip(columns, targets, strict=True):
+                make().fit(score, target)
+
+        return call
+
+    return prepare
+
+
+def one_claim(make: Callable[[], Any], column: Callable[[np.ndarray], Any]) -> Any:
+    def prepare(data: Data) -> Call:
+        score, target = column(data.top), data.right.astype(np.float64)
+        return lambda: make().fit(score, target)
+
+    return prepare
+
+
+def _log_odds(score: np.ndarray) -> np.ndarray:
+    p = np.clip(score, 1e-12, 1 - 1e-12)
+    return np.log(p) - np.log1p(-p)
+
+
+def _as_they_are(score: np.ndarray) -> np.ndarray:
+    return score
+
+
+def _as_column(score: np.ndarray) -> np.ndarray:
+    return score[:, None]
+
+
+def _sigmoid() -> Any:
+    return import_module("sklearn.calibration")._SigmoidCalibration()
+
+
+def _isotonic() -> Any:
+    return import_module("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip")
+
+
+def _betacal() -> Any:
+    return import_module("betacal").BetaCalibration(parameters="abm")
+
+
+def sklearn_logistic(solver: str) -> Callable[[Data], Call]:
+    """The nearest problem that it solves: it penalises all weights and no intercept."""
+
+    def prepare(data: Data) -> Call:
+        linear = import_module("sklearn.linear_model")
+        u = np.log(np.maximum(data.proba, 1e-12))
+        model = linear.LogisticRegression(
+            C=1 / (2e-3 * len(u)), solver=solver, tol=1e-6, max_iter=1000
+        )
+        return lambda: model.fit(u, data.labels)
+
+    return prepare
+
+
+def netcal_fit(path: str, *options: Any) -> Callable[[Data], Call]:
+    module, name = path.rsplit(".", 1)
+
+    def prepare(data: Data) -> Call:
+        make = getattr(import_module(f"netcal.{module}"), name)
+        return lambda: make(*options).fit(data.proba, data.labels)
+
+    return prepare
+
+
+def netcal_claim_fit(path: str, *options: Any) -> Callable[[Data], Call]:
+    module, name = path.rsplit(".", 1)
+
+    def prepare(data: Data) -> Call:
+        make, top, right = (
+            getattr(import_module(f"netcal.{module}"), name),
+            data.top,
+            data.right,
+        )
+        return lambda: make(*options).fit(top, right)
+
+    return prepare
+
+
+def netcal_metric(name: str, *options: Any) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        made = getattr(import_module("netcal.metrics"), name)(*options)
+        return lambda: made.measure(data.proba, data.labels)
+
+    return prepare
+
+
+def probmetrics_fit(name: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        module = import_module("probmetrics.calibrators")
+        import_module("torch").set_num_threads(1)
+        make = getattr(module, name, None) or (lambda: module.get_calibrator(name))
+        return lambda: make().fit(data.proba, data.labels)
+
+    return prepare
+
+
+def torchmetrics_ece(data: Data) -> Call:
+    torch = import_module("torch")
+    torch.set_num_threads(1)
+    errors = import_module("torchmetrics.functional.classification")
+    proba, labels = torch.from_numpy(data.proba), torch.from_numpy(data.labels)
+    return lambda: float(errors.multiclass_calibration_error(proba, labels, data.n_classes, 15))
+
+
+def relplot_smooth(data: Data) -> Call:
+    function = import_module("relplot").smECE
+    top, right = data.top, data.right.astype(np.float64)
+    return lambda: function(top, right)
+
+
+def mapie_ks(data: Data) -> Call:
+    calibration = import_module("mapie.metrics.calibration")
+    top, right = data.top, data.right
+    return lambda: calibration.kolmogorov_smirnov_statistic(right, top)
+
+
+def venn_abers_fit(data: Data) -> Call:
+    made = import_module("venn_abers").VennAbersMultiClass if data.n_classes > 2 else None
+    p, y = data.proba, data.labels
+    return lambda: made(p, y) if made else None
+
+
+def pycalib_classwise(data: Data) -> Call:
+    metrics = import_module("pycalib.metrics")
+    one_hot = np.eye(data.n_classes, dtype=np.int64)[data.labels]
+    return lambda: metrics.classwise_ECE(one_hot, data.proba, bins=15)
+
+
+def sklearn_metric(name: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        function = getattr(import_module("sklearn.metrics"), name)
+        if name == "accuracy_score":
+            return lambda: function(data.labels, data.proba.argmax(axis=1))
+        return lambda: function(data.labels, data.proba, labels=np.arange(data.n_classes))
+
+    return prepare
+
+
+class Case(NamedTuple):
+    """A piece of work: what it is, on which workloads, ours and what each peer does instead."""
+
+    name: str
+    workloads: tuple[str, ...]
+    ours: Callable[[Data], Call]
+    peers: dict[str, Callable[[Data], Call]] = {}  # noqa: RUF012  # never written
+
+
+_MIDDLE = ("500x10", "10kx10", "10kx100", "400kx10")
+_ROW = ("1x10",)
+
+
+def _cases() -> tuple[Case, ...]:
+    temperature_peers = {
+        "scikit-learn": sklearn_temperature,
+        "probmetrics": probmetrics_fit("temp-scaling"),
+        "netcal": netcal_fit("scaling.TemperatureScaling"),
+    }
+    return (
+        Case("np.exp", (*CLASSWISE, "25kx1000"), exp_pass),
+        Case(
+            "temperature",
+            (*SMALL, *LARGE, "1Mx2"),
+            fit(lambda c: c.TemperatureScaling(), logits=True),
+            temperature_peers,
+        ),
+        Case("temperature (proba)", (*SMALL, *LARGE), fit(lambda c: c.TemperatureScaling())),
+        Case(
+            "ensemble temperature",
+            SMALL,
+            fit(lambda c: c.EnsembleTemperatureScaling()),
+            {"probmetrics": probmetrics_fit("ETSCalibrator")},
+        ),
+        Case(
+            "vector",
+            _MIDDLE,
+            fit(lambda c: c.VectorScaling()),
+            {"probmetrics": probmetrics_fit("VectorScalingCalibrator")},
+        ),
+        Case(
+            "matrix",
+            _MIDDLE,
+            fit(lambda c: c.MatrixScaling()),
+            {"probmetrics": probmetrics_fit("MatrixScalingCalibrator")},
+        ),
+        Case(
+            "structured vector",
+            _MIDDLE,
+            fit(lambda c: c.StructuredScaling("vector")),
+            {"probmetrics": probmetrics_fit("svs")},
+        ),
+        Case(
+            "structured matrix",
+            _MIDDLE,
+            fit(lambda c: c.StructuredScaling()),
+            {"probmetrics": probmetrics_fit("sms")},
+        ),
+        Case(
+            "Dirichlet ODIR 1e-3",
+            ("500x10", "10kx10"),
+            fit(lambda c: c.DirichletCalibration(1e-3)),
+            {"scikit-learn": sklearn_logistic("newton-cholesky")},
+        ),
+        Case(
+            "Dirichlet ODIR 1e-3, many classes",
+            ("10kx100",),
+            fit(lambda c: c.DirichletCalibration(1e-3)),
+            {"scikit-learn": sklearn_logistic("newton-cg")},
+        ),
+        Case(
+            "AutoCalibration",
+            _MIDDLE,
+            fit(lambda c: c.AutoCalibration()),
+            {"scikit-learn": sklearn_auto},
+        ),
+        *_binary_cases(),
+        *_metric_cases(),
+        Case("consistency cw_ece", ("10kx10", "10kx100"), consistency("cw_ece")),
+        Case("consistency conf_ece", ("10kx10", "10kx100"), consistency("conf_ece")),
+        Case("bootstrap log_loss", ("10kx10", "10kx100"), bootstrap),
+        *_prediction_cases(),
+        Case("canonical binning", GROWTH, fit(lambda c: c.CanonicalBinning())),
+        Case("Gaussian process", ("500x10",), fit(lambda c: c.GaussianProcessCalibration())),
+    )
+
+
+def _binary_cases() -> tuple[Case, ...]:
+    every = (*SMALL, "400kx10", "25kx1000")
+    sigmoid = {"scikit-learn": one_vs_rest(_sigmoid, _log_odds)}
+    isotonic = {
+        "scikit-learn": one_vs_rest(_isotonic, _as_they_are),
+        "netcal": netcal_fit("binning.IsotonicRegression"),
+    }
+    beta = {"betacal": one_vs_rest(_betacal, _as_column)}
+    histogram = {"netcal": netcal_fit("binning.HistogramBinning", 15)}
+    one = ("1Mx2",)
+    return (
+        Case("Platt OvR", every, fit(lifted("PlattScaling")), sigmoid),
+        Case("beta OvR", every[:-1], fit(lifted("BetaCalibration")), beta),
+        Case("isotonic OvR", every, fit(lifted("IsotonicCalibration")), isotonic),
+        Case("histogram OvR", every, fit(lifted("HistogramBinning")), histogram),
+        Case(
+            "BBQ OvR",
+            SMALL[:2],
+            fit(lifted("BayesianBinning")),
+            {"netcal": netcal_fit("binning.BBQ")},
+        ),
+        Case("Venn-Abers OvR", SMALL[:2], fit(lifted("VennAbers"))),
+        Case("spline OvR", SMALL[:2], fit(lifted("SplineCalibration"))),
+        Case(
+            "Platt",
+            one,
+            binary_fit(lambda c: c.PlattScaling()),
+            {"scikit-learn": one_claim(_sigmoid, _log_odds)},
+        ),
+        Case(
+            "beta",
+            (*GROWTH, *one),
+            binary_fit(lambda c: c.BetaCalibration()),
+            {"betacal": one_claim(_betacal, _as_column)},
+        ),
+        Case(
+            "isotonic",
+            one,
+            binary_fit(lambda c: c.IsotonicCalibration()),
+            {"scikit-learn": one_claim(_isotonic, _as_they_are)},
+        ),
+        Case(
+            "histogram",
+            one,
+            binary_fit(lambda c: c.HistogramBinning()),
+            {"netcal": netcal_claim_fit("binning.HistogramBinning", 15)},
+        ),
+        Case("Venn-Abers", one, binary_fit(lambda c: c.VennAbers())),
+    )
+
+
+def _metric_cases() -> tuple[Case, ...]:
+    ece, every = "expected_calibration_error", (*SMALL, *LARGE)
+    netcal_ece, pycalib = netcal_metric("ECE", 15), {"pycalib": pycalib_classwise}
+    return (
+        Case("evaluate", every, evaluate),
+        Case(
+            "ECE confidence",
+            every,
+            metric(ece),
+            {"torchmetrics": torchmetrics_ece, "netcal": netcal_ece},
+        ),
+        Case("ECE top-label", every, metric(ece, notion="top-label")),
+        Case(
+            "ECE class-wise",
+            (*SMALL, *CLASSWISE, "25kx1000"),
+            metric(ece, notion="class-wise"),
+            pycalib,
+        ),
+        Case(
+            "ECE confidence, quantile bins",
+            every,
+            metric(ece, strategy="quantile"),
+            {"netcal": netcal_metric("ACE", 15)},
+        ),
+        Case(
+            "ECE class-wise, quantile bins",
+            SMALL,
+            metric(ece, strategy="quantile", notion="class-wise"),
+        ),
+        Case("KS confidence", (*every, "100kx10"), metric("ks_error")),
+        Case("KS of top scores", every, claim_metric("ks_error"), {"mapie": mapie_ks}),
+        Case("smooth ECE", every, metric("smooth_calibration_error")),
+        Case(
+            "smooth ECE of top scores",
+            every,
+            claim_metric("smooth_calibration_error"),
+            {"relplot": relplot_smooth},
+        ),
+        Case("SKCE confidence", (*SMALL, "100kx10", "1Mx10"), metric("kernel_calibration_error")),
+        Case(
+            "accuracy",
+            every,
+            metric("accuracy"),
+            {"scikit-learn": sklearn_metric("accuracy_score")},
+        ),
+        Case("Brier", every, metric("brier_score")),
+        Case("log loss", every, metric("log_loss"), {"scikit-learn": sklearn_metric("log_loss")}),
+    )
+
+
+def _prediction_cases() -> tuple[Case, ...]:
+    made = {
+        "temperature": lambda c: c.TemperatureScaling(),
+        "ensemble temperature": lambda c: c.EnsembleTemperatureScaling(),
+        "vector": lambda c: c.VectorScaling(),
+        "matrix": lambda c: c.MatrixScaling(0.01),
+        "structured matrix": lambda c: c.StructuredScaling(),
+    }
+    binary = {
+        "Platt OvR": lifted("PlattScaling"),
+        "beta OvR": lifted("BetaCalibration"),
+        "isotonic OvR": lifted("IsotonicCalibration"),
+        "histogram OvR": lifted("HistogramBinning", n_bins=10),
+        "Venn-Abers OvR": lifted("VennAbers"),
+    }
+    return (
+        *(Case(f"predict {name}", _ROW, predict(make, logits=True)) for name, make in made.items()),
+        *(Case(f"predict {name}", _ROW, predict(make)) for name, make in binary.items()),
+        Case("predict temperature, all rows", LARGE, predict(made["temperature"], logits=True)),
+        Case("predict temperature (proba), all rows", LARGE, predict(made["temperature"])),
+        Case("predict Platt OvR, all rows", ("1Mx10",), predict(binary["Platt OvR"])),
+    )
+
+
+CASES = {case.name: case for case in _cases()}
+PEERS = (
+    "scikit-learn",
+    "netcal",
+    "probmetrics",
+    "torchmetrics",
+    "relplot",
+    "betacal",
+    "mapie",
+    "pycalib",
+)
+
+
+def call_of(package: str, case: str, data: Data) -> Call:
+    """What a package does for a case; the package is ours or a peer."""
+    warnings.simplefilter("ignore")
+    chosen = CASES[case]
+    return (chosen.ours if package == OURS else chosen.peers[package])(data)
+
+
+# ---------------------------------------------------------------- bars
+
+
+class Bar(NamedTuple):
+    """What must hold of a case: a ratio to a peer or the best one, passes of np.exp, or ms."""
+
+    case: str
+    workload: str
+    kind: str
+    default: float
+    fast: float | None = None
+    peer: str | None = None
+
+
+def _ratio(
+    case: str, workload: str, default: float, fast: float | None = None, peer: Any = None
+) -> Bar:
+    return Bar(case, workload, "ratio", default, fast, peer)
+
+
+BARS = (
+    _ratio("temperature", "10kx10", 10, 10, "scikit-learn"),
+    _ratio("temperature", "10kx100", 10, 15, "scikit-learn"),
+    _ratio("temperature", "1Mx10", 8, 15, "scikit-learn"),
+    _ratio("temperature", "25kx1000", 12, 20, "scikit-learn"),
+    _ratio("temperature", "500x10", 5, None, "scikit-learn"),
+    *(
+        _ratio(f"{name} OvR", w, 2)
+        for name in ("Platt", "beta")
+        for w in CASES[f"{name} OvR"].workloads
+    ),
+    *(_ratio("histogram OvR", w, 1.3) for w in CASES["histogram OvR"].workloads),
+    _ratio("Platt", "1Mx2", 2),
+    _ratio("beta", "1Mx2", 2),
+    _ratio("histogram", "1Mx2", 1.3),
+    _ratio("structured matrix", "10kx100", 1.5),
+    *(_ratio("smooth ECE of top scores", w, 3) for w in (*SMALL, *LARGE)),
+    *(_ratio("KS of top scores", w, 1.2) for w in (*SMALL, *LARGE)),
+    *(_ratio("isotonic OvR", w, 3, None, "scikit-learn") for w in CASES["isotonic OvR"].workloads),
+    _ratio("isotonic", "1Mx2", 3, None, "scikit-learn"),
+    *(Bar("ECE class-wise", w, "passes", 3, 1.6) for w in CLASSWISE),
+    Bar("evaluate", "1Mx10", "passes", 11, 5),
+    Bar("predict temperature, all rows", "1Mx10", "passes", 6, 3.5),
+    *(
+        Bar(f"predict {name}", "1x10", "ms", 0.05)
+        for name in ("temperature", "ensemble temperature", "vector", "matrix", "structured matrix")
+    ),
+    *(
+        Bar(f"predict {name} OvR", "1x10", "ms", 0.1)
+        for name in ("Platt", "beta", "isotonic", "histogram", "Venn-Abers")
+    ),
+    Bar("consistency cw_ece", "10kx10", "ms", 1700, 300),
+    Bar("consistency cw_ece", "10kx100", "ms", 3500, 1100),
+    *(Bar("bootstrap log_loss", w, "ms", 70) for w in ("10kx10", "10kx100")),
+    *(Bar("AutoCalibration", w, "before", 2) for w in ("10kx10", "10kx100")),
+    Bar("canonical binning", "1Mx10", "growth", 1.2),
+)

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Every Monday, when the labels of the week are in; in the crontab: 15 6 * * 1 monitor_every_week.sh
+week=${1:-$(date +%G-week-%V)}
+calibrant monitor update state.json "labelled/$week.parquet" --when "$week" --metrics calibrant.prom -q
+case $? in
+  0) ;; # quiet
+  3) calibrant monitor show state.json -o monitor.html -q
+     mail -s "the model is no longer calibrated" team@example.org < monitor.html ;;
+  *) echo "monitor: $week was not added; the state is as it was" >&2; exit 1 ;;
+esac

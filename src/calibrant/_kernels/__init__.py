@@ -1,0 +1,42 @@
+"""The few hot loops. ``_numpy`` is the definition of each; ``_numba``, compiled, gives the same
+numbers (extra ``fast``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from calibrant._kernels import _numpy
+from calibrant._kernels._numpy import cell_sums, entries, ordered_pairs, top_labels
+
+__all__ = ["cell_sums", "entries", "kernel", "ordered_pairs", "top_labels"]
+
+WORTH_IMPORT = 2**23
+"""Elements of a loop that repays the import of numba, half a second."""
+
+WORTH_CALL = 2**12
+"""Elements of a loop that repays a call of a compiled function, once it is there."""
+
+_COMPILED = "calibrant._kernels._numba"
+
+
+def kernel(name: str, n_elements: int) -> Any:
+    """A function of `_numpy`, or its compiled twin where that is installed and a loop over so many
+    elements repays it.
+
+    ``CALIBRANT_FAST=0`` never takes a compiled one, ``CALIBRANT_FAST=1`` always.
+    """
+    wanted = os.environ.get("CALIBRANT_FAST")
+    least = WORTH_CALL if _COMPILED in sys.modules else WORTH_IMPORT
+    if wanted == "0" or (wanted != "1" and n_elements < least) or not _is_installed():
+        return getattr(_numpy, name)
+    from calibrant._kernels import _numba
+
+    return _numba.FUNCTIONS[name]
+
+
+def _is_installed() -> bool:
+    return "numba" in sys.modules or find_spec("numba") is not None

@@ -1,0 +1,150 @@
+"""Hot loops in NumPy: the definition that every other version is tested against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._simplex import row_sum
+from calibrant._typing import AnyArray, FloatArray, IntArray
+
+# On many short rows a pass over the columns beats argmax, which pays for a call a row.
+_SHORT_ROW = 16
+_MANY_ROWS = 2048
+
+# Repeated argmax beats a full sort of the row up to about this many ranks.
+_FEW_RANKS = 4
+
+
+def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
+    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the
+    lowest column.
+    """
+    if n_ranks == 1:
+        return _top_label(block)[:, None]
+    if n_ranks > _FEW_RANKS:
+        return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
+    left = np.array(block)
+    labels = np.empty((len(block), n_ranks), dtype=np.intp)
+    rows = np.arange(len(block))
+    for rank in range(n_ranks):
+        labels[:, rank] = left.argmax(axis=1)
+        left[rows, labels[:, rank]] = -np.inf
+    return labels
+
+
+def _top_label(block: FloatArray) -> IntArray:
+    n_rows, n_columns = block.shape
+    if n_rows < _MANY_ROWS or n_columns > _SHORT_ROW:
+        return block.argmax(axis=1)
+    columns = np.ascontiguousarray(block.T)
+    largest = columns[0].copy()
+    label = np.zeros(n_rows, dtype=np.int8)
+    for k in range(1, n_columns):
+        is_larger = (columns[k] > largest).view(np.int8)
+        # k grows: without a branch, the last column that was larger
+        np.maximum(label, is_larger * np.int8(k), out=label)
+        np.maximum(largest, columns[k], out=largest)
+    return label.astype(np.intp)
+
+
+def entries(block: FloatArray, label: IntArray) -> FloatArray:
+    """Entries of each row in the columns ``label`` (m, J), in float64."""
+    rows = np.arange(len(block))[:, None]
+    return np.asarray(block[rows, label], dtype=np.float64)
+
+
+def cell_sums(
+    cell: IntArray, score: FloatArray, hit: IntArray, weight: FloatArray, n_cells: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums per cell of the weight, of weight times score and of weight times outcome.
+
+    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome
+    is 1; ``weight`` has shape (m,). Unit weights, a stride-0 array, take a shorter way.
+    """
+    flat = cell.ravel()
+    is_unit = weight.strides == (0,) and weight[0] == 1.0
+    if is_unit:
+        return (
+            np.bincount(flat, minlength=n_cells).astype(np.float64),
+            np.bincount(flat, score.ravel(), minlength=n_cells),
+            np.bincount(flat[hit], minlength=n_cells).astype(np.float64),
+        )
+    each = np.repeat(weight, cell.shape[1])
+    return (
+        np.bincount(flat, each, minlength=n_cells),
+        np.bincount(flat, each * score.ravel(), minlength=n_cells),
+        np.bincount(flat[hit], each[hit], minlength=n_cells),
+    )
+
+
+def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, IntArray]:
+    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1), misses first among ties.
+
+    The bits of a float that is not negative are ordered as it is, and those up to one leave a bit
+    free: the outcome is packed into it, so that one plain sort takes the place of an indirect one.
+    """
+    key = (score + 0.0).view(np.uint64)  # a copy, in which -0.0 is 0.0
+    key <<= np.uint64(1)
+    key |= outcome.astype(np.uint64)
+    key.sort()
+    hit = (key & np.uint64(1)).view(np.int64)
+    key >>= np.uint64(1)
+    return key.view(np.float64), hit
+
+
+def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``log sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
+    e = np.multiply(x, beta)
+    np.exp(e, out=e)
+    norm = row_sum(e)
+    e *= x
+    mean = row_sum(e) / norm
+    e *= x
+    return np.log(norm), mean, row_sum(e) / norm
+
+
+def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """Rows and sums of the scores in each of ``n_bins`` bins of equal width of every column, (J,
+    n_bins) each.
+    """
+    n_columns = score.shape[1]
+    cell = (np.asarray(score, dtype=np.float64) * n_bins).astype(np.intp)
+    np.minimum(cell, n_bins - 1, out=cell)
+    cell += np.arange(n_columns) * n_bins
+    size, shape = n_columns * n_bins, (n_columns, n_bins)
+    count = np.bincount(cell.ravel(), minlength=size).astype(np.float64)
+    return count.reshape(shape), np.bincount(cell.ravel(), score.ravel(), size).reshape(shape)
+
+
+def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Slopes of the edge that spans the gap of a greatest convex minorant, point by point: see
+    `calibrant.binary.venn_abers`.
+    """
+    points = list(zip(x.tolist(), y.tolist(), strict=True))
+    corners: list[tuple[float, float]] = []
+    for point in reversed(points):
+        _push(corners, point)
+    _push(corners, (-1.0, -1.0))
+    fits = np.empty(len(points))
+    for i, point in enumerate(points):
+        left, right = corners[-1], corners[-2]
+        fits[i] = (right[1] - left[1]) / (right[0] - left[0])
+        moved = (point[0] - 1.0, point[1] - 1.0)
+        if _turn(left, moved, right) > 0.0 and i + 1 < len(points):
+            corners.pop()
+            _push(corners, moved)
+    return fits
+
+
+def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> None:
+    """Add a point on the left of a convex chain that is stored from right to left."""
+    while len(corners) > 1 and _turn(point, corners[-1], corners[-2]) <= 0.0:
+        corners.pop()
+    corners.append(point)
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Positive where the way a, b, c turns left, that is where b lies below the line from a to
+    c.
+    """
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

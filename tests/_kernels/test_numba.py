@@ -1,0 +1,63 @@
+"""The compiled loops are those of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import _kernels
+from calibrant._kernels import _numpy, kernel
+
+pytest.importorskip("numba")
+
+from calibrant._kernels import _numba  # only where numba is
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 100, 3000])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
+def test_row_moments_are_those_of_numpy(rng, n_classes, scale):
+    x = np.clip(scale * rng.normal(size=(40, n_classes)), -300, 300)
+    for ours, theirs in zip(_numba.row_moments(x, 0.9), _numpy.row_moments(x, 0.9), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_row_moments_of_rows_that_are_not_contiguous(rng):
+    x = rng.normal(size=(60, 7))[::3]
+    for ours, theirs in zip(_numba.row_moments(x, 2.0), _numpy.row_moments(x, 2.0), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_bins", [1, 15, 100])
+def test_column_cells_are_those_of_numpy(rng, n_bins, dtype):
+    score = rng.dirichlet(np.ones(4), 500).astype(dtype)
+    score[0], score[1] = [1.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.4]
+    for ours, theirs in zip(
+        _numba.column_cells(score, n_bins), _numpy.column_cells(score, n_bins), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_isotonic_fits_with_a_hit_are_those_of_numpy(rng):
+    total = rng.integers(1, 4, 400).astype(float)
+    hits = np.floor(total * rng.random(400))
+    x, y = np.cumsum(total), np.cumsum(hits)
+    np.testing.assert_array_equal(_numba.fits_with_a_hit(x, y), _numpy.fits_with_a_hit(x, y))
+    one = np.array([1.0])
+    np.testing.assert_array_equal(
+        _numba.fits_with_a_hit(one, one), _numpy.fits_with_a_hit(one, one)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(_numba.FUNCTIONS))
+def test_the_compiled_function_is_chosen_where_it_is_asked_for(name, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_FAST", "1")
+    assert kernel(name, 1) is _numba.FUNCTIONS[name]
+    monkeypatch.setenv("CALIBRANT_FAST", "0")
+    assert kernel(name, 2**40) is getattr(_numpy, name)
+
+
+def test_without_a_wish_the_size_decides(monkeypatch):
+    monkeypatch.delenv("CALIBRANT_FAST", raising=False)
+    assert kernel("row_moments", _kernels.WORTH_CALL) is _numba.row_moments
+    assert kernel("row_moments", _kernels.WORTH_CALL - 1) is _numpy.row_moments
