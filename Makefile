@@ -30,7 +30,7 @@ slow: $(VENV)/.installed-dev
 
 # The manual, to be opened as build/docs/index.html: warnings are errors, links are followed, nothing is fetched.
 docs: $(VENV)/.installed-docs
-	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	$(BIN)/sphinx-build --fresh-env -W --keep-going -q -d build/doctrees docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
 bench:
