@@ -64,6 +64,7 @@ class CalibratedClassifierCV(calibrant.CalibratedClassifier):
         self.method = method
         self.cv = 5 if cv is None else cv
         self.n_jobs = n_jobs
+        self.progress = False
         self.ensemble = ensemble is True or ensemble == "auto"
 
     @property

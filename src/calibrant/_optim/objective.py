@@ -195,7 +195,8 @@ class Objective:
 
         def of_rows(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
             u, p = self._proba_block(theta, rows)
-            return p[::step], u[::step], np.asarray(self.weight[rows][::step])
+            # Copies: a view of a few rows would keep its whole block.
+            return p[::step].copy(), u[::step].copy(), np.array(self.weight[rows][::step])
 
         if step == 1:
             return self._sum(lambda rows: self.map.blocks(*of_rows(rows)))
