@@ -60,6 +60,7 @@ CLASSIFIERS = {
     "tree": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
     "lda": LinearDiscriminantAnalysis(),
 }
+FAILED = [np.inf] * 4
 MEASURES = ("log-loss", "Brier score", "debiased confidence error", "debiased class-wise error")
 
 
@@ -255,34 +256,43 @@ HEAD = """# A ranking of today
 
 By `benchmarks/ranking.py`: {n_cases} cases (a file of real predictions, or a classifier on a UCI
 set, and a number of rows to calibrate on), {n_methods} methods, those of peers with the package in
-front. Mean ranks are over cases where no method failed or was left out; 1 is best. Two methods
+front. Mean ranks are of methods that took part in all cases; 1 is best. One that failed in a case
+(scikit-learn's need every class among the rows) ranks last there, and counts as harm. Two methods
 differ where their ranks are farther apart than the critical difference (Nemenyi, 0.05). *Harmed* is
 the share of cases whose log-loss is above the uncalibrated one by more than 0.005. CPU seconds are
-of a fit and a prediction, the median over cases.
+of a fit and a prediction, the median over cases. Cases that were not run yet, and peers that were
+not installed, are not in it; with a few cases the critical difference is so wide that little is
+decided.
 """
 
 
 def table(chosen: list[dict[str, Any]], names: list[str]) -> str:
-    common = [name for name in names if all("measures" in found.get(name, {}) for found in chosen)]
-    values = np.array([[found[name]["measures"] for name in common] for found in chosen])
+    common = [name for name in names if all(name in found for found in chosen)]
+    values = np.array(
+        [[found[name].get("measures", FAILED) for name in common] for found in chosen]
+    )
     places = range(len(MEASURES))
     ranks = np.column_stack([rankdata(values[:, :, p], axis=1).mean(axis=0) for p in places])
     rows = [[name, *ranks[i], *harm(chosen, name)] for i, name in enumerate(common)]
     rows.sort(key=lambda row: row[1])
-    failed = [name for name in names if name not in common]
+    absent = [name for name in names if name not in common]
     said = f"{len(chosen)} cases"
     if len(chosen) > 1:
         gap = critical_difference(len(common), len(chosen), method="nemenyi")
         said += f", critical difference {gap:.2f}"
-    said += f". Failed or left out somewhere: {', '.join(failed)}." if failed else "."
+    said += f". Left out somewhere: {', '.join(absent)}." if absent else "."
     header = ["method", *(f"rank, {measure}" for measure in MEASURES), "harmed", "CPU seconds"]
     return f"{said}\n\n{markdown_table(header, rows)}"
 
 
 def harm(chosen: list[dict[str, Any]], name: str) -> list[str]:
-    base, own = ([found[key]["measures"][0] for found in chosen] for key in ("identity", name))
+    base = [found["identity"]["measures"][0] for found in chosen]
+    own = [found[name].get("measures", FAILED)[0] for found in chosen]
     share = np.mean(np.subtract(own, base) > 0.005)
-    return [f"{share:.0%}", f"{np.median([found[name]['cpu'] for found in chosen]):.3f}"]
+    return [
+        f"{share:.0%}",
+        f"{np.nanmedian([found[name].get('cpu', np.nan) for found in chosen]):.3f}",
+    ]
 
 
 def main() -> None:

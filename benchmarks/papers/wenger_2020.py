@@ -25,7 +25,7 @@ TITLE = "Wenger et al. 2020, Non-parametric calibration for classification"
 INTRO = """
 Ten random splits into 1,000 rows to calibrate on and the rest to judge. Their error has 100 bins
 over [1/K, 1] and compares with the middle of a bin; the standard ECE of 100 bins of the same
-predictions stands beside ours in a table of its own. Their Platt scaling is logistic
+predictions is kept with the results. Their Platt scaling is logistic
 regression on the probability itself, not on its log-odds, and their temperature divides
 probabilities, not their logarithms; both are done so here. Binary calibrators of MNIST are
 one-vs-rest, normalised.
