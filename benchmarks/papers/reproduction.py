@@ -217,8 +217,8 @@ computation. Where a random draw decides (splits, folds, ties), it is two standa
 difference of both means, by the spread of our draws, and half a unit of the last digit.
 
 A cell is `published / ours`, ours with one digit more; in bold where it is outside, "-" where it
-was not run. Each figure outside is explained, or listed as unexplained. An explanation says why figures differ; it does not
-make them count as within.
+was not run. Each figure outside is explained, or listed as unexplained. An explanation says why
+figures differ; it does not make them count as within.
 """
 
 
