@@ -1,0 +1,288 @@
+"""Published figures beside ours: what the scripts of this folder share.
+
+A script measures *cases*, a file of numbers each in ``results/PAPER/CASE.json``, so that a run that
+was stopped goes on where it was, and makes *tables* of what was measured. The page is a function of
+the files alone: ``python benchmarks/papers/reproduction.py`` writes it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from calibrant._output.files import written_aside
+from calibrant._output.progress import tracked
+from calibrant.selection._table import markdown_table
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+RESULTS = HERE / "results"
+PAGE = ROOT / "docs" / "reproduction.md"
+PAPERS = ("gupta_ramdas_2022", "gupta_2021", "wenger_2020", "kull_2019", "kull_2019_uci")
+
+Measured = Mapping[str, Any]
+"""Of a case: numbers, or lists of them over seeds, splits or folds, by name."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that was printed, and ours; ``tolerance`` is how far they may be apart."""
+
+    row: str
+    column: str
+    published: float
+    ours: float
+    tolerance: float
+    digits: int
+
+    @property
+    def is_within(self) -> bool:
+        # Round-off of the difference is no disagreement.
+        return abs(self.ours - self.published) <= self.tolerance + 1e-9
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures of one published table, what may separate them, and what explains those outside.
+
+    ``explained`` maps (row, column), either of them "*", to a sentence.
+    """
+
+    name: str
+    tolerance: str
+    figures: Sequence[Figure]
+    explained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def outside(self) -> list[Figure]:
+        return [figure for figure in self.figures if not figure.is_within]
+
+    def reason(self, figure: Figure) -> str | None:
+        keys = [(r, c) for r in (figure.row, "*") for c in (figure.column, "*")]
+        return next((self.explained[key] for key in keys if key in self.explained), None)
+
+    @property
+    def unexplained(self) -> list[Figure]:
+        return [figure for figure in self.outside if self.reason(figure) is None]
+
+
+def rounded(row: str, column: str, published: float, ours: float, digits: int, units=0.5) -> Figure:
+    """A figure of the same data and the same computation: half a unit of the last digit printed."""
+    return Figure(row, column, published, float(ours), units * 10.0**-digits, digits)
+
+
+def drawn(
+    row: str, column: str, published: float, ours: Sequence[float], digits: int, n_published: int
+) -> Figure:
+    """A mean of random draws beside a mean of ``n_published`` of them: two standard errors of the
+    difference, and half a unit of the last digit printed.
+    """
+    spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
+    error = spread * np.sqrt(1 / len(ours) + 1 / n_published)
+    tolerance = 2 * error + 0.5 * 10.0**-digits
+    return Figure(row, column, published, float(np.mean(ours)), float(tolerance), digits)
+
+
+# Data and results
+
+
+def data_folder() -> Path:
+    return Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+
+
+def load(folder: Path, name: str) -> dict[str, Any]:
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
+def load_split(folder: Path, name: str) -> tuple[Any, Any, Any, Any]:
+    """Calibration logits and labels, test logits and labels, in float64."""
+    file = load(folder, name)
+    X, Z = (file[key].astype(np.float64) for key in ("val_logits", "test_logits"))
+    return X, file["val_labels"], Z, file["test_labels"]
+
+
+def read_results(paper: str) -> dict[str, Measured]:
+    files = sorted((RESULTS / paper).glob("*.json"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
+
+
+def write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def write_result(paper: str, case: str, measured: Measured) -> None:
+    write_text(RESULTS / paper / f"{case}.json", json.dumps(short(measured), indent=0) + "\n")
+
+
+def short(value: Any) -> Any:
+    """Eight digits are more than any table prints."""
+    if isinstance(value, Mapping):
+        return {key: short(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [short(item) for item in value]
+    return float(f"{float(value):.8g}")
+
+
+# The page
+
+
+def show(tables: Iterable[Table]) -> str:
+    return "\n\n".join(section(table) for table in tables)
+
+
+def section(table: Table) -> str:
+    total, good = len(table.figures), len(table.figures) - len(table.outside)
+    parts = [
+        f"### {table.name}",
+        f"Tolerance: {table.tolerance}",
+        beside(table.figures),
+        f"Within it: {good} of {total}.",
+    ]
+    return "\n\n".join(parts + outside_lines(table))
+
+
+def beside(figures: Sequence[Figure]) -> str:
+    """Rows and columns as printed, each cell "published / ours", in bold outside the tolerance."""
+    rows = list(dict.fromkeys(f.row for f in figures))
+    columns = list(dict.fromkeys(f.column for f in figures))
+    cells = {(f.row, f.column): cell(f) for f in figures}
+    return markdown_table(
+        ["published / ours", *columns],
+        [[row, *(cells.get((row, column), "-") for column in columns)] for row in rows],
+    )
+
+
+def cell(figure: Figure) -> str:
+    # One digit more than is printed, so that rounding can be seen.
+    text = f"{figure.published:.{figure.digits}f} / {figure.ours:.{figure.digits + 1}f}"
+    return text if figure.is_within else f"**{text}**"
+
+
+def outside_lines(table: Table) -> list[str]:
+    if not table.outside:
+        return []
+    reasons: dict[str, list[str]] = {}
+    for figure in table.outside:
+        reason = table.reason(figure) or "Unexplained."
+        off = abs(figure.ours - figure.published)
+        place = f"{figure.row}, {figure.column} (off by {off:.2g}, allowed {figure.tolerance:.2g})"
+        reasons.setdefault(reason, []).append(place)
+    lines = [f"- {reason} {'; '.join(places)}." for reason, places in reasons.items()]
+    return ["Outside:\n\n" + "\n".join(lines)]
+
+
+def summary(papers: Mapping[str, Sequence[Table]]) -> str:
+    rows = [
+        [titles(paper), table.name, *counts([table])] for paper in papers for table in papers[paper]
+    ]
+    everything = [table for tables in papers.values() for table in tables]
+    rows.append(["all", "", *counts(everything)])
+    header = ["paper", "table", "figures", "within", "outside, explained", "outside, unexplained"]
+    return markdown_table(header, rows)
+
+
+def counts(tables: Sequence[Table]) -> list[str]:
+    total = sum(len(table.figures) for table in tables)
+    outside = sum(len(table.outside) for table in tables)
+    unexplained = sum(len(table.unexplained) for table in tables)
+    share = f"{total - outside} ({(total - outside) / total:.0%})" if total else "0"
+    return [str(total), share, str(outside - unexplained), str(unexplained)]
+
+
+def titles(paper: str) -> str:
+    return importlib.import_module(paper).TITLE
+
+
+HEAD = """# Published tables beside ours
+
+Written by the scripts of `benchmarks/papers` from the numbers in `benchmarks/papers/results`; a
+test holds both together. Each table states first how far a figure may be from the published one.
+*Print precision* is half a unit of the last digit printed, for figures of the same data by the same
+computation. Where a random draw decides (splits, folds, ties), it is two standard errors of the
+difference of both means, by the spread of our draws, and half a unit of the last digit.
+
+A cell is `published / ours`, ours with one digit more; in bold where it is outside, "-" where it
+was not run. Each figure outside is explained, or listed as unexplained. An explanation says why
+figures differ; it does not make them count as within.
+"""
+
+
+def page() -> str:
+    papers = {name: tables_of(name) for name in PAPERS}
+    papers = {name: tables for name, tables in papers.items() if tables}
+    parts = [HEAD, summary(papers)]
+    for name, tables in papers.items():
+        module = importlib.import_module(name)
+        parts += [f"## {module.TITLE}", module.INTRO.strip(), show(tables)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def tables_of(paper: str) -> list[Table]:
+    results = read_results(paper)
+    tables = importlib.import_module(paper).tables(results) if results else []
+    return [table for table in tables if table.figures]
+
+
+# Running
+
+
+def run(script: ModuleType, arguments: Sequence[str] | None = None) -> None:
+    """Measure the cases of a script that are not done, print the tables, write the page.
+
+    ``--quick`` measures less of the first case and keeps nothing.
+    """
+    chosen = parse(script, arguments)
+    paper = script.__name__ if script.__name__ != "__main__" else Path(script.__file__).stem
+    warnings.simplefilter("ignore")  # fits that do not converge are part of what is reproduced
+    if chosen.quick:
+        case = script.cases()[0]
+        print(show(script.tables({case: script.measure(chosen.data, case, quick=True)})))
+        return
+    every = script.full_cases() if chosen.full else script.cases()
+    wanted = [case for case in every if chosen.only in case]
+    left = [case for case in wanted if not (RESULTS / paper / f"{case}.json").exists()]
+    jobs = (delayed(keep)(script.__file__, paper, case, chosen.data) for case in left)
+    done = Parallel(n_jobs=chosen.jobs, return_as="generator_unordered")(jobs)
+    for _ in tracked(done, total=len(left), description=paper, progress=True):
+        pass
+    print(show(tables_of(paper)))
+    write_text(PAGE, page())
+
+
+def parse(script: ModuleType, arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(script.__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=data_folder(), help="folder of predictions")
+    parser.add_argument("--quick", action="store_true", help="a part of one case; nothing is kept")
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    if hasattr(script, "full_cases"):
+        parser.add_argument("--full", action="store_true", help="all that the paper has")
+    parser.set_defaults(full=False)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    return parser.parse_args(arguments)
+
+
+def keep(file: str, paper: str, case: str, data: Path) -> None:
+    """Measure a case and keep it, with the processor seconds that it took."""
+    warnings.simplefilter("ignore")
+    begin = time.process_time()
+    measured = dict(importlib.import_module(Path(file).stem).measure(data, case, quick=False))
+    write_result(paper, case, measured | {"cpu_seconds": time.process_time() - begin})
+
+
+if __name__ == "__main__":
+    write_text(PAGE, page())

@@ -1,0 +1,321 @@
+"""Every multiclass method of the library and of peers, ranked on real predictions.
+
+    python benchmarks/ranking.py --data ../shared/data --output docs/ranking.md
+    python benchmarks/ranking.py --data FOLDER --files kitti --sizes 50 200
+
+FOLDER may hold any files of ``logits`` or ``probs`` with ``labels`` (or a split, ``val_logits`` and
+so on), and in ``uci`` any files of ``X`` and ``y``, of which five classifiers of scikit-learn make
+predictions out of fold. A case is a file and a number of rows to calibrate on; each is kept in
+``benchmarks/results/ranking``, so that a run that was stopped goes on where it was. Peers that do
+not import are named and left out.
+"""
+
+from __future__ import annotations
+
+import _one_thread  # noqa: F401  # before NumPy
+
+# isort: split
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import softmax
+from scipy.stats import rankdata
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from calibrant import method
+from calibrant._output.progress import tracked
+from calibrant.inference import critical_difference
+from calibrant.metrics import brier_score, expected_calibration_error, log_loss
+from calibrant.selection._methods import METHODS
+from calibrant.selection._table import markdown_table
+from do_no_harm import LEFT_OUT, MATRIX_CLASSES, MIN_TEST_ROWS, Rows, load
+
+sys.path.append(str(Path(__file__).parent / "papers"))
+from reproduction import short, write_text
+
+KEPT = Path(__file__).parent / "results" / "ranking"
+SIZES = (50, 200, 1000, 5000)
+SLOW = {"matrix", "dirichlet", "structured-matrix", "auto", "gp"}  # with very many classes
+CLASSIFIERS = {
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "nbayes": GaussianNB(),
+    "forest": RandomForestClassifier(random_state=0),
+    "tree": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
+    "lda": LinearDiscriminantAnalysis(),
+}
+FAILED = [np.inf] * 4
+MEASURES = ("log-loss", "Brier score", "debiased confidence error", "debiased class-wise error")
+
+
+class Case(NamedTuple):
+    file: Path
+    classifier: str
+    n_rows: int
+
+    @property
+    def name(self) -> str:
+        made = f"{self.file.stem}-{self.classifier}" if self.classifier else self.file.stem
+        return f"{made}--{self.n_rows}"
+
+
+# Methods: functions of (probabilities, labels, probabilities to calibrate)
+
+
+def own(name: str) -> Callable[[Any, Any, Any], Any]:
+    def run(P: Any, y: Any, Q: Any) -> Any:
+        chosen = method(name)
+        if METHODS[name].is_binary and P.shape[1] > 2:
+            chosen = method(name, notion="class-wise")
+        return chosen.fit(P, y).predict_proba(Q)
+
+    return run
+
+
+class _Echo:
+    """A fitted classifier of given probabilities, for scikit-learn's wrappers."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes_ = classes
+
+    def fit(self, X: Any, y: Any) -> _Echo:
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return X
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[X.argmax(axis=1)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return LogisticRegression().__sklearn_tags__()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"classes": self.classes_}
+
+
+def sklearn_method(kind: str) -> Callable[[Any, Any, Any], Any]:
+    def run(P: Any, y: Any, Q: Any) -> Any:
+        frozen = FrozenEstimator(_Echo(np.arange(P.shape[1])))
+        return CalibratedClassifierCV(frozen, method=kind).fit(P, y).predict_proba(Q)
+
+    return run
+
+
+def netcal_method(name: str) -> Callable[[Any, Any, Any], Any]:
+    import netcal.binning
+    import netcal.scaling
+
+    def run(P: Any, y: Any, Q: Any) -> Any:
+        room = netcal.scaling if hasattr(netcal.scaling, name) else netcal.binning
+        return getattr(room, name)().fit(P, y).transform(Q)
+
+    return run
+
+
+def probmetrics_method(name: str) -> Callable[[Any, Any, Any], Any]:
+    from probmetrics.calibrators import get_calibrator
+
+    def run(P: Any, y: Any, Q: Any) -> Any:
+        return get_calibrator(name).fit(P, y).predict_proba(Q)
+
+    return run
+
+
+PEERS = {
+    **{
+        f"sklearn {kind}": (sklearn_method, kind) for kind in ("sigmoid", "isotonic", "temperature")
+    },
+    **{
+        f"netcal {name}": (netcal_method, name)
+        for name in ("TemperatureScaling", "BetaCalibration", "LogisticCalibration", "ENIR", "BBQ")
+    },
+    **{
+        f"probmetrics {name}": (probmetrics_method, name) for name in ("sms", "svs", "temp-scaling")
+    },
+}
+
+
+def methods() -> dict[str, Callable[[Any, Any, Any], Any]]:
+    """All that import; what does not is named on standard error."""
+    found = {name: own(name) for name in METHODS}
+    for name, (make, argument) in PEERS.items():
+        try:
+            found[name] = make(argument)
+        except ImportError as missing:
+            print(f"{name} is left out: {missing}", file=sys.stderr)
+    return found
+
+
+# Cases
+
+
+def cases(folder: Path, wanted: list[str], sizes: list[int]) -> Iterator[Case]:
+    files = [(p, "") for p in sorted(folder.glob("*.npz")) if not p.name.startswith(LEFT_OUT)]
+    files += [(p, name) for p in sorted(folder.glob("uci/*.npz")) for name in CLASSIFIERS]
+    for path, name in files:
+        if not wanted or any(part in f"{path.stem}-{name}" for part in wanted):
+            yield from (Case(path, name, n_rows) for n_rows in sizes)
+
+
+def predictions(case: Case) -> tuple[Rows, Rows] | None:
+    """Probabilities to calibrate on and to judge, or None where there are too few."""
+    if case.classifier:
+        with np.load(case.file, allow_pickle=False) as file:
+            X, y = file["X"].astype(np.float64), np.unique(file["y"], return_inverse=True)[1]
+        P = cross_val_predict(CLASSIFIERS[case.classifier], X, y, cv=3, method="predict_proba")
+        pool, test = Rows(P, y), None
+    else:
+        kind, pool, test = load(case.file)
+        as_proba = (lambda z: softmax(z.astype(np.float64), axis=1)) if kind == "logits" else normal
+        pool = Rows(as_proba(pool.scores), pool.labels)
+        test = test and Rows(as_proba(test.scores), test.labels)
+    if case.n_rows > len(pool.labels) - (0 if test else MIN_TEST_ROWS):
+        return None
+    order = np.random.default_rng(0).permutation(len(pool.labels))
+    fit, rest = order[: case.n_rows], order[case.n_rows :]
+    return Rows(pool.scores[fit], pool.labels[fit]), test or Rows(
+        pool.scores[rest], pool.labels[rest]
+    )
+
+
+def normal(P: Any) -> Any:
+    P = P.astype(np.float64)
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def judged(y: Any, proba: Any) -> list[float]:
+    debiased = {"norm": 2, "debias": True}
+    return [
+        log_loss(y, proba),
+        brier_score(y, proba),
+        expected_calibration_error(y, proba, **debiased),
+        expected_calibration_error(y, proba, notion="class-wise", **debiased),
+    ]
+
+
+def measure(case: Case) -> None:
+    """Measures and processor seconds of every method, kept; a failure is kept as its message."""
+    warnings.simplefilter("ignore")
+    parts = predictions(case)
+    found: dict[str, Any] = {}
+    for name, run in methods().items() if parts else ():
+        fit, judge = parts
+        if name in SLOW and fit.scores.shape[1] > MATRIX_CLASSES:
+            continue
+        begin = time.process_time()
+        try:
+            proba = run(fit.scores, fit.labels, judge.scores)
+        except Exception as failure:
+            found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
+            continue
+        seconds = time.process_time() - begin
+        found[name] = {
+            "measures": short(judged(judge.labels, normal(proba))),
+            "cpu": short(seconds),
+        }
+    write_text(KEPT / f"{case.name}.json", json.dumps(found, indent=0) + "\n")
+
+
+# The page
+
+
+def page(results: dict[str, dict[str, Any]]) -> str:
+    filled = {case: found for case, found in results.items() if found}
+    names = list(dict.fromkeys(name for found in filled.values() for name in found))
+    parts = [HEAD.format(n_cases=len(filled), n_methods=len(names))]
+    for size in SIZES:
+        chosen = [found for case, found in filled.items() if case.endswith(f"--{size}")]
+        if chosen:
+            parts.append(f"## {size:,} rows to calibrate on\n\n{table(chosen, names)}")
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+HEAD = """# A ranking of today
+
+By `benchmarks/ranking.py`: {n_cases} cases (a file of real predictions, or a classifier on a UCI
+set, and a number of rows to calibrate on), {n_methods} methods, those of peers with the package in
+front. Mean ranks are of methods that took part in all cases; 1 is best. One that failed in a case
+(scikit-learn's need every class among the rows) ranks last there, and counts as harm. Two methods
+differ where their ranks are farther apart than the critical difference (Nemenyi, 0.05). *Harmed* is
+the share of cases whose log-loss is above the uncalibrated one by more than 0.005. CPU seconds are
+of a fit and a prediction, the median over cases. Cases that were not run yet, and peers that were
+not installed, are not in it; with a few cases the critical difference is so wide that little is
+decided.
+"""
+
+
+def table(chosen: list[dict[str, Any]], names: list[str]) -> str:
+    common = [name for name in names if all(name in found for found in chosen)]
+    values = np.array(
+        [[found[name].get("measures", FAILED) for name in common] for found in chosen]
+    )
+    places = range(len(MEASURES))
+    ranks = np.column_stack([rankdata(values[:, :, p], axis=1).mean(axis=0) for p in places])
+    rows = [[name, *ranks[i], *harm(chosen, name)] for i, name in enumerate(common)]
+    rows.sort(key=lambda row: row[1])
+    absent = [name for name in names if name not in common]
+    said = f"{len(chosen)} cases"
+    if len(chosen) > 1:
+        gap = critical_difference(len(common), len(chosen), method="nemenyi")
+        said += f", critical difference {gap:.2f}"
+    said += f". Left out somewhere: {', '.join(absent)}." if absent else "."
+    header = ["method", *(f"rank, {measure}" for measure in MEASURES), "harmed", "CPU seconds"]
+    return f"{said}\n\n{markdown_table(header, rows)}"
+
+
+def harm(chosen: list[dict[str, Any]], name: str) -> list[str]:
+    base = [found["identity"]["measures"][0] for found in chosen]
+    own = [found[name].get("measures", FAILED)[0] for found in chosen]
+    share = np.mean(np.subtract(own, base) > 0.005)
+    return [
+        f"{share:.0%}",
+        f"{np.nanmedian([found[name].get('cpu', np.nan) for found in chosen]):.3f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--files", nargs="*", default=[], help="parts of names")
+    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
+    parser.add_argument("--output", type=Path, help="a page to write; by default it is printed")
+    parser.add_argument("--jobs", type=int, default=1)
+    chosen = parser.parse_args()
+    wanted = cases(chosen.data, chosen.files, chosen.sizes)
+    left = [case for case in wanted if not (KEPT / f"{case.name}.json").exists()]
+    done = Parallel(n_jobs=chosen.jobs, return_as="generator_unordered")(
+        delayed(measure)(case) for case in left
+    )
+    for _ in tracked(done, total=len(left), description="ranking", progress=True):
+        pass
+    results = {p.stem: json.loads(p.read_text()) for p in sorted(KEPT.glob("*.json"))}
+    if chosen.output:
+        write_text(chosen.output, page(results))
+    else:
+        print(page(results))
+
+
+if __name__ == "__main__":
+    main()
