@@ -85,10 +85,10 @@ def _solve(
             value / total + 0.5 * precision * t * t, first + precision * t, second + precision
         )
 
-    return _with_cause(newton_1d(evaluate, start, LIMIT))
+    return with_cause(newton_1d(evaluate, start, LIMIT))
 
 
-def _with_cause(solution: Solution) -> Solution:
+def with_cause(solution: Solution) -> Solution:
     """Where the search ended at an end of its interval, what that says about the data."""
     t = float(solution.parameters[0])
     if t >= LIMIT or solution.objective <= SEPARABLE_LOSS:

@@ -58,6 +58,11 @@ from calibrant._validation._text import (
     shortened,
     unknown_name,
 )
+from calibrant._validation._top_scores import (
+    TopPredictions,
+    TopScores,
+    check_top_predictions,
+)
 
 __all__ = [
     "DIVIDE_HINT",
@@ -65,6 +70,8 @@ __all__ = [
     "SOFTMAX_HINT",
     "FlatPredictions",
     "Predictions",
+    "TopPredictions",
+    "TopScores",
     "arrange_as_fitted",
     "as_array",
     "as_seed",
@@ -80,6 +87,7 @@ __all__ = [
     "check_same_length",
     "check_scores",
     "check_strength",
+    "check_top_predictions",
     "check_weight",
     "column_names",
     "encode_labels",

@@ -37,7 +37,7 @@ from calibrant.cli._sources import (
 )
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator
+from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
 from calibrant.io import save
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
@@ -148,8 +148,8 @@ class Fitted:
 
     method: str
     model: Any
-    before: Evaluation
-    after: Evaluation
+    before: Evaluation | TopEvaluation
+    after: Evaluation | TopEvaluation
 
     @property
     def remark(self) -> str:
@@ -160,13 +160,18 @@ class Fitted:
             "calibrant compare and calibrant report judge it on others."
         )
 
+    def _training(self) -> dict[str, Any]:
+        """What is known of the rows; nothing where they were not whole."""
+        summary = vars(self.model).get("training_")
+        return {} if summary is None else {"training": summary.to_dict()}
+
     def to_dict(self, output: Path) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "method": self.method,
             "model": str(output),
             "calibrator": repr(self.model),
-            "training": self.model.training_.to_dict(),
+            **self._training(),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }

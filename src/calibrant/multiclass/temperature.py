@@ -12,9 +12,21 @@ from calibrant._blocks import Rows, row_blocks
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
 from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.top_temperature import (
+    Tail,
+    tail_of,
+    tempered,
+    top_log_inverse_temperature,
+)
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
-from calibrant._validation import check_eps, check_prior_scale
+from calibrant._validation import (
+    TopPredictions,
+    TopScores,
+    check_eps,
+    check_prior_scale,
+    remark,
+)
 from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._fitted import TEMPERATURE, FittedValue
 
@@ -56,6 +68,11 @@ class TemperatureScaling(BaseCalibrator):
 
         known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, known)
+
+    `calibrant.TopScores`, the best m of K classes, are taken in O(n m): the mass of the others is
+    spread over them as a power of the rank, and a truth among them counts as one of them. Where
+    few truths were cut off the temperature is that of whole rows up to a few thousandths; see
+    docs/howto-top-scores.md for when it is not.
 
     References
     ----------
@@ -101,6 +118,49 @@ class TemperatureScaling(BaseCalibrator):
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(u / self.temperature_)
+
+    def _fit_known(self, data: TopPredictions) -> None:
+        top, rows = data.top, slice(None)
+        if top.log_rest is None:
+            rows = _rows_inside(data)
+        solution = top_log_inverse_temperature(
+            top.log_proba[rows],
+            _tail(top),
+            data.place[rows],
+            data.is_inside[rows],
+            data.weight[rows],
+            prior_scale=self.prior_scale,
+        )
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        store_outcome(self, solution)
+
+    def _proba_of_known(self, top: TopScores) -> TopScores:
+        log_proba, log_rest = tempered(top.log_proba, _tail(top), 1.0 / self.temperature_)
+        if top.n_known == top.n_classes and top.log_rest is not None:
+            log_proba, log_rest = log_softmax(log_proba), top.log_rest
+        return top.replaced(log_proba, log_rest)
+
+
+def _tail(top: TopScores) -> Tail | None:
+    """How the rest is spread; None where it is unknown, or where there is none."""
+    if top.log_rest is None or top.n_known == top.n_classes:
+        return None
+    return tail_of(top.log_proba, top.log_rest, top.n_classes)
+
+
+def _rows_inside(data: TopPredictions) -> Any:
+    """Rows whose truth is among the known classes: all that speaks of the temperature where the
+    mass of the others is unknown.
+    """
+    rows = np.flatnonzero(data.is_inside & (data.weight > 0))
+    if not len(rows):
+        raise ValueError("no row has its truth among the known classes, and the rest is unknown")
+    if len(rows) < len(data.y):
+        remark(
+            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows have a truth "
+            "that was cut off, and with an unknown rest they are left out"
+        )
+    return rows
 
 
 class EnsembleTemperatureScaling(BaseCalibrator):
