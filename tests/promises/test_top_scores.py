@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from calibrant import (
-    HistogramBinning,
-    MulticlassToBinary,
-    TemperatureScaling,
-    TopScores,
-    evaluate,
-    load,
-    metrics,
-    save,
-)
-from calibrant._simplex import log_softmax, top_labels
-from calibrant.cli import run
+from calibrant import HistogramBinning, MulticlassToBinary, TemperatureScaling, evaluate
+from calibrant._simplex import log_softmax
 from calibrant.exceptions import DataWarning
+from top_rows import best, log_rest
 
 M = 20
-NOTIONS = ("confidence", "top-label", "rank-2", "within-top-5", "top-3-label")
-
-
-def best(log_proba, m=M, **options):
-    labels = top_labels(log_proba, m)
-    known = np.take_along_axis(log_proba, labels, axis=1)
-    return TopScores(labels, known, log_proba.shape[1], **options)
-
-
-def log_rest(log_proba, m=M):
-    """The mass of the others as a service would give it, without cancellation."""
-    return np.logaddexp.reduce(np.sort(log_proba, axis=1)[:, :-m], axis=1)
-
-
-@pytest.fixture(
-    scope="module", params=["cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000"]
-)
-def real(request, real_data):
-    data = real_data(request.param)
-    start = "val_" if "val_logits" in data else ""
-    log_proba = log_softmax(data[f"{start}logits"][:1000])
-    return log_proba, data[f"{start}labels"][:1000]
 
 
 @pytest.fixture
@@ -53,31 +21,6 @@ def small(rng):
     log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
     draws = log_proba + rng.gumbel(size=log_proba.shape)
     return log_proba, draws.argmax(axis=1)
-
-
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_t1_errors_of_the_top_twenty_are_those_of_whole_rows(real, notion):
-    log_proba, y = real
-    options = {"inputs": "log_proba", "notion": notion}
-    dense = metrics.expected_calibration_error(y, log_proba, **options)
-    top = metrics.expected_calibration_error(y, best(log_proba), notion=notion)
-    assert top == pytest.approx(dense, abs=1e-12)
-    assert metrics.ks_error(y, best(log_proba), notion=notion) == pytest.approx(
-        metrics.ks_error(y, log_proba, **options), abs=1e-12
-    )
-
-
-def test_t2_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defined(real):
-    log_proba, y = real
-    whole, top = evaluate(y, log_proba, inputs="log_proba"), evaluate(y, best(log_proba))
-    shared = set(whole.to_dict()) & set(top.to_dict())
-    assert shared >= {"accuracy", "conf_ece", "tl_ece", "mce", "ks", "sharpness"}
-    for name in shared:
-        assert getattr(top, name) == pytest.approx(getattr(whole, name), abs=1e-12), name
-    assert top.log_loss_low <= whole.log_loss <= top.log_loss_high
-    assert top.within_known == np.mean((best(log_proba).labels == y[:, None]).any(axis=1))
-    assert "log-loss, at most" in str(top)
-    assert "log-loss, at most" in top._repr_html_()
 
 
 def test_t3_with_all_classes_known_the_temperature_is_that_of_whole_rows(small):
@@ -146,31 +89,6 @@ def test_t7_a_reduction_of_top_scores_is_that_of_whole_rows_with_its_guarantee(s
     assert claims.shape == labels.shape
 
 
-@pytest.mark.parametrize(
-    ("use", "reason"),
-    [
-        (lambda y, top: metrics.log_loss(y, top), "log_loss_bounds"),
-        (lambda y, top: metrics.brier_score(y, top), "all 6 classes"),
-        (lambda y, top: evaluate(y, top, by=y), "all 6 classes"),
-        (
-            lambda y, top: MulticlassToBinary(HistogramBinning(n_bins=2)).fit(top, y).predict(top),
-            "whole rows",
-        ),
-    ],
-)
-def test_t8_what_needs_whole_rows_is_refused_with_the_reason(small, use, reason):
-    with pytest.raises(TypeError, match=reason):
-        use(small[1], best(small[0], 3))
-
-
-@pytest.mark.parametrize(
-    ("notion", "reason"), [("class-wise", "given classes"), ("rank-4", "3 are known")]
-)
-def test_t9_notions_beyond_the_known_classes_are_refused(small, notion, reason):
-    with pytest.raises(ValueError, match=reason):
-        metrics.expected_calibration_error(small[1], best(small[0], 3), notion=notion)
-
-
 def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_known(small):
     log_proba, y = small
     top = best(log_proba, 3, rest="unknown")
@@ -184,89 +102,6 @@ def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_know
     assert model.predict_proba(top).log_rest is None
     with pytest.raises(ValueError, match="up to a constant"):
         evaluate(y, top)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (([[0, 1]], [[-1.0]], 3), "must agree"),
-        (([[0, 0]], [[-1.0, -2.0]], 3), "twice"),
-        (([[0, 1]], [[2.0, 1.0]], 3), "rest='unknown'"),
-        (([[0, 1]], [[np.nan, -1.0]], 3), "nan"),
-        (([[0, 1]], [[-np.inf, -np.inf]], 3), "all -inf"),
-        (([[0, 1]], [-1.0, -2.0], 3), "shape"),
-        (([[0, 1]], [[-1.0, -2.0]]), "how many classes"),
-        (([[0, 1]], [[-1.0, -2.0]], 1), "at least 2"),
-    ],
-)
-def test_t11_top_scores_that_cannot_be_are_refused(arguments, reason):
-    with pytest.raises(ValueError, match=reason):
-        TopScores(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("rest", "reason"), [("none", "one of"), ([-1.0, -1.0], "shape"), ([-0.1], "make one")]
-)
-def test_t12_a_rest_that_cannot_be_is_refused(rest, reason):
-    with pytest.raises(ValueError, match=reason):
-        TopScores([[0, 1]], [[-1.0, -2.0]], 3, rest=rest)
-
-
-def test_t13_names_of_classes_are_those_of_truths(tmp_path):
-    top = TopScores([["b", "a"]] * 4, np.log([[0.6, 0.3]] * 4), classes=["a", "b", "c"])
-    model = TemperatureScaling(prior_scale=1.0).fit(top, ["b", "a", "b", "c"])
-    assert model.predict(top).tolist() == ["b"] * 4
-    save(model, tmp_path / "model.json")
-    assert load(tmp_path / "model.json").temperature_ == model.temperature_
-    with pytest.raises(ValueError, match="one place"):
-        TemperatureScaling(classes=["x", "y", "z"]).fit(top, ["x", "y", "x", "z"])
-    with pytest.raises(ValueError, match="fitted with 3"):
-        model.predict(TopScores([[0, 1]], np.log([[0.6, 0.3]]), 4))
-
-
-def test_t14_the_bounds_of_the_log_loss_are_those_of_the_worst_and_the_best_tail():
-    """Of three classes 0.5, 0.3, 0.2 the first is known: the truth has between 0 and 0.5."""
-    top = TopScores([[0]], np.log([[0.5]]), 3)
-    low, high = metrics.log_loss_bounds([2], top)
-    assert low == pytest.approx(np.log(2))
-    assert high == pytest.approx(-np.log(1e-12))
-    narrow = metrics.log_loss_bounds([2], TopScores([[0]], np.log([[0.35]]), 3))
-    assert narrow == pytest.approx((-np.log(0.35), -np.log(0.3)))
-
-
-@pytest.fixture
-def top_csv(small, tmp_path):
-    log_proba, y = small
-    top, path = best(log_proba, 3), tmp_path / "top.csv"
-    names = ",".join(f"top{r}_label,top{r}_logprob" for r in (1, 2, 3))
-    rows = [
-        ",".join([str(y[i]), *(f"{c},{top.log_proba[i, r]:.17g}" for r, c in enumerate(codes))])
-        for i, codes in enumerate(top.labels)
-    ]
-    path.write_text("\n".join([f"y,{names}", *rows]) + "\n")
-    return path, y, top
-
-
-def test_t15_the_command_line_reads_columns_of_the_best_classes(top_csv, capsys):
-    path, y, top = top_csv
-    assert run(["evaluate", str(path), "--n-classes", "6", "--json", "-q"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    expected = evaluate(y, top).to_dict()
-    assert shown == pytest.approx(expected, abs=1e-12)
-
-
-def test_t16_the_command_line_fits_a_temperature_to_the_best_classes(top_csv, tmp_path, capsys):
-    path, y, top = top_csv
-    model = tmp_path / "model.json"
-    arguments = [str(path), "--n-classes", "6", "-o", str(model), "-q"]
-    assert run(["fit", *arguments, "-m", "temperature", "--json"]) == 0
-    assert load(model).temperature_ == pytest.approx(
-        TemperatureScaling().fit(top, y).temperature_, rel=1e-9
-    )
-    assert run(["fit", *arguments, "-m", "auto"]) == 2
-    assert "-m temperature" in capsys.readouterr().err
-    assert run(["evaluate", str(path), "-q"]) == 2
-    assert "--n-classes" in capsys.readouterr().err
 
 
 def test_t17_the_how_to_runs():

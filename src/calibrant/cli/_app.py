@@ -135,7 +135,7 @@ def fit(
     seed: Seed = 0,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
-    not trained on.
+    not trained on. Scores of more than 256 MB stay on disk.
     """
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)

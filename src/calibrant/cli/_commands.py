@@ -35,6 +35,7 @@ from calibrant.cli._sources import (
     check_promise,
     open_source,
 )
+from calibrant.cli._spool import Spool
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
@@ -79,22 +80,19 @@ def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
 
 
 def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
-    """A whole file, for what needs all rows at once."""
+    """A whole file, for what needs all rows at once; scores that are many stay on disk."""
     source, rule = open_labelled(options, say)
     check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
-    notes = Notes()
-    parts = [
-        (
-            _checked(block, source, options, say, notes),
-            rule.codes(block.labels, block.start),
-            block.weight,
-        )
-        for block in watch(source.blocks(), source.n_rows)
-    ]
+    notes, codes, weights = Notes(), [], []
+    with Spool() as spool:
+        for block in watch(source.blocks(), source.n_rows):
+            spool.add(_checked(block, source, options, say, notes))
+            codes.append(rule.codes(block.labels, block.start))
+            weights.append(block.weight)
+        scores = spool.rows()
     notes.tell(say)
-    scores, codes = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
-    weight = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
-    return FilePredictions(scores, codes, weight, rule.classes, source.inputs)
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return FilePredictions(scores, np.concatenate(codes), weight, rule.classes, source.inputs)
 
 
 def _checked(
@@ -185,7 +183,7 @@ def fit_file(
     check_writable(output)
     model.fit(data.scores, data.labels, sample_weight=data.weight)
     weight = check_weight(data.weight, len(data.y))
-    before = MetricAccumulator(inputs=check_inputs(data.inputs), keep_top=None)
+    before = MetricAccumulator(inputs=check_inputs(data.inputs))
     before._update_checked(data.scores, data.y, weight)
     after = _evaluate_map(model, data, weight)
     save(model, output)
@@ -194,7 +192,7 @@ def fit_file(
 
 def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Evaluation:
     """The evaluation of calibrated rows, block by block."""
-    total = MetricAccumulator(keep_top=None)
+    total = MetricAccumulator()
     for rows in row_blocks(*data.scores.shape, elements=FILE_ELEMENTS):
         proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
         total._update_checked(proba, data.y[rows], weight[rows])
