@@ -74,11 +74,27 @@ def _solve(
     prior_scale: float | None,
     start: float,
 ) -> Solution:
-    total = float(weight.sum())
+    sums = partial(loss_sums, u, y, weight)
+    return solve_sums(sums, float(weight.sum()), prior_scale, start)
+
+
+def loss_sums(u: Rows, y: IntArray, weight: FloatArray, beta: float) -> tuple[float, float, float]:
+    """Sums over rows of the loss, of its slope and of the variance in beta."""
+    total: tuple[float, float, float] = sum_blocks(partial(_block, u, y, weight, beta), *u.shape)
+    return total
+
+
+def solve_sums(
+    sums: Callable[[float], tuple[float, float, float]],
+    total: float,
+    prior_scale: float | None = None,
+    start: float = 0.0,
+) -> Solution:
+    """The best ``t`` of data of which the sums at any beta are asked for: one pass each."""
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
     def evaluate(t: float) -> Point:
-        value, slope, square = sum_blocks(partial(_block, u, y, weight, np.exp(t)), *u.shape)
+        value, slope, square = sums(np.exp(t))
         first = np.exp(t) * slope / total
         second = np.exp(2 * t) * square / total + first
         return Point(

@@ -26,6 +26,7 @@ from calibrant._typing import (
 )
 from calibrant._validation._arguments import check_arguments, remark_other_order
 from calibrant._validation._arrays import as_array
+from calibrant._validation._chunks import is_chunked, sum_chunks, whole_rows
 from calibrant._validation._columns import (
     arrange,
     arrange_as_fitted,
@@ -92,6 +93,7 @@ __all__ = [
     "column_names",
     "encode_labels",
     "flatten_predictions",
+    "is_chunked",
     "look_like_proba",
     "map_scores",
     "missing_as_text",
@@ -104,8 +106,10 @@ __all__ = [
     "remark_few_weights",
     "remark_other_order",
     "shortened",
+    "sum_chunks",
     "unknown_name",
     "user_level",
+    "whole_rows",
 ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,9 +38,11 @@ from calibrant._validation import (
     check_scores,
     check_top_predictions,
     column_names,
+    is_chunked,
     remark,
     remark_few_weights,
     shortened,
+    whole_rows,
 )
 from calibrant.base import _frames
 from calibrant.base._fitted import FittedValue
@@ -132,6 +135,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         if isinstance(X, TopScores):
             return self._fit_top(X, y, sample_weight)
+        if is_chunked(X):
+            return self._fit_chunks(X, y, sample_weight)
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -164,6 +169,14 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             type(self).__name__, parts or [self], self._part_name if parts else None
         )
         return self
+
+    def _fit_chunks(self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None) -> Self:
+        """Fit on a dask array without gathering it, where the method is a sum over rows."""
+        raise TypeError(
+            f"{type(self).__name__} is not fitted to dask arrays: pass X.compute() where it fits "
+            "into memory, or some of its rows; TemperatureScaling takes them as they are, and "
+            "every fitted calibrator predicts them"
+        )
 
     def _fit_known(self, data: TopPredictions) -> None:
         """Fit on checked top scores, where the method can."""
@@ -272,6 +285,10 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         if isinstance(X, TopScores):
             return self._proba_of_known(self._check_new_top(X))
+        if is_chunked(X):
+            check_fitted(self)
+            one = partial(self._predict_rows, of_rows=of_rows)
+            return whole_rows(X).map_blocks(one, dtype=_output_dtype(X), meta=np.empty((0, 0)))
         scores = self._check_new(X)
         out = np.empty(scores.shape, dtype=_output_dtype(scores))
         for rows in row_blocks(*scores.shape, elements=self._block_elements):

@@ -19,8 +19,8 @@ class Spool:
     """Blocks of rows that are added one after the other, and read as one array.
 
     Beyond ``keep`` bytes they go to a file in the folder of temporary files (``TMPDIR``), in the
-    type of the first of them, which has no name and is gone with the array. What was mapped outlives
-    the ``with`` block.
+    type of the first of them, which has no name and is gone with the array. A map outlives the
+    ``with`` block.
     """
 
     def __init__(self, keep: int = KEEP_BYTES) -> None:
@@ -65,4 +65,4 @@ class Spool:
 
     def _write(self, block: FloatArray) -> None:
         assert self._file is not None
-        self._file.write(memoryview(np.ascontiguousarray(block, dtype=self._parts[0].dtype)))
+        self._file.write(np.ascontiguousarray(block, dtype=self._parts[0].dtype).data)

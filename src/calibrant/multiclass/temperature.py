@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._blocks import Rows, row_blocks
+from calibrant._blocks import Rows, lifted, row_blocks
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
-from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.temperature import log_inverse_temperature, loss_sums, solve_sums
 from calibrant._optim.top_temperature import (
     Tail,
     tail_of,
@@ -21,14 +22,21 @@ from calibrant._optim.top_temperature import (
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import (
+    LOGITS_HINT,
     TopPredictions,
     TopScores,
+    check_classes,
     check_eps,
+    check_predictions,
     check_prior_scale,
+    check_weight,
+    encode_labels,
     remark,
+    sum_chunks,
 )
 from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._fitted import TEMPERATURE, FittedValue
+from calibrant.base._outcome import warn_unless_converged
 
 
 class TemperatureScaling(BaseCalibrator):
@@ -119,6 +127,25 @@ class TemperatureScaling(BaseCalibrator):
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(u / self.temperature_)
 
+    def _fit_chunks(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        check_eps(self.eps)
+        check_prior_scale(self.prior_scale)
+        seen = partial(_chunk_classes, X.shape[1], self.classes)
+        self.class_weights_ = sum_chunks(seen, y, X, sample_weight)
+        self.classes_ = check_classes(self.classes, X.shape[1])
+        self.n_classes_ = self.n_features_in_ = X.shape[1]
+
+        def sums(beta: float) -> tuple[float, float, float]:
+            rows = partial(_chunk_sums, self, beta)
+            total: tuple[float, float, float] = sum_chunks(rows, y, X, sample_weight)
+            return total
+
+        solution = solve_sums(sums, float(self.class_weights_.sum()), self.prior_scale)
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        store_outcome(self, solution)
+        warn_unless_converged(type(self).__name__, [self], None)
+        return self
+
     def _fit_known(self, data: TopPredictions) -> None:
         top, rows = data.top, slice(None)
         if top.log_rest is None:
@@ -139,6 +166,22 @@ class TemperatureScaling(BaseCalibrator):
         if top.n_known == top.n_classes and top.log_rest is not None:
             log_proba, log_rest = log_softmax(log_proba), top.log_rest
         return top.replaced(log_proba, log_rest)
+
+
+def _chunk_classes(n_classes: int, classes: Any, y: Any, scores: Any, weight: Any) -> FloatArray:
+    """Weights of the classes in a chunk."""
+    codes, _ = encode_labels(np.asarray(y), n_classes, classes)
+    return np.bincount(codes, check_weight(weight, len(codes)), minlength=n_classes)
+
+
+def _chunk_sums(
+    model: TemperatureScaling, beta: float, y: Any, scores: Any, weight: Any
+) -> tuple[float, float, float]:
+    """Loss, slope and curvature of a chunk, which is checked at every pass."""
+    data = check_predictions(
+        y, scores, weight, model.classes, inputs=model.inputs, hint=LOGITS_HINT
+    )
+    return loss_sums(lifted(data.scores, model._lift), data.y, data.weight, beta)
 
 
 def _tail(top: TopScores) -> Tail | None:
