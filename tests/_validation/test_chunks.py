@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,14 @@ def test_what_is_no_sum_is_refused(data):
         VectorScaling(inputs="logits").fit(chunks, labels)
     with pytest.raises(ValueError, match="rows do not match"):
         evaluate(np.zeros(3, dtype=int), chunks, inputs="logits")
+
+
+def test_the_how_to_runs():
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto-large-data.md"
+    names: dict[str, object] = {}
+    exec(page.read_text().split("```python\n")[1].split("```")[0], names)
+    assert names["calibrated"].shape == (1000, 4)
+    assert names["result"].ks is None
 
 
 @pytest.mark.slow

@@ -83,7 +83,9 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     """A whole file, for what needs all rows at once; scores that are many stay on disk."""
     source, rule = open_labelled(options, say)
     check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
-    notes, codes, weights = Notes(), [], []
+    notes = Notes()
+    codes: list[IntArray] = []
+    weights: list[Any] = []
     with Spool() as spool:
         for block in watch(source.blocks(), source.n_rows):
             spool.add(_checked(block, source, options, say, notes))
