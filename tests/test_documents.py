@@ -41,6 +41,7 @@ NOT_RUN = {
     "start/index.md": "pip",
     "architecture.md": "walks through the code, in words",
     "monitoring.md": "a crontab",
+    "howto-top-scores.md": "commands about a file of the reader",
     "howto-export.md": "a page of HTML, run by the tests of exports",
     "citation.md": "CITATION.cff itself",
 }

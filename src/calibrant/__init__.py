@@ -3,7 +3,8 @@
 To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
 ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
 ``method("isotonic")`` by name. To judge: ``evaluate`` (with ``by=`` for groups), ``compare``,
-``MetricAccumulator``; of pixels and tokens by ``flatten_predictions`` and ``map_scores``. To keep:
+``MetricAccumulator``; of pixels and tokens by ``flatten_predictions`` and ``map_scores``;
+of the best few classes by ``TopScores``. To keep:
 ``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
 ``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``. ``dir(calibrant)`` lists
 all of it; modules that begin with ``_`` are not for users.
@@ -51,6 +52,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.classifier import CalibratedClassifier as CalibratedClassifier
     from calibrant.evaluation import Evaluation as Evaluation
     from calibrant.evaluation import MetricAccumulator as MetricAccumulator
+    from calibrant.evaluation import TopScores as TopScores
     from calibrant.evaluation import evaluate as evaluate
     from calibrant.evaluation import flatten_predictions as flatten_predictions
     from calibrant.evaluation import map_scores as map_scores
@@ -100,6 +102,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "Evaluation": "evaluation",
     "MetricAccumulator": "evaluation",
+    "TopScores": "evaluation",
     "flatten_predictions": "evaluation",
     "map_scores": "evaluation",
     "compare": "selection",

@@ -2,10 +2,11 @@
 images and sequences.
 """
 
-from calibrant._validation import FlatPredictions, flatten_predictions, map_scores
+from calibrant._validation import FlatPredictions, TopScores, flatten_predictions, map_scores
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._evaluation import evaluate
 from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation
+from calibrant.metrics._top import TopEvaluation
 
 __all__ = [
     "Evaluation",
@@ -13,6 +14,8 @@ __all__ = [
     "GroupEvaluation",
     "GroupedEvaluation",
     "MetricAccumulator",
+    "TopEvaluation",
+    "TopScores",
     "evaluate",
     "flatten_predictions",
     "map_scores",

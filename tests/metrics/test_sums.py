@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from calibrant.metrics._sums import EvaluationSums, SumRule, TopScores, state_of, sums_of
+from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_plain_values_survive_json_to_the_last_bit(block):
 
 def test_top_scores_beyond_their_limit_are_dropped_for_good(block):
     top = sums(block).tops
-    limited = TopScores(299) + top
+    limited = KeptScores(299) + top
     assert limited.parts == ()
     assert not limited.is_whole
     assert (limited + sums(block, slice(0, 1)).tops).ks() is None
-    assert (TopScores(300) + top).ks() == top.ks()
+    assert (KeptScores(300) + top).ks() == top.ks()
 
 
 def test_nothing_is_kept_where_nothing_may_be(block):

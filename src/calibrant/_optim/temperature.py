@@ -94,15 +94,40 @@ def _solve(
     bend: float = 0.0,
 ) -> Solution:
     """The optimum from a start; the points on the way are added to ``path``."""
-    total = float(weight.sum())
-    precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
-    seen: _Seen = {}
+    sums = partial(loss_sums, u, y, weight, seen={})
+    return solve_sums(
+        sums, float(weight.sum()), prior_scale, start, path=path, last=last, bend=bend
+    )
+
+
+def loss_sums(
+    u: Rows, y: IntArray, weight: FloatArray, beta: float, seen: _Seen | None = None
+) -> _Sums:
+    """Sums over rows of the loss, of its slope and of the variance in beta; ``seen`` keeps what is
+    the same at every beta.
+    """
     moments = kernel("row_moments", u.shape[0] * u.shape[1])
+    block = partial(_block, u, y, weight, beta, seen=seen, moments=moments)
+    total: _Sums = sum_blocks(block, *u.shape)
+    return total
+
+
+def solve_sums(
+    sums: Callable[[float], _Sums],
+    total: float,
+    prior_scale: float | None = None,
+    start: float = 0.0,
+    *,
+    path: _Path | None = None,
+    last: float = _LAST_STEP,
+    bend: float = 0.0,
+) -> Solution:
+    """The best ``t`` of data of which the sums at any beta are asked for: one pass each."""
+    precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
     def evaluate(t: float) -> Point:
         beta = float(np.exp(t))
-        sums = sum_blocks(partial(_block, u, y, weight, beta, seen=seen, moments=moments), *u.shape)
-        value, slope, square = (part / total for part in sums)
+        value, slope, square = (part / total for part in sums(beta))
         first = beta * slope
         point = Point(
             value + 0.5 * precision * t * t,
@@ -113,7 +138,7 @@ def _solve(
             path.append((t, point))
         return point
 
-    return _with_cause(newton_1d(evaluate, start, LIMIT, last=last, bend=bend))
+    return with_cause(newton_1d(evaluate, start, LIMIT, last=last, bend=bend))
 
 
 def _bend(path: _Path) -> float:
@@ -124,7 +149,7 @@ def _bend(path: _Path) -> float:
     return (point.curvature - before.curvature) / ((t1 - t0) * point.curvature)
 
 
-def _with_cause(solution: Solution) -> Solution:
+def with_cause(solution: Solution) -> Solution:
     """Where the search ended at an end of its interval, what that says about the data."""
     t = float(solution.parameters[0])
     if t >= LIMIT or solution.objective <= SEPARABLE_LOSS:

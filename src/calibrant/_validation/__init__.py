@@ -26,6 +26,7 @@ from calibrant._typing import (
 )
 from calibrant._validation._arguments import check_arguments, remark_other_order
 from calibrant._validation._arrays import as_array
+from calibrant._validation._chunks import is_chunked, sum_chunks, whole_rows
 from calibrant._validation._columns import (
     arrange,
     arrange_as_fitted,
@@ -58,6 +59,11 @@ from calibrant._validation._text import (
     shortened,
     unknown_name,
 )
+from calibrant._validation._top_scores import (
+    TopPredictions,
+    TopScores,
+    check_top_predictions,
+)
 
 __all__ = [
     "DIVIDE_HINT",
@@ -65,6 +71,8 @@ __all__ = [
     "SOFTMAX_HINT",
     "FlatPredictions",
     "Predictions",
+    "TopPredictions",
+    "TopScores",
     "arrange_as_fitted",
     "as_array",
     "as_seed",
@@ -80,10 +88,12 @@ __all__ = [
     "check_same_length",
     "check_scores",
     "check_strength",
+    "check_top_predictions",
     "check_weight",
     "column_names",
     "encode_labels",
     "flatten_predictions",
+    "is_chunked",
     "look_like_proba",
     "map_scores",
     "missing_as_text",
@@ -96,8 +106,10 @@ __all__ = [
     "remark_few_weights",
     "remark_other_order",
     "shortened",
+    "sum_chunks",
     "unknown_name",
     "user_level",
+    "whole_rows",
 ]
 
 

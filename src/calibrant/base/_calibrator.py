@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,15 +29,20 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
+    TopPredictions,
+    TopScores,
     arrange_as_fitted,
     check_classes,
     check_fitted,
     check_predictions,
     check_scores,
+    check_top_predictions,
     column_names,
+    is_chunked,
     remark,
     remark_few_weights,
     shortened,
+    whole_rows,
 )
 from calibrant.base import _frames
 from calibrant.base._citation import Citation, methods_paragraph
@@ -133,6 +139,10 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         -------
         self
         """
+        if isinstance(X, TopScores):
+            return self._fit_top(X, y, sample_weight)
+        if is_chunked(X):
+            return self._fit_chunks(X, y, sample_weight)
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -163,6 +173,53 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         check_fitted(self)
         return methods_paragraph(self)
+
+    def _fit_top(
+        self, X: TopScores, y: LabelsLike, sample_weight: WeightsLike | None = None
+    ) -> Self:
+        """Fit on the best classes of each row; no summary is made, which would need whole rows."""
+        data = check_top_predictions(y, X, sample_weight, self.classes)
+        self._check_parameters(X.n_classes)
+        self.classes_ = X.names_with(self.classes)
+        self.n_classes_ = self.n_features_in_ = X.n_classes
+        self.class_weights_ = np.bincount(data.y, data.weight, minlength=self.n_classes_)
+        self._fit_known(data)
+        parts = list(self._parts())
+        warn_unless_converged(
+            type(self).__name__, parts or [self], self._part_name if parts else None
+        )
+        return self
+
+    def _fit_chunks(self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None) -> Self:
+        """Fit on a dask array without gathering it, where the method is a sum over rows."""
+        raise TypeError(
+            f"{type(self).__name__} is not fitted to dask arrays: pass X.compute() where it fits "
+            "into memory, or some of its rows; TemperatureScaling takes them as they are, and "
+            "every fitted calibrator predicts them"
+        )
+
+    def _fit_known(self, data: TopPredictions) -> None:
+        """Fit on checked top scores, where the method can."""
+        np.asarray(data.top)  # says what takes them
+
+    def _proba_of_known(self, top: TopScores) -> TopScores:
+        """Calibrated top scores, where the method can make them."""
+        raise TypeError(
+            f"{type(self).__name__} makes whole rows of whole rows, and TopScores hold the best "
+            f"{top.n_known} of {top.n_classes} classes; predict_claims and predict_top of "
+            "MulticlassToBinary, and TemperatureScaling, take them"
+        )
+
+    def _check_new_top(self, top: TopScores) -> TopScores:
+        """Top scores to predict, checked against those of the fit."""
+        check_fitted(self)
+        if top.n_classes != self.n_classes_:
+            raise ValueError(
+                f"X speaks of {top.n_classes} classes, but {type(self).__name__} was fitted with "
+                f"{self.n_classes_}"
+            )
+        top.names_with(self.classes_)
+        return top
 
     @property
     def class_prior_(self) -> FloatArray:
@@ -239,8 +296,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for
         one.
 
-        float32 scores give float32 probabilities. Works block by block: memory is that of the
-        output.
+        `calibrant.TopScores` give `TopScores`, and float32 scores float32 probabilities. Works
+        block by block: memory is that of the output.
         """
         return self._predict_rows(X, self._proba_of)
 
@@ -253,6 +310,12 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         return self._predict_rows(X, self._log_proba_of)
 
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
+        if isinstance(X, TopScores):
+            return self._proba_of_known(self._check_new_top(X))
+        if is_chunked(X):
+            check_fitted(self)
+            one = partial(self._predict_rows, of_rows=of_rows)
+            return whole_rows(X).map_blocks(one, dtype=_output_dtype(X), meta=np.empty((0, 0)))
         scores = self._check_new(X)
         blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
         if len(blocks) == 1:
@@ -271,6 +334,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
+        if isinstance(X, TopScores):
+            return self.classes_[self._proba_of_known(self._check_new_top(X)).labels[:, 0]]
         scores = self._check_new(X)
         codes = map_blocks(
             lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements

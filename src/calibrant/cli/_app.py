@@ -48,6 +48,8 @@ from calibrant.cli._options import (
     flattened,
 )
 from calibrant.cli._output import before_after, report_table
+from calibrant.cli._top import evaluate_top_file, fit_top_file, is_top_file
+from calibrant.evaluation import Evaluation, TopEvaluation
 from calibrant.selection._methods import METHODS
 
 app = typer.Typer(
@@ -111,7 +113,12 @@ def evaluate(data: WeightedFile, printing: Printing, bins: Bins = 15) -> None:
     blocks.
     """
     output = printing.output()
-    result = evaluate_file(data.options(), bins, output.say, output.watch)
+    options = data.options()
+    result: Evaluation | TopEvaluation
+    if is_top_file(options):
+        result = evaluate_top_file(options, bins)
+    else:
+        result = evaluate_file(options, bins, output.say, output.watch)
     output.show(str(result))
     output.result(result.to_dict())
 
@@ -128,13 +135,18 @@ def fit(
     seed: Seed = 0,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
-    not trained on.
+    not trained on. Scores of more than 256 MB stay on disk.
     """
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
-    rows = read_all(data.options(), output.say, output.watch)
-    with output.working(f"Fitting {method}"):
-        fitted = fit_file(rows, method, notion, seed, output_path)
+    options = data.options()
+    if is_top_file(options):
+        with output.working(f"Fitting {method}"):
+            fitted = fit_top_file(options, method, output_path)
+    else:
+        rows = read_all(options, output.say, output.watch)
+        with output.working(f"Fitting {method}"):
+            fitted = fit_file(rows, method, notion, seed, output_path)
     output.show(before_after(fitted.before, fitted.after), fitted.remark, f"Saved {output_path}")
     output.result(fitted.to_dict(output_path))
 

@@ -44,6 +44,7 @@ class FileOptions:
     labels: Path | None = None
     split: str | None = None
     renormalize: bool = False
+    n_classes: int | None = None
 
     def arguments(self) -> Iterator[str]:
         """The same for a command line; folders are left out."""
@@ -53,6 +54,7 @@ class FileOptions:
             yield from [f"--{name}", value] if value is not None else []
         yield from ["--classes", ",".join(self.classes)] if self.classes else []
         yield from ["--labels", self.labels.name] if self.labels else []
+        yield from ["--n-classes", str(self.n_classes)] if self.n_classes else []
         yield from ["--renormalize"] if self.renormalize else []
 
     @property
@@ -98,9 +100,8 @@ def choose_columns(
 
     ``expected`` are classes and inputs of a model that is to be applied.
     """
-    label = _find_named(kinds, options.label, "--label") or (
-        _guess_label(kinds) if needs_label else None
-    )
+    named = _find_named(kinds, options.label, "--label")
+    label = choose_label(kinds, options) if needs_label else named
     weight = _find_named(kinds, options.weight, "--weight")
     _check_numeric([weight] if weight else [], kinds)
     free = [name for name in kinds if name not in (label, weight)]
@@ -109,6 +110,11 @@ def choose_columns(
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
+
+
+def choose_label(kinds: Mapping[str, str], options: FileOptions) -> str:
+    """The column of labels, as said or as its name says."""
+    return _find_named(kinds, options.label, "--label") or _guess_label(kinds)
 
 
 def _choose_scores(

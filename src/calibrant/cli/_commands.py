@@ -35,9 +35,10 @@ from calibrant.cli._sources import (
     check_promise,
     open_source,
 )
+from calibrant.cli._spool import Spool
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator
+from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
 from calibrant.io import save
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
@@ -92,21 +93,21 @@ def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
 
 
 def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
-    """A whole file, for what needs all rows at once."""
+    """A whole file, for what needs all rows at once; scores that are many stay on disk."""
     source, rule = open_labelled(options, say)
     check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
     notes = Notes()
-    parts = (
-        (
-            _checked(block, source, options, say, notes),
-            rule.codes(block.labels, block.start),
-            block.weight,
-        )
-        for block in watch(source.blocks(), source.n_rows)
-    )
-    read = FilePredictions.of_blocks(parts, rule.classes, source.inputs)
+    codes: list[IntArray] = []
+    weights: list[Any] = []
+    with Spool() as spool:
+        for block in watch(source.blocks(), source.n_rows):
+            spool.add(_checked(block, source, options, say, notes))
+            codes.append(rule.codes(block.labels, block.start))
+            weights.append(block.weight)
+        scores = spool.rows()
     notes.tell(say)
-    return read
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return FilePredictions(scores, np.concatenate(codes), weight, rule.classes, source.inputs)
 
 
 def _checked(
@@ -160,8 +161,8 @@ class Fitted:
 
     method: str
     model: Any
-    before: Evaluation
-    after: Evaluation
+    before: Evaluation | TopEvaluation
+    after: Evaluation | TopEvaluation
 
     @property
     def remark(self) -> str:
@@ -172,13 +173,18 @@ class Fitted:
             "calibrant compare and calibrant report judge it on others."
         )
 
+    def _training(self) -> dict[str, Any]:
+        """What is known of the rows; nothing where they were not whole."""
+        summary = vars(self.model).get("training_")
+        return {} if summary is None else {"training": summary.to_dict()}
+
     def to_dict(self, output: Path) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "method": self.method,
             "model": str(output),
             "calibrator": repr(self.model),
-            "training": self.model.training_.to_dict(),
+            **self._training(),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }
@@ -192,7 +198,7 @@ def fit_file(
     check_writable(output)
     model.fit(data.scores, data.labels, sample_weight=data.weight)
     weight = check_weight(data.weight, len(data.y))
-    before = MetricAccumulator(inputs=check_inputs(data.inputs), keep_top=None)
+    before = MetricAccumulator(inputs=check_inputs(data.inputs))
     before._update_checked(data.scores, data.y, weight)
     after = _evaluate_map(model, data, weight)
     save(model, output)
@@ -201,7 +207,7 @@ def fit_file(
 
 def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Evaluation:
     """The evaluation of calibrated rows, block by block."""
-    total = MetricAccumulator(keep_top=None)
+    total = MetricAccumulator()
     for rows in row_blocks(*data.scores.shape, elements=FILE_ELEMENTS):
         proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
         total._update_checked(proba, data.y[rows], weight[rows])

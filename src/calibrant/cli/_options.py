@@ -29,6 +29,12 @@ Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column o
 Classes = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Classes in the order of the columns: a,b,c.")
 ]
+NClasses = Annotated[
+    int | None,
+    typer.Option(
+        "--n-classes", min=2, metavar="N", help="With columns top1_label ...: classes in all."
+    ),
+]
 Labels = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Labels that go with an .npy file, another one.")
 ]
@@ -135,6 +141,7 @@ class WeightedFile(LabelledFile):
     """A file of scores and labels, perhaps with weights."""
 
     weight: Weight = None
+    n_classes: NClasses = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
-from calibrant.evaluation import Evaluation
+from calibrant.evaluation import Evaluation, TopEvaluation
 from calibrant.metrics._registry import METRICS
 from calibrant.report import Report
 from calibrant.report._content import Estimate
@@ -70,7 +70,7 @@ class Output:
             self.say(f"note: {text}")
 
 
-def before_after(before: Evaluation, after: Evaluation) -> Table:
+def before_after(before: Evaluation | TopEvaluation, after: Evaluation | TopEvaluation) -> Table:
     """Two evaluations side by side."""
     table = Table(box=None, pad_edge=False)
     table.add_column("")

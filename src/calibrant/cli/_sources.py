@@ -186,7 +186,12 @@ class TableSource(Source):
     """A file of named columns; a format says how its schema and its batches are read."""
 
     def __init__(
-        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
+        self,
+        options: FileOptions,
+        *,
+        needs_label: bool,
+        expected: Columns | None,
+        chosen: Columns | None = None,
     ) -> None:
         self.path = options.path
         self.options = options
@@ -198,7 +203,7 @@ class TableSource(Source):
                 f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
             )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
-        self.columns = choose_columns(
+        self.columns = chosen or choose_columns(
             self.kinds, options, needs_label=needs_label, expected=expected
         )
         self.inputs = self.columns.inputs
@@ -279,10 +284,16 @@ class CsvSource(TableSource):
     """A text file with a line of names; ``.tsv`` is separated by tabs."""
 
     def __init__(
-        self, options: FileOptions, *, needs_label: bool, expected: Columns | None, as_text: bool
+        self,
+        options: FileOptions,
+        *,
+        needs_label: bool,
+        expected: Columns | None,
+        as_text: bool,
+        chosen: Columns | None = None,
     ) -> None:
         self.as_text = as_text
-        super().__init__(options, needs_label=needs_label, expected=expected)
+        super().__init__(options, needs_label=needs_label, expected=expected, chosen=chosen)
 
     def _open(self, **convert: Any) -> Any:
         return pa_csv.open_csv(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,11 @@ from calibrant._validation import (
     check_inputs,
     check_predictions,
     check_row_counts,
+    is_chunked,
+    sum_chunks,
 )
 from calibrant.metrics._registry import METRICS
-from calibrant.metrics._sums import EvaluationSums, SumRule, TopScores, state_of, sums_of
+from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
 
 SCHEMA = "calibrant.metric-accumulator/2"
 OLD_SCHEMA = "calibrant.metric-accumulator/1"
@@ -171,7 +174,12 @@ class MetricAccumulator:
         """Add rows of scores, probabilities or logits as ``inputs`` says; returns self.
 
         Columns that were named by the labels or by a data frame are those classes from then on.
+        The chunks of a dask array are evaluated where they are, without the KS error, for which
+        all top scores would have to be gathered.
         """
+        if is_chunked(p):
+            part = partial(_chunk_part, self.n_bins, self._known_classes, self._chunk_options)
+            return self.merge(sum_chunks(part, y, p, sample_weight, MetricAccumulator.merge))
         scores, codes, weight, names = check_predictions(
             y,
             p,
@@ -185,6 +193,10 @@ class MetricAccumulator:
         if not np.array_equal(names, np.arange(len(names))):
             self._names = names
         return self
+
+    @property
+    def _chunk_options(self) -> dict[str, Any]:
+        return {"inputs": self.inputs, "keep_top": 0, "renormalize": self.renormalize}
 
     @property
     def _known_classes(self) -> LabelsLike | None:
@@ -209,7 +221,7 @@ class MetricAccumulator:
     def _add(self, sums: EvaluationSums) -> None:
         if self._sums is None:
             # The empty sum of top scores knows how many this accumulator may keep.
-            self._sums = replace(sums, tops=TopScores(self.keep_top) + sums.tops)
+            self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
         else:
             self._sums = self._sums + sums
 
@@ -339,6 +351,12 @@ class MetricAccumulator:
             if state.get("names") is not None:
                 accumulator._names = check_classes(state["names"], sums.class_wise.n_claims)
         return accumulator
+
+
+def _chunk_part(
+    n_bins: int, classes: Any, options: dict[str, Any], y: Any, p: Any, weight: Any
+) -> MetricAccumulator:
+    return MetricAccumulator(n_bins, classes, **options).update(y, p, weight)
 
 
 def _as_list(classes: LabelsLike | None) -> list[Any] | None:

@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Any, overload
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_predictions
+from calibrant._validation import LOGITS_HINT, TopScores, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, evaluate_groups
+from calibrant.metrics._top import TopEvaluation, evaluate_top
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
+
+
+@overload
+def evaluate(
+    y_true: LabelsLike,
+    y_prob: TopScores,
+    *,
+    n_bins: int = 15,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> TopEvaluation: ...
 
 
 @overload
@@ -53,13 +65,13 @@ def evaluate(
     renormalize: bool = False,
     by: Any = None,
     level: float = 0.95,
-) -> Evaluation | GroupedEvaluation:
+) -> Evaluation | GroupedEvaluation | TopEvaluation:
     """Accuracy, proper scores and calibration errors of probabilities or logits.
 
     Parameters
     ----------
     y_true : labels of shape (n,)
-    y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
+    y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem, or TopScores
     inputs : {"proba", "logits", "log_proba"}
     n_bins : int
         Bins of equal width of the binned errors.
@@ -81,7 +93,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation, or GroupedEvaluation where ``by`` is given
+    Evaluation, or GroupedEvaluation where ``by`` is given, or TopEvaluation of `TopScores`
 
     Notes
     -----
@@ -97,6 +109,8 @@ def evaluate(
     >>> groups["a"].evaluation.n_samples, groups.too_small
     (60, ())
     """
+    if isinstance(y_prob, TopScores) and by is None:
+        return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
     if by is not None:
         data = check_predictions(
             y_true,

@@ -26,20 +26,20 @@ class TopPart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TopScores:
+class KeptScores:
     """The top scores of all rows, as long as there are not more than ``limit``."""
 
     limit: int | None
     parts: tuple[TopPart, ...] = ()
     is_whole: bool = True
 
-    def __add__(self, other: TopScores) -> TopScores:
+    def __add__(self, other: KeptScores) -> KeptScores:
         parts = (*self.parts, *other.parts)
         n_rows = sum(len(part.score) for part in parts)
         is_whole = self.is_whole and other.is_whole
         if not is_whole or (self.limit is not None and n_rows > self.limit):
-            return TopScores(self.limit, (), is_whole=False)
-        return TopScores(self.limit, parts)
+            return KeptScores(self.limit, (), is_whole=False)
+        return KeptScores(self.limit, parts)
 
     def joined(self) -> TopPart:
         """All rows at once."""
@@ -67,7 +67,7 @@ class EvaluationSums:
     top: ConfidenceSums
     log_loss: float
     brier: float
-    tops: TopScores
+    tops: KeptScores
 
     @classmethod
     def of_block(
@@ -102,11 +102,11 @@ class SumRule(NamedTuple):
     n_bins: int
     keep_top: int | None
 
-    def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> TopScores:
+    def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> KeptScores:
         """The top scores of a block, or none where none are kept."""
         if self.keep_top == 0:
-            return TopScores(0, (), is_whole=False)
-        return TopScores(self.keep_top, (TopPart(score, hit, weight),))
+            return KeptScores(0, (), is_whole=False)
+        return KeptScores(self.keep_top, (TopPart(score, hit, weight),))
 
 
 def _proba_and_log_true(
@@ -151,7 +151,7 @@ def sums_of(state: dict[str, Any], n_bins: int, keep_top: int | None) -> Evaluat
         top=ConfidenceSums(**{k: float(v) for k, v in state["confidence"].items()}),
         log_loss=float(state["log_loss"]),
         brier=float(state["brier"]),
-        tops=TopScores(keep_top) + _unpacked(state.get("tops")),
+        tops=KeptScores(keep_top) + _unpacked(state.get("tops")),
     )
 
 
@@ -163,7 +163,7 @@ def _table(values: Any, name: str, n_classes: int, n_bins: int) -> BinTable:
     return BinTable(array[0], array[1], array[2], quantities, labels, UniformBins(n_bins))
 
 
-def _packed(tops: TopScores) -> dict[str, Any] | None:
+def _packed(tops: KeptScores) -> dict[str, Any] | None:
     """Top scores as base64 of their bytes, little-endian; None where they were too many."""
     if not tops.is_whole:
         return None
@@ -175,16 +175,16 @@ def _packed(tops: TopScores) -> dict[str, Any] | None:
     }
 
 
-def _unpacked(packed: dict[str, str] | None) -> TopScores:
+def _unpacked(packed: dict[str, str] | None) -> KeptScores:
     if packed is None:
-        return TopScores(None, (), is_whole=False)
+        return KeptScores(None, (), is_whole=False)
     score, hit = _from_text(packed["score"], "<f8"), _from_text(packed["hit"], "?")
     weight = np.broadcast_to(np.float64(1.0), score.shape)
     if packed["weight"] is not None:
         weight = _from_text(packed["weight"], "<f8")
     if not len(score) == len(hit) == len(weight) or not np.isfinite(score).all():
         raise ValueError("the top scores are damaged")
-    return TopScores(None, (TopPart(score, hit, weight),))
+    return KeptScores(None, (TopPart(score, hit, weight),))
 
 
 def _as_text(values: Any) -> str:

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._blocks import Rows, row_blocks
+from calibrant._blocks import Rows, lifted, row_blocks
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
-from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.temperature import log_inverse_temperature, loss_sums, solve_sums
+from calibrant._optim.top_temperature import (
+    Tail,
+    tail_of,
+    tempered,
+    top_log_inverse_temperature,
+)
 from calibrant._simplex import EPS, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
-from calibrant._validation import check_eps, check_prior_scale
+from calibrant._validation import (
+    LOGITS_HINT,
+    TopPredictions,
+    TopScores,
+    check_classes,
+    check_eps,
+    check_predictions,
+    check_prior_scale,
+    check_weight,
+    encode_labels,
+    remark,
+    sum_chunks,
+)
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import TEMPERATURE, FittedValue
+from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._references import GUO_2017, ZHANG_2020
 from calibrant.base._words import is_beyond_chance
 
@@ -59,6 +79,11 @@ class TemperatureScaling(SoftmaxCalibrator):
 
         known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, known)
+
+    `calibrant.TopScores`, the best m of K classes, are taken in O(n m): the mass of the others is
+    spread over them as a power of the rank, and a truth among them counts as one of them. Where
+    few truths were cut off the temperature is that of whole rows up to a few thousandths; see
+    docs/howto-top-scores.md for when it is not.
 
     References
     ----------
@@ -120,6 +145,84 @@ class TemperatureScaling(SoftmaxCalibrator):
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_
+
+    def _fit_chunks(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        check_eps(self.eps)
+        check_prior_scale(self.prior_scale)
+        seen = partial(_chunk_classes, X.shape[1], self.classes)
+        self.class_weights_ = sum_chunks(seen, y, X, sample_weight)
+        self.classes_ = check_classes(self.classes, X.shape[1])
+        self.n_classes_ = self.n_features_in_ = X.shape[1]
+
+        def sums(beta: float) -> tuple[float, float, float]:
+            rows = partial(_chunk_sums, self, beta)
+            total: tuple[float, float, float] = sum_chunks(rows, y, X, sample_weight)
+            return total
+
+        solution = solve_sums(sums, float(self.class_weights_.sum()), self.prior_scale)
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        store_outcome(self, solution)
+        warn_unless_converged(type(self).__name__, [self], None)
+        return self
+
+    def _fit_known(self, data: TopPredictions) -> None:
+        top, rows = data.top, slice(None)
+        if top.log_rest is None:
+            rows = _rows_inside(data)
+        solution = top_log_inverse_temperature(
+            top.log_proba[rows],
+            _tail(top),
+            data.place[rows],
+            data.is_inside[rows],
+            data.weight[rows],
+            prior_scale=self.prior_scale,
+        )
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        store_outcome(self, solution)
+
+    def _proba_of_known(self, top: TopScores) -> TopScores:
+        log_proba, log_rest = tempered(top.log_proba, _tail(top), 1.0 / self.temperature_)
+        if top.n_known == top.n_classes and top.log_rest is not None:
+            log_proba, log_rest = log_softmax(log_proba), top.log_rest
+        return top.replaced(log_proba, log_rest)
+
+
+def _chunk_classes(n_classes: int, classes: Any, y: Any, scores: Any, weight: Any) -> FloatArray:
+    """Weights of the classes in a chunk."""
+    codes, _ = encode_labels(np.asarray(y), n_classes, classes)
+    return np.bincount(codes, check_weight(weight, len(codes)), minlength=n_classes)
+
+
+def _chunk_sums(
+    model: TemperatureScaling, beta: float, y: Any, scores: Any, weight: Any
+) -> tuple[float, float, float]:
+    """Loss, slope and curvature of a chunk, which is checked at every pass."""
+    data = check_predictions(
+        y, scores, weight, model.classes, inputs=model.inputs, hint=LOGITS_HINT
+    )
+    return loss_sums(lifted(data.scores, model._lift), data.y, data.weight, beta)
+
+
+def _tail(top: TopScores) -> Tail | None:
+    """How the rest is spread; None where it is unknown, or where there is none."""
+    if top.log_rest is None or top.n_known == top.n_classes:
+        return None
+    return tail_of(top.log_proba, top.log_rest, top.n_classes)
+
+
+def _rows_inside(data: TopPredictions) -> Any:
+    """Rows whose truth is among the known classes: all that speaks of the temperature where the
+    mass of the others is unknown.
+    """
+    rows = np.flatnonzero(data.is_inside & (data.weight > 0))
+    if not len(rows):
+        raise ValueError("no row has its truth among the known classes, and the rest is unknown")
+    if len(rows) < len(data.y):
+        remark(
+            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows have a truth "
+            "that was cut off, and with an unknown rest they are left out"
+        )
+    return rows
 
 
 class EnsembleTemperatureScaling(BaseCalibrator):

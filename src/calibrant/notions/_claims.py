@@ -21,9 +21,11 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     Predictions,
+    TopScores,
     as_array,
     check_predictions,
     check_same_length,
+    check_top_predictions,
     check_weight,
     encode_labels,
 )
@@ -182,6 +184,12 @@ def claims_of(
                 f"must be 'proba'; got {inputs!r}"
             )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
+    if isinstance(y_prob, TopScores):
+        from calibrant.notions._top import top_claims  # needs what is defined here
+
+        data = check_top_predictions(y_true, y_prob, sample_weight, classes)
+        names = y_prob.names_with(classes)
+        return top_claims(notion.bound(names), data), names
     proba, y, weight, names = predictions_for(
         notion, y_true, y_prob, sample_weight, classes, inputs=inputs
     )

@@ -15,7 +15,7 @@ from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, lifted, map_b
 from calibrant._kernels import top_labels
 from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import check_fitted
+from calibrant._validation import TopPredictions, TopScores, check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
@@ -24,6 +24,7 @@ from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins
 from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
+from calibrant.notions._top import select_top, top_claims
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
 __all__ = ["MulticlassToBinary"]
@@ -182,10 +183,13 @@ class MulticlassToBinary(Calibrator):
         return {"claim_weights_": FittedValue(("C",), 0.0)}
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        claims, base = (
-            self._bound.claims(lifted(scores, self._lift), y, weight),
-            clone(self.calibrator),
-        )
+        self._fit_claims(self._bound.claims(lifted(scores, self._lift), y, weight))
+
+    def _fit_known(self, data: TopPredictions) -> None:
+        self._fit_claims(top_claims(self._bound, data))
+
+    def _fit_claims(self, claims: Claims) -> None:
+        weight, base = claims.weight, clone(self.calibrator)
         if claims.n_labels == 1:
             fits = list(self._fit_together(claims, base))
         else:
@@ -247,6 +251,8 @@ class MulticlassToBinary(Calibrator):
             "top-k-label". In float64 whatever the scores: float32 would merge bins that ``delta``
             tells apart.
         """
+        if isinstance(X, TopScores):
+            return self._calibrate(select_top(self._bound, self._check_new_top(X)))
         scores, notion = self._check_new(X), self._bound
         parts = self._map(lambda block: self._calibrate(notion.select(self._lift(block))), scores)
         return np.concatenate(list(parts))
@@ -262,10 +268,17 @@ class MulticlassToBinary(Calibrator):
             The claims with the labels that they speak of. "class-wise", "class-k" and
             "within-top-r" give the top class of the scores with its entry in `predict_proba`.
         """
+        if isinstance(X, TopScores):
+            return self._top_of_known(self._check_new_top(X))
         parts = list(self._map(self._top_of, self._check_new(X)))
         labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
         top = np.concatenate([claims for _, claims in parts])
         return (labels, top) if top.shape[1] > 1 else (labels[:, 0], top[:, 0])
+
+    def _top_of_known(self, top: TopScores) -> tuple[AnyArray, FloatArray]:
+        block = select_top(self._bound, top)
+        labels, claims = self.classes_[block.labels()], self._calibrate(block)
+        return (labels, claims) if claims.shape[1] > 1 else (labels[:, 0], claims[:, 0])
 
     def _map(self, function: Callable[[FloatArray], Any], scores: FloatArray) -> Iterator[Any]:
         return map_blocks(

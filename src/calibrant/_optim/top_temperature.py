@@ -1,0 +1,159 @@
+r"""The best inverse temperature of scores of which only the best m of K classes are known.
+
+The known classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, the others together the mass
+r. At another inverse temperature :math:`\beta` their mass depends on how r is spread over them. It
+is taken to fall as a power of the rank from the least that is known,
+
+.. math:: l_j = l_m - a \log(j / m), \quad j > m, \qquad
+   R(\beta) = e^{\beta l_m} \int_{m + 1/2}^{K + 1/2} (x / m)^{-a \beta}\, dx ,
+
+with the exponent :math:`a \ge 0` of each row so that :math:`R(1) = r`. A truth among the others
+counts as "one of the others", which is what is known of it. The cost is O(n m), whatever K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant._optim.solution import Solution
+from calibrant._optim.temperature import LIMIT, Point, newton_1d, with_cause
+from calibrant._typing import BoolArray, FloatArray, IntArray
+
+_LARGEST_EXPONENT = 1e4
+_HALVINGS = 60
+_SERIES = 1e-2
+"""Below this the functions of a truncated exponential distribution are their series."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """How the rest of each row is spread: the log-probability from which it falls and its exponent,
+    (n,) each; the logarithms of m, and of the first and the last rank over m.
+    """
+
+    log_top: FloatArray
+    exponent: FloatArray
+    log_m: float
+    start: float
+    stop: float
+
+    def at(self, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Logarithm of the mass of the rest at ``beta``, and its first two derivatives in it."""
+        length = self.stop - self.start
+        w = (1.0 - self.exponent * beta) * length
+        mean = self.start + length * _mean(w)
+        integral = _log_integral(w, length, self.exponent * beta, self.start)
+        log_mass = beta * self.log_top + self.log_m + integral
+        slope = self.log_top - self.exponent * mean
+        return log_mass, slope, self.exponent**2 * length**2 * _variance(w)
+
+
+def tail_of(log_proba: FloatArray, log_rest: FloatArray, n_classes: int) -> Tail:
+    """The tail of rows of top scores, (n, m), whose rest has the given mass."""
+    m = log_proba.shape[1]
+    start, stop = float(np.log((m + 0.5) / m)), float(np.log((n_classes + 0.5) / m))
+    log_m = float(np.log(m))
+    wanted = log_rest - log_proba[:, -1] - log_m
+    low, high = np.zeros(len(log_proba)), np.full(len(log_proba), _LARGEST_EXPONENT)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        w = (1.0 - middle) * (stop - start)
+        is_more = _log_integral(w, stop - start, middle, start) > wanted
+        low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
+    # What the exponent leaves is put into the height, so that the mass is right to the last bit.
+    w = (1.0 - high) * (stop - start)
+    log_top = log_rest - _log_integral(w, stop - start, high, start) - log_m
+    return Tail(log_top, high, log_m, start, stop)
+
+
+def top_log_inverse_temperature(
+    log_proba: FloatArray,
+    tail: Tail | None,
+    place: IntArray,
+    is_inside: BoolArray,
+    weight: FloatArray,
+    *,
+    prior_scale: float | None = None,
+) -> Solution:
+    """``t = log beta`` that minimises the mean log-loss of m classes and the rest.
+
+    Without a tail, of the m classes alone: the likelihood given that the truth is among them, for
+    which rows are expected whose truth is.
+    """
+    total = float(weight.sum())
+    precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
+    true = log_proba[np.arange(len(place)), place]
+
+    def evaluate(t: float) -> Point:
+        beta = float(np.exp(t))
+        loss, slope, square = _losses(log_proba, tail, true, is_inside, beta)
+        first = beta * float(weight @ slope) / total
+        second = beta**2 * float(weight @ square) / total + first
+        value = float(weight @ loss) / total + 0.5 * precision * t * t
+        return Point(value, first + precision * t, second + precision)
+
+    return with_cause(newton_1d(evaluate, 0.0, LIMIT))
+
+
+def _losses(
+    log_proba: FloatArray, tail: Tail | None, true: FloatArray, is_inside: BoolArray, beta: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log-loss of each row and its first two derivatives in beta."""
+    x = log_proba
+    log_mass, spread = beta * x, np.zeros(x.shape)
+    slopes = x
+    if tail is not None:
+        rest, slope, variance = tail.at(beta)
+        log_mass = np.column_stack([log_mass, rest])
+        slopes = np.column_stack([x, slope])
+        spread = np.column_stack([spread, variance])
+    log_norm = np.logaddexp.reduce(log_mass, axis=1)
+    share = np.exp(log_mass - log_norm[:, None])
+    mean = (share * slopes).sum(axis=1)
+    square = (share * (slopes**2 + spread)).sum(axis=1) - mean**2
+    if tail is None:
+        return log_norm - beta * true, mean - true, square
+    own = np.where(is_inside, beta * true, log_mass[:, -1])
+    own_slope = np.where(is_inside, true, slopes[:, -1])
+    return log_norm - own, mean - own_slope, square - np.where(is_inside, 0.0, spread[:, -1])
+
+
+def tempered(
+    log_proba: FloatArray, tail: Tail | None, beta: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """Log-probabilities of the known classes and of the rest at inverse temperature ``beta``."""
+    if tail is None:
+        return beta * log_proba, None
+    log_mass = np.column_stack([beta * log_proba, tail.at(beta)[0]])
+    log_mass -= np.logaddexp.reduce(log_mass, axis=1)[:, None]
+    return log_mass[:, :-1], log_mass[:, -1]
+
+
+def _log_integral(w: FloatArray, length: float, power: FloatArray, start: float) -> FloatArray:
+    """``log`` of the integral of ``exp((1 - power) v)`` from ``start`` to ``start + length``, where
+    ``w = (1 - power) length``.
+    """
+    small = np.abs(w) < _SERIES
+    safe = np.where(small, 1.0, np.abs(w))
+    # log((e^w - 1) / w) = max(w, 0) + log((1 - e^-|w|) / |w|)
+    large = np.maximum(w, 0.0) + np.log(-np.expm1(-safe) / safe)
+    series = w / 2 + w**2 / 24
+    return (1.0 - power) * start + np.log(length) + np.where(small, series, large)
+
+
+def _mean(w: FloatArray) -> FloatArray:
+    """Mean of the density proportional to ``e^(w v)`` on [0, 1]."""
+    small = np.abs(w) < _SERIES
+    safe = np.where(small, 1.0, w)
+    with np.errstate(over="ignore"):
+        large = -1.0 / np.expm1(-safe) - 1.0 / safe
+    return np.where(small, 0.5 + w / 12, large)
+
+
+def _variance(w: FloatArray) -> FloatArray:
+    """Its variance."""
+    small = np.abs(w) < _SERIES
+    safe = np.where(small, 1.0, np.minimum(np.abs(w), 600.0))
+    return np.where(small, 1 / 12 - w**2 / 240, 1 / safe**2 - 0.25 / np.sinh(safe / 2) ** 2)

@@ -1,0 +1,60 @@
+"""The claims of forecasts of which only the best few classes are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant._typing import IntArray
+from calibrant._validation import TopPredictions, TopScores
+from calibrant.notions._claims import ClaimBlock, Claims
+
+if TYPE_CHECKING:
+    from calibrant.notions._notion import Notion
+
+
+def top_claims(notion: Notion, data: TopPredictions) -> Claims:
+    """All claims of a notion of ranks about top scores."""
+    top, n_classes = data.top, data.top.n_classes
+    _check_known(notion, top)
+
+    def select(rows: slice) -> ClaimBlock:
+        return select_top(notion, top[rows], data.y[rows])
+
+    size = (len(top), notion.n_quantities(n_classes), notion.n_labels(n_classes))
+    return Claims(*size, data.weight, select, top.n_known)
+
+
+def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> ClaimBlock:
+    """The claims of a block of top scores: as `Notion.select` makes them of whole rows."""
+    _check_known(notion, top)
+    proba, quantities = top.proba, range(notion.n_quantities(top.n_classes))
+    ranks = [notion.ranks_of(j, top.n_classes) or range(0) for j in quantities]
+    places = [slice(own.start - 1, own.stop - 1) for own in ranks]
+    score = np.column_stack([proba[:, own].sum(axis=1) for own in places])
+    label = None
+    if notion.reports_labels:
+        label = np.column_stack([top.labels[:, own.start] for own in places])
+    hit = np.empty(0, dtype=np.intp)
+    if y is not None:
+        is_true = top.labels == y[:, None]
+        hit = np.flatnonzero(np.column_stack([is_true[:, own].any(axis=1) for own in places]))
+    return ClaimBlock(np.minimum(score, 1.0), label, hit)
+
+
+def _check_known(notion: Notion, top: TopScores) -> None:
+    """Raise where a notion asks for more than the best classes."""
+    for quantity in range(notion.n_quantities(top.n_classes)):
+        ranks = notion.ranks_of(quantity, top.n_classes)
+        if ranks is None:
+            raise ValueError(
+                f"notion {notion.name!r} needs the scores of given classes in every row, and "
+                f"TopScores hold the best {top.n_known} of {top.n_classes}: use 'confidence', "
+                "'top-label', 'rank-<r>', 'within-top-<r>' or 'top-<k>-label'"
+            )
+        if ranks.stop - 1 > top.n_known:
+            raise ValueError(
+                f"notion {notion.name!r} needs the best {ranks.stop - 1} classes of a row, and "
+                f"{top.n_known} are known"
+            )

@@ -1,0 +1,68 @@
+"""Numbers of the best few classes, bounds, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import HistogramBinning, MulticlassToBinary, TopScores, evaluate, metrics
+from calibrant._simplex import log_softmax
+from top_rows import best
+
+
+@pytest.fixture(
+    scope="module", params=["cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000"]
+)
+def real(request, real_data):
+    data = real_data(request.param)
+    start = "val_" if "val_logits" in data else ""
+    log_proba = log_softmax(data[f"{start}logits"][:1000])
+    return log_proba, data[f"{start}labels"][:1000]
+
+
+@pytest.fixture
+def small(rng):
+    """Six classes, of which the truth was drawn."""
+    log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
+    draws = log_proba + rng.gumbel(size=log_proba.shape)
+    return log_proba, draws.argmax(axis=1)
+
+
+def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defined(real):
+    log_proba, y = real
+    whole, top = evaluate(y, log_proba, inputs="log_proba"), evaluate(y, best(log_proba))
+    shared = set(whole.to_dict()) & set(top.to_dict())
+    assert shared >= {"accuracy", "conf_ece", "tl_ece", "mce", "ks", "sharpness"}
+    for name in shared:
+        assert getattr(top, name) == pytest.approx(getattr(whole, name), abs=1e-12), name
+    assert top.log_loss_low <= whole.log_loss <= top.log_loss_high
+    assert top.within_known == np.mean((best(log_proba).labels == y[:, None]).any(axis=1))
+    assert "log-loss, at most" in str(top)
+    assert "log-loss, at most" in top._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        (lambda y, top: metrics.log_loss(y, top), "log_loss_bounds"),
+        (lambda y, top: metrics.brier_score(y, top), "all 6 classes"),
+        (lambda y, top: evaluate(y, top, by=y), "all 6 classes"),
+        (
+            lambda y, top: MulticlassToBinary(HistogramBinning(n_bins=2)).fit(top, y).predict(top),
+            "whole rows",
+        ),
+    ],
+)
+def test_what_needs_whole_rows_is_refused_with_the_reason(small, use, reason):
+    with pytest.raises(TypeError, match=reason):
+        use(small[1], best(small[0], 3))
+
+
+def test_the_bounds_of_the_log_loss_are_those_of_the_worst_and_the_best_tail():
+    """Of three classes 0.5, 0.3, 0.2 the first is known: the truth has between 0 and 0.5."""
+    top = TopScores([[0]], np.log([[0.5]]), 3)
+    low, high = metrics.log_loss_bounds([2], top)
+    assert low == pytest.approx(np.log(2))
+    assert high == pytest.approx(-np.log(1e-12))
+    narrow = metrics.log_loss_bounds([2], TopScores([[0]], np.log([[0.35]]), 3))
+    assert narrow == pytest.approx((-np.log(0.35), -np.log(0.3)))

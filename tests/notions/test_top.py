@@ -1,0 +1,49 @@
+"""Claims of the best few classes are those of whole rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from calibrant import metrics
+from calibrant._simplex import log_softmax
+from top_rows import best
+
+NOTIONS = ("confidence", "top-label", "rank-2", "within-top-5", "top-3-label")
+
+
+@pytest.fixture(
+    scope="module", params=["cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000"]
+)
+def real(request, real_data):
+    data = real_data(request.param)
+    start = "val_" if "val_logits" in data else ""
+    log_proba = log_softmax(data[f"{start}logits"][:1000])
+    return log_proba, data[f"{start}labels"][:1000]
+
+
+@pytest.fixture
+def small(rng):
+    """Six classes, of which the truth was drawn."""
+    log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
+    draws = log_proba + rng.gumbel(size=log_proba.shape)
+    return log_proba, draws.argmax(axis=1)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_errors_of_the_top_twenty_are_those_of_whole_rows(real, notion):
+    log_proba, y = real
+    options = {"inputs": "log_proba", "notion": notion}
+    dense = metrics.expected_calibration_error(y, log_proba, **options)
+    top = metrics.expected_calibration_error(y, best(log_proba), notion=notion)
+    assert top == pytest.approx(dense, abs=1e-12)
+    assert metrics.ks_error(y, best(log_proba), notion=notion) == pytest.approx(
+        metrics.ks_error(y, log_proba, **options), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("notion", "reason"), [("class-wise", "given classes"), ("rank-4", "3 are known")]
+)
+def test_notions_beyond_the_known_classes_are_refused(small, notion, reason):
+    with pytest.raises(ValueError, match=reason):
+        metrics.expected_calibration_error(small[1], best(small[0], 3), notion=notion)

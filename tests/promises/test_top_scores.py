@@ -1,0 +1,113 @@
+"""The best few classes of each row, each test after its promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrant import HistogramBinning, MulticlassToBinary, TemperatureScaling, evaluate
+from calibrant._simplex import log_softmax
+from calibrant.exceptions import DataWarning
+from top_rows import best, log_rest
+
+M = 20
+
+
+@pytest.fixture
+def small(rng):
+    """Six classes, of which the truth was drawn."""
+    log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
+    draws = log_proba + rng.gumbel(size=log_proba.shape)
+    return log_proba, draws.argmax(axis=1)
+
+
+def test_t3_with_all_classes_known_the_temperature_is_that_of_whole_rows(small):
+    log_proba, y = small
+    dense = TemperatureScaling(inputs="log_proba").fit(log_proba, y)
+    top = TemperatureScaling().fit(best(log_proba, 6), y)
+    assert top.temperature_ == pytest.approx(dense.temperature_, rel=1e-9)
+    predicted = top.predict_proba(best(log_proba, 6))
+    whole = np.sort(dense.predict_proba(log_proba), axis=1)[:, ::-1]
+    assert np.allclose(predicted.proba, whole, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("cifar100_resnet50_gupta", 2e-3), ("imagenet1k_effnetlite0_sample1000", 5e-3)],
+)
+def test_t4_the_temperature_of_the_top_twenty_is_near_that_of_whole_rows(real_data, name, bound):
+    """Even with the true tail it would be 1.9e-3 and 2.5e-3 away: of a truth that was cut off it
+    is not known which of the others it was.
+    """
+    data = real_data(name)
+    start = "val_" if "val_logits" in data else ""
+    log_proba, y = log_softmax(data[f"{start}logits"][:3000]), data[f"{start}labels"][:3000]
+    dense = TemperatureScaling(inputs="log_proba").fit(log_proba, y)
+    top = TemperatureScaling().fit(best(log_proba, rest=log_rest(log_proba)), y)
+    assert top.temperature_ == pytest.approx(dense.temperature_, abs=bound)
+
+
+def test_t5_rows_of_a_power_law_have_the_temperature_of_whole_rows_within_a_thousandth(rng):
+    """The tail is what the fit takes it for, and every truth is known."""
+    power = rng.uniform(1.2, 2.5, size=(2000, 1))
+    log_proba = log_softmax(-power * np.log(np.arange(1, 501) + 0.0))
+    y = np.minimum(rng.geometric(0.5, size=2000) - 1, M - 1)
+    dense = TemperatureScaling(inputs="log_proba").fit(log_proba, y)
+    top = TemperatureScaling().fit(best(log_proba, rest=log_rest(log_proba)), y)
+    assert top.temperature_ == pytest.approx(dense.temperature_, abs=1e-3)
+
+
+def test_t6_calibrated_top_scores_keep_their_classes_and_make_one_with_the_rest(small):
+    log_proba, y = small
+    top = best(log_proba, 3)
+    model = TemperatureScaling().fit(top, y)
+    after = model.predict_proba(top)
+    assert (after.labels == top.labels).all()
+    assert np.allclose(after.proba.sum(axis=1) + after.rest, 1.0)
+    assert (model.predict(top) == top.labels[:, 0]).all()
+    assert repr(after) == "TopScores(400 rows, 3 of 6 classes, rest known)"
+
+
+def test_t7_a_reduction_of_top_scores_is_that_of_whole_rows_with_its_guarantee(small):
+    log_proba, y = small
+    for notion in ("confidence", "top-label", "within-top-2"):
+        dense = MulticlassToBinary(HistogramBinning(n_bins=4), notion, inputs="log_proba")
+        top = MulticlassToBinary(HistogramBinning(n_bins=4), notion)
+        dense.fit(log_proba, y)
+        top.fit(best(log_proba, 3), y)
+        expected = dense.predict_claims(log_proba)
+        assert np.allclose(top.predict_claims(best(log_proba, 3)), expected, atol=1e-12)
+        assert str(top.guarantee()) == str(dense.guarantee())
+    labels, claims = (
+        MulticlassToBinary(HistogramBinning(n_bins=4))
+        .fit(best(log_proba, 3), y)
+        .predict_top(best(log_proba, 3))
+    )
+    assert (labels == log_proba.argmax(axis=1)).all()
+    assert claims.shape == labels.shape
+
+
+def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_known(small):
+    log_proba, y = small
+    top = best(log_proba, 3, rest="unknown")
+    inside = (top.labels == y[:, None]).any(axis=1)
+    with pytest.warns(DataWarning, match="cut off"):
+        model = TemperatureScaling().fit(top, y)
+    known = np.flatnonzero(inside)
+    place = (top.labels == y[:, None]).argmax(axis=1)[known]
+    alone = TemperatureScaling(inputs="logits").fit(top.log_proba[known], place)
+    assert model.temperature_ == pytest.approx(alone.temperature_, rel=1e-9)
+    assert model.predict_proba(top).log_rest is None
+    with pytest.raises(ValueError, match="up to a constant"):
+        evaluate(y, top)
+
+
+def test_t17_the_how_to_runs():
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto-top-scores.md"
+    code = page.read_text().split("```python\n")[1].split("```")[0]
+    names: dict[str, object] = {}
+    exec(code.replace("print(evaluate(y, top))", "shown = str(evaluate(y, top))"), names)
+    assert names["claims"].shape == (4, 1)
+    assert names["low"] <= names["high"]
