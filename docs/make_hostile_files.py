@@ -90,6 +90,7 @@ def model(change: Callable[[dict[str, Any]], Any], made: Any = None) -> Callable
         fitted = calibrant.TemperatureScaling(classes=list(NAMES)) if made is None else made
         is_binary = type(fitted).__module__.startswith("calibrant.binary")
         data = (proba[:, 0], labels == "cat") if is_binary else (proba, labels)
+        fitted = fitted if is_binary else fitted.set_params(classes=list(NAMES))
         calibrant.save(fitted.fit(*data), "m.json")
         document = json.loads(Path("m.json").read_text())
         changed = change(document)
