@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Small matrix products gain nothing from BLAS threads, and two test processes share the cores.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# Measuring coverage takes half as long again as the tests: `.ci/run` does, by COVERAGE="--cov --cov-report=term".
+COVERAGE ?=
 
 .PHONY: demo test lint types layers unit slow docs bench clean
 
@@ -23,7 +25,7 @@ layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	$(TEST) -n 2 --dist worksteal -m "not slow" --cov --cov-report=term
+	$(TEST) -n 2 --dist worksteal -m "not slow" $(COVERAGE)
 
 slow: $(VENV)/.installed-dev
 	$(TEST) -n 2 -m slow
