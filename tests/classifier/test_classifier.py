@@ -56,6 +56,7 @@ _OTHER_KINDS = [
 @parametrize_with_checks(
     [CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _QUICK]
 )
+@pytest.mark.filterwarnings("ignore:the smallest class has")  # of scikit-learn's tiny data
 def test_scikit_learn_checks_hold(estimator, check):
     check(estimator)
 
