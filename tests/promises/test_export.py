@@ -139,12 +139,20 @@ def is_near(found, expected, limit, digits):
     return difference.max() <= limit and is_close.all()
 
 
+def steepest_slope(program):
+    """Of the curves in a program, at least 1."""
+    curves = [node.constants for node in program.nodes if node.op == "interpolate"]
+    slopes = [np.abs(np.diff(c["y"]) / np.diff(c["x"])).max(initial=1.0) for c in curves]
+    return max(slopes, default=1.0)
+
+
 def tolerances(method, program, rows):
-    """Absolute and relative: 1e-15 and 1e-13, but for three things that no target can mend.
+    """Absolute and relative: 1e-15 and 1e-13, but for four things that no target can mend.
 
     Logits are as good as the sum of their terms, which is in the ten thousands for maps without
     a penalty. What is one minus another number has the digits of one. The mean of a
-    Gaussian process is as good as the condition of its kernel.
+    Gaussian process is as good as the condition of its kernel. A curve of a number that was
+    computed, such as the top probability of a stack, multiplies its last bits by its slope.
     """
     if method == "gp":
         return 1e-11, np.inf
@@ -153,6 +161,8 @@ def tolerances(method, program, rows):
         node.op == "scale" and node.constants["factor"].tolist() == [-1.0] for node in program.nodes
     )
     limit = max(1e-15, EPS * terms) if method in UNPENALISED else 1e-15
+    if method == "auto":
+        limit *= steepest_slope(program)
     return limit, np.inf if is_rest else 1e-13 + 2.0 * EPS * terms
 
 
