@@ -6,26 +6,17 @@ import numpy as np
 import pytest
 
 from calibrant import HistogramBinning, MulticlassToBinary, TopScores, evaluate, metrics
-from calibrant._simplex import log_softmax
-from top_rows import best
+from top_rows import REAL, best, drawn_rows, real_rows
 
 
-@pytest.fixture(
-    scope="module", params=["cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000"]
-)
+@pytest.fixture(scope="module", params=REAL)
 def real(request, real_data):
-    data = real_data(request.param)
-    start = "val_" if "val_logits" in data else ""
-    log_proba = log_softmax(data[f"{start}logits"][:1000])
-    return log_proba, data[f"{start}labels"][:1000]
+    return real_rows(real_data(request.param))
 
 
 @pytest.fixture
 def small(rng):
-    """Six classes, of which the truth was drawn."""
-    log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
-    draws = log_proba + rng.gumbel(size=log_proba.shape)
-    return log_proba, draws.argmax(axis=1)
+    return drawn_rows(rng)
 
 
 def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defined(real):

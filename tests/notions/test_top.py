@@ -5,28 +5,19 @@ from __future__ import annotations
 import pytest
 
 from calibrant import metrics
-from calibrant._simplex import log_softmax
-from top_rows import best
+from top_rows import REAL, best, drawn_rows, real_rows
 
 NOTIONS = ("confidence", "top-label", "rank-2", "within-top-5", "top-3-label")
 
 
-@pytest.fixture(
-    scope="module", params=["cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000"]
-)
+@pytest.fixture(scope="module", params=REAL)
 def real(request, real_data):
-    data = real_data(request.param)
-    start = "val_" if "val_logits" in data else ""
-    log_proba = log_softmax(data[f"{start}logits"][:1000])
-    return log_proba, data[f"{start}labels"][:1000]
+    return real_rows(real_data(request.param))
 
 
 @pytest.fixture
 def small(rng):
-    """Six classes, of which the truth was drawn."""
-    log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
-    draws = log_proba + rng.gumbel(size=log_proba.shape)
-    return log_proba, draws.argmax(axis=1)
+    return drawn_rows(rng)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
