@@ -31,10 +31,17 @@ class Pool(NamedTuple):
     fold: IntArray
     is_wrong: BoolArray
     """Rows whose highest score is not that of what happened."""
+    is_spread: bool = True
+    """Whether the uniform forecast may have a weight."""
 
     def of_rows(self, rows: BoolArray) -> Pool:
         """The same members, judged on some of the rows."""
-        return Pool(self.likelihood[rows], self.weight[rows], self.fold[rows], self.is_wrong[rows])
+        return self._replace(
+            likelihood=self.likelihood[rows],
+            weight=self.weight[rows],
+            fold=self.fold[rows],
+            is_wrong=self.is_wrong[rows],
+        )
 
 
 Maps = Mapping[str, Sequence[Any]]
@@ -95,7 +102,9 @@ def pool_members(
     if len(folds) == 1 and len(rows) >= DEALT:
         number = _deal(scores[rows], y[rows], weight)
     is_wrong = scores[rows].argmax(axis=1) != y[rows]
-    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
+    total = folds[0].fit_weight.sum() + folds[0].judge_weight.sum()
+    is_spread = not is_thin(float(total), scores.shape[1])
+    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong, is_spread)
 
 
 def _deal(scores: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
@@ -142,6 +151,18 @@ def stacked_proba(
     return np.concatenate(parts)
 
 
+MANY_CLASSES = 50
+"""From here on a row tells so much about a temperature that it needs no narrow prior, and so little
+about everything else that `is_thin` asks for two rows a class."""
+
+
+def is_thin(n_samples: float, n_classes: int) -> bool:
+    """Whether many classes have fewer than two rows each: a temperature can be learned from them,
+    but not what single classes need, nor how much probability to spread over all of them.
+    """
+    return n_classes >= MANY_CLASSES and n_samples < 2 * n_classes
+
+
 _FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
@@ -155,13 +176,21 @@ def cautious_weights(pool: Pool) -> FloatArray:
     arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
     to the identity: a single surprise is no reason to spread probability over all classes.
     """
-    n_samples, n_members, kappa = float(pool.weight.sum()), pool.likelihood.shape[1], caution(pool)
-    prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
-    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, kappa))
-    weights = solution.parameters.copy()
+    n_samples, kappa = float(pool.weight.sum()), caution(pool)
+    weights = _best_weights(pool, kappa)
     returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
+    return weights
+
+
+def _best_weights(pool: Pool, kappa: float) -> FloatArray:
+    """Weights of highest likelihood, with the fraction ``kappa`` of a row for the identity."""
+    likelihood = pool.likelihood if pool.is_spread else pool.likelihood[:, :-1]
+    prior = np.where(np.arange(likelihood.shape[1]) == 0, 1.0, 1e-6)[None, :]
+    solution = mixture_weights(np.vstack([likelihood, prior]), np.append(pool.weight, kappa))
+    weights = np.zeros(pool.likelihood.shape[1])
+    weights[: likelihood.shape[1]] = solution.parameters
     return weights
 
 
@@ -186,7 +215,7 @@ def _gain_in_errors(pool: Pool) -> float:
     for number in np.unique(pool.fold):
         held = pool.fold == number
         if not held.all():
-            best = mixture_weights(pool.likelihood[~held], pool.weight[~held]).parameters
+            best = _best_weights(pool.of_rows(~held), 0.0)
             gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
     mean = np.average(gain, weights=pool.weight)
     variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
