@@ -53,6 +53,17 @@ def test_large_data_start_from_a_part_and_end_at_the_optimum_of_all(rng):
     assert warm.n_iter < cold.n_iter
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0, 1e4])
+@pytest.mark.parametrize("shift", [0.0, 60.0, 1e5])
+def test_a_way_in_single_precision_ends_where_one_in_double_does(data, scale, shift):
+    u, y, weight = data
+    u = scale * u + shift
+    exact = temperature._solve(u, y, weight, None, -np.log(scale))
+    found = temperature.log_inverse_temperature(u, y, weight)
+    assert found.parameters[0] == pytest.approx(exact.parameters[0], abs=1e-9)
+    assert found.objective <= exact.objective + 1e-14
+
+
 def test_rows_lifted_on_demand_give_the_same_optimum(data):
     u, y, weight = data
     lazy = LiftedRows(np.exp(u), np.log)

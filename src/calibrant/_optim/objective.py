@@ -63,12 +63,15 @@ class Objective:
         self.y = y
         self.total = float(weight.sum())
         self.weight = np.asarray(weight) / self.total
+        # Equal weights, the usual case, are a factor of the sums.
+        self._even = float(self.weight[0]) if (weight == weight[0]).all() else None
         self.n_rows, self.n_classes = u.shape
         self.is_small = _is_dense(score_map, self.n_rows)
         self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = self.n_rows * self.n_classes <= KEEP_ELEMENTS
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._features: dict[int, FloatArray] = {}
         curvature = penalty.curvature
         self._gauge_normal = np.where(
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
@@ -91,7 +94,7 @@ class Objective:
         return float(loss) + self.penalty.value(theta), gradient + self.penalty.gradient(theta)
 
     def _loss_block(self, theta: FloatArray, rows: slice) -> tuple[float, FloatArray]:
-        u, y, weight = self.u[rows], self.y[rows], self.weight[rows]
+        u, y = self.u[rows], self.y[rows]
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
@@ -101,11 +104,20 @@ class Objective:
         norm = row_sum(p)
         p /= norm[:, None]
         if self.keeps:
-            self._kept[rows.start] = (np.asarray(u, dtype=self._dtype), p.astype(self._dtype))
-        loss = weight @ (np.log(norm) - true)
+            self._keep(u, p, rows)
+        loss = np.log(norm) - true
         p[index, y] -= 1.0
-        p *= weight[:, None]
-        return float(loss), self.map.pullback(p, u)
+        if self._even is not None:
+            return self._even * float(loss.sum()), self._even * self.map.pullback(p, u)
+        p *= self.weight[rows, None]
+        return float(self.weight[rows] @ loss), self.map.pullback(p, u)
+
+    def _keep(self, u: FloatArray, p: FloatArray, rows: slice) -> None:
+        """What products at this point need; scores are the same at every point."""
+        x = self._features.get(rows.start)
+        if x is None:
+            x = self._features[rows.start] = self.map.features(np.asarray(u, dtype=self._dtype))
+        self._kept[rows.start] = x, p.astype(self._dtype)
 
     def _proba_block(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
         """Scores and probabilities of a block at ``theta``."""
@@ -130,6 +142,8 @@ class Objective:
         t = self.map.apply(direction.astype(u.dtype), u)
         t -= np.einsum("ij,ij->i", p, t)[:, None]
         t *= p
+        if self._even is not None:
+            return self._even * self.map.pullback(t, u).astype(np.float64)
         t *= self.weight[rows, None].astype(u.dtype)
         return self.map.pullback(t, u).astype(np.float64)
 

@@ -191,13 +191,16 @@ class AutoCalibration(Calibrator):
         if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer | None):
             folds = folds[:1]
         # Members that do not converge are judged by their loss on other rows, and not warned of.
-        self._weigh(members, scores, y, folds)
+        maps = self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
         rows = scores[present], y[present], weight[present]
         own = None if groups is None else groups[present]
         # The last weight is that of the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
+        for name in used:
+            if name in maps and isinstance(members[name], Calibrator):
+                members[name]._begin_like(maps[name][0])
         work = (delayed(fit_on)(members[name], *rows, self.inputs, own) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
@@ -205,13 +208,14 @@ class AutoCalibration(Calibrator):
 
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
-    ) -> None:
+    ) -> Maps:
+        """Find the weights; what was fitted for them."""
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
         if not folds:
             self.names_ = (*members, "uniform")
             self.weights_ = np.eye(1, len(self.names_))[0]
             self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
-            return
+            return {}
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
         maps = fit_members(members, scores, y, folds, self.inputs, effort)
         self.names_ = (*maps, "uniform")
@@ -221,6 +225,7 @@ class AutoCalibration(Calibrator):
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
         self.gain_ = pool_gain(pool, folds)
         self._correct_top(maps, pool, scores, y, folds)
+        return maps
 
     def _correct_top(
         self, maps: Maps, pool: Pool, scores: FloatArray, y: IntArray, folds: Sequence[Fold]
