@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import Rows, sum_blocks
+from calibrant._blocks import ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import row_moments
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 
 LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
@@ -48,6 +48,9 @@ _WARM_FROM = 5_000
 # A part of the rows has a spread of its own, which no accuracy of its optimum makes smaller.
 _WARM_STEP = 1e-3
 
+# Where parts differ this much in log beta, their mean says no more than that.
+_PART_LIMIT = 3.0
+
 # Below this share of the mean square, a variance has lost too many digits to cancellation.
 _CANCELLED = 1e-6
 
@@ -60,32 +63,51 @@ class Point(NamedTuple):
     curvature: float
 
 
-_Path = list[tuple[float, Point]]
-"""Points of a search, in its order."""
+class _Path(list[tuple[float, Point]]):
+    """Points of a search, in its order."""
 
 
-def log_inverse_temperature(
-    u: Rows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
-) -> Solution:
+def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
-    prior of scale s. A constant that is added to a row of ``u`` changes nothing.
+    prior of scale s. A constant that is added to a row of scores changes nothing.
 
-    Large data start from the optimum of every 16th row.
+    Large data start from the optimum of every 16th row; where the data have parts, from the mean of
+    what each part finds for itself, which is one pass.
     """
-    if len(y) >= _WARM_FROM:
-        rows = slice(None, None, _WARM_ROWS)
-        if weight[rows].any():
-            path: _Path = []
-            part = u[rows], y[rows], weight[rows]
-            start = _solve(*part, prior_scale, 0.0, path, last=_WARM_STEP).parameters[0]
-            return _solve(u, y, weight, prior_scale, start, bend=_bend(path))
-    return _solve(u, y, weight, prior_scale, 0.0)
+    if isinstance(sample, ArraySample):
+        start, bend = _warm_start(sample, prior_scale)
+    else:
+        found = sample.sum_parts(partial(_part_start, prior_scale))
+        start, bend = found[:2] / found[2] if found[2] > 0 else (0.0, 0.0)
+    return _solve(sample, prior_scale, float(start), bend=float(bend))
+
+
+def _warm_start(sample: ArraySample, prior_scale: float | None) -> tuple[float, float]:
+    """The optimum of every 16th row of large data, and the bend there; 0 of others."""
+    if sample.shape[0] < _WARM_FROM:
+        return 0.0, 0.0
+    part, path = sample.every(_WARM_ROWS), _Path()
+    if not part.weight.any():
+        return 0.0, 0.0
+    found = _solve(part, prior_scale, 0.0, path, last=_WARM_STEP)
+    return float(found.parameters[0]), _bend(path)
+
+
+def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
+    """The optimum of a part, or of evenly spaced rows of it, the bend there, each times the weight,
+    and that.
+    """
+    some, path = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM)), _Path()
+    if not some.weight.any():
+        return np.zeros(3)
+    found = _solve(some, prior_scale, 0.0, path, last=_WARM_STEP)
+    # A part of a single class, as of sorted rows, has no optimum of its own.
+    t = float(np.clip(found.parameters[0], -_PART_LIMIT, _PART_LIMIT))
+    return np.array([t, _bend(path), 1.0]) * part.total
 
 
 def _solve(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
+    sample: Sample,
     prior_scale: float | None,
     start: float,
     path: _Path | None = None,
@@ -94,21 +116,16 @@ def _solve(
     bend: float = 0.0,
 ) -> Solution:
     """The optimum from a start; the points on the way are added to ``path``."""
-    sums = partial(loss_sums, u, y, weight, seen={})
-    return solve_sums(
-        sums, float(weight.sum()), prior_scale, start, path=path, last=last, bend=bend
-    )
+    sums = partial(loss_sums, sample, seen=None if sample.is_parted else {})
+    return solve_sums(sums, sample.total, prior_scale, start, path=path, last=last, bend=bend)
 
 
-def loss_sums(
-    u: Rows, y: IntArray, weight: FloatArray, beta: float, seen: _Seen | None = None
-) -> _Sums:
+def loss_sums(sample: Sample, beta: float, seen: _Seen | None = None) -> _Sums:
     """Sums over rows of the loss, of its slope and of the variance in beta; ``seen`` keeps what is
     the same at every beta.
     """
-    moments = kernel("row_moments", u.shape[0] * u.shape[1])
-    block = partial(_block, u, y, weight, beta, seen=seen, moments=moments)
-    total: _Sums = sum_blocks(block, *u.shape)
+    moments = kernel("row_moments", sample.shape[0] * sample.shape[1])
+    total: _Sums = sample.sum(partial(_block, beta, seen=seen, moments=moments))
     return total
 
 
@@ -165,11 +182,8 @@ _Sums = tuple[float, float, float]
 
 
 def _block(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
     beta: float,
-    rows: slice,
+    block: RowBlock,
     seen: _Seen | None = None,
     moments: Callable[[FloatArray, float], Any] = row_moments,
 ) -> _Sums:
@@ -177,20 +191,20 @@ def _block(
 
     Scores of moderate size are taken as they are: one exponential, and no largest entry.
     """
-    x, w = u[rows], weight[rows]
-    known = None if seen is None else seen.get(rows.start)
+    x, y, w, start = block
+    known = None if seen is None else seen.get(start)
     if known is None:
         size = max(-float(x.min()), float(x.max()))
-        known = size, weighted_sum(w, true_class(x, y[rows]))
+        known = size, weighted_sum(w, true_class(x, y))
         if seen is not None:
-            seen[rows.start] = known
+            seen[start] = known
     if known[0] * max(beta, 1.0) <= MODERATE:
         sums = _moderate_sums(moments(x, beta), w, beta, known[1])
         if sums is not None:
             return sums
     x = x - row_max(x)[:, None]
     log_norm, mean, square = row_moments(x, beta)
-    true = true_class(x, y[rows])
+    true = true_class(x, y)
     square -= mean * mean
     parts = log_norm - beta * true, mean - true, square
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
