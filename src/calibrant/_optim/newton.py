@@ -50,7 +50,7 @@ def minimize(
         n_iter += 1
         if value <= SEPARABLE_LOSS:
             return Solution(theta, value, n_iter, Outcome.SEPARABLE)
-        if used_cg > _REFRESH_CG:
+        if used_cg > _REFRESH_CG or (n_iter > 1 and objective.brings_hessian):
             solve = objective.solver(theta)
         accuracy = tol * (1 + abs(value))
         step, used_cg = conjugate_gradient(

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import Rows, sum_blocks
+from calibrant._blocks import ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import row_moments, single_row_moments
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 
 LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
@@ -75,6 +75,9 @@ class Pass(NamedTuple):
 _EXACT = Pass(row_moments, MODERATE, 1e-6)
 _SINGLE = Pass(single_row_moments, 80.0, 1e-3)
 
+# Where parts differ this much in log beta, their mean says no more than that.
+_PART_LIMIT = 3.0
+
 
 class Point(NamedTuple):
     """Objective and its derivatives in t = log beta."""
@@ -88,76 +91,72 @@ _Path = list[tuple[float, Point]]
 """Points of a search, in its order."""
 
 
-def log_inverse_temperature(
-    u: Rows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
-) -> Solution:
+def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
-    prior of scale s. A constant that is added to a row of ``u`` changes nothing.
+    prior of scale s. A constant that is added to a row of scores changes nothing.
 
-    Large data start from the optimum of every 16th row. The way there is in single precision, where
+    Large data start from the optimum of every 16th row; where the data have parts, from the mean of
+    what each part finds for itself, which is one pass. The way there is in single precision, where
     an exponential costs a quarter; the last steps are in double precision, and decide.
     """
-    start, bend = 0.0, 0.0
-    if len(y) >= _WARM_FROM:
-        rows = slice(None, None, _WARM_ROWS)
-        if weight[rows].any():
-            start, bend = _approach(u[rows], y[rows], weight[rows], prior_scale, start, bend, {})
     seen: _Seen = {}
-    start, bend = _approach(u, y, weight, prior_scale, start, bend, seen)
-    return _solve(u, y, weight, prior_scale, start, bend=bend, seen=seen)
+    if isinstance(sample, ArraySample):
+        start, bend = _approach(sample, prior_scale, *_warm_start(sample, prior_scale), seen)
+    else:
+        found = sample.sum_parts(partial(_part_start, prior_scale))
+        start, bend = found[:2] / found[2] if found[2] > 0 else (0.0, 0.0)
+    # What is the same at every beta is kept of an array only.
+    sums = partial(loss_sums, sample, seen=None if sample.is_parted else seen)
+    return solve_sums(sums, sample.total, prior_scale, float(start), bend=float(bend))
+
+
+def _warm_start(sample: ArraySample, prior_scale: float | None) -> tuple[float, float]:
+    """A point close to the optimum of every 16th row of large data, and the bend there; 0 of
+    others.
+    """
+    part = sample.every(_WARM_ROWS)
+    if sample.shape[0] < _WARM_FROM or not part.weight.any():
+        return 0.0, 0.0
+    return _approach(part, prior_scale, 0.0, 0.0, {})
+
+
+def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
+    """A point close to the optimum of a part, or of evenly spaced rows of it, and the bend there,
+    each times the weight, and that.
+    """
+    some = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM))
+    if not some.weight.any():
+        return np.zeros(3)
+    found, bend = _approach(some, prior_scale, 0.0, 0.0, {})
+    # A part of a single class, as of sorted rows, has no optimum of its own.
+    t = float(np.clip(found, -_PART_LIMIT, _PART_LIMIT))
+    return np.array([t, bend, 1.0]) * part.total
 
 
 def _approach(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    prior_scale: float | None,
-    start: float,
-    bend: float,
-    seen: _Seen,
+    sample: ArraySample, prior_scale: float | None, start: float, bend: float, seen: _Seen
 ) -> tuple[float, float]:
     """A point close to the optimum, and the bend there."""
     path: _Path = []
-    how = _pass_over(u)
-    sums = partial(loss_sums, u, y, weight, seen=seen, how=_SINGLE if how is _EXACT else how)
-    total = float(weight.sum())
-    solution = solve_sums(sums, total, prior_scale, start, path=path, stop=ROUGH, bend=bend)
+    how = _pass_over(sample)
+    sums = partial(loss_sums, sample, seen=seen, how=_SINGLE if how is _EXACT else how)
+    solution = solve_sums(sums, sample.total, prior_scale, start, path=path, stop=ROUGH, bend=bend)
     return float(solution.parameters[0]), bend if len(path) < 2 else _bend(path)
 
 
-def _solve(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    prior_scale: float | None,
-    start: float,
-    *,
-    bend: float = 0.0,
-    seen: _Seen | None = None,
-) -> Solution:
-    """The optimum from a start."""
-    sums = partial(loss_sums, u, y, weight, seen={} if seen is None else seen)
-    return solve_sums(sums, float(weight.sum()), prior_scale, start, bend=bend)
-
-
-def _pass_over(u: Rows) -> Pass:
-    moments = kernel("row_moments", u.shape[0] * u.shape[1])
+def _pass_over(sample: Sample) -> Pass:
+    moments = kernel("row_moments", sample.shape[0] * sample.shape[1])
     return _EXACT if moments is row_moments else _EXACT._replace(moments=moments)
 
 
 def loss_sums(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    beta: float,
-    seen: _Seen | None = None,
-    how: Pass | None = None,
+    sample: Sample, beta: float, seen: _Seen | None = None, how: Pass | None = None
 ) -> _Sums:
     """Sums over rows of the loss, of its slope and of the variance in beta; ``seen`` keeps what is
     the same at every beta.
     """
-    block = partial(_block, u, y, weight, beta, seen=seen, how=how or _pass_over(u))
-    total: _Sums = sum_blocks(block, *u.shape)
+    block = partial(_block, beta, seen=seen, how=how or _pass_over(sample))
+    total: _Sums = sample.sum(block)
     return total
 
 
@@ -214,11 +213,8 @@ _Sums = tuple[float, float, float]
 
 
 def _block(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
     beta: float,
-    rows: slice,
+    block: RowBlock,
     seen: _Seen | None = None,
     how: Pass = _EXACT,
 ) -> _Sums:
@@ -226,20 +222,20 @@ def _block(
 
     Scores of moderate size are taken as they are: one exponential, and no largest entry.
     """
-    x, w = u[rows], weight[rows]
-    known = None if seen is None else seen.get(rows.start)
+    x, y, w, start = block
+    known = None if seen is None else seen.get(start)
     if known is None:
         size = max(-float(x.min()), float(x.max()))
-        known = size, weighted_sum(w, true_class(x, y[rows]))
+        known = size, weighted_sum(w, true_class(x, y))
         if seen is not None:
-            seen[rows.start] = known
+            seen[start] = known
     if known[0] * max(beta, 1.0) <= how.limit:
         sums = _moderate_sums(how, x, w, beta, known[1])
         if sums is not None:
             return sums
     x = x - row_max(x)[:, None]
     log_norm, mean, square = row_moments(x, beta)
-    true = true_class(x, y[rows])
+    true = true_class(x, y)
     square -= mean * mean
     parts = log_norm - beta * true, mean - true, square
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
