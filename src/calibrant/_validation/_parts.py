@@ -103,12 +103,22 @@ class Counts(NamedTuple):
     """Whether the scores were taken as they are, so that later passes need not check them."""
     class_rows: list[tuple[int, IntArray]]
     """The first row of each part, and its rows of each class with a weight above zero, (K,)."""
+    is_unit: bool = False
+    """Whether all weights are one."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Something that sums to the weight of all rows: ones that take no memory, or their sum."""
+        if self.is_unit:
+            return np.broadcast_to(np.float64(1.0), (self.n_rows,))
+        return np.array([self.class_weights.sum()])
 
 
 def _counts_of(reader: PartReader, part: Part) -> tuple[Any, ...]:
     found = reader.read(part)
     is_other = not (isinstance(part.scores, np.ndarray) and part.scores is found.u)
-    return found.shape[0], found.class_weights, int(is_other), found.class_rows
+    n_weighted = 0 if part.weight is None else int((found.weight != 1).sum())
+    return found.shape[0], found.class_weights, int(is_other), found.class_rows, n_weighted
 
 
 class Passes:
@@ -170,10 +180,10 @@ def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
     passes = Passes()
     passes.n = 1
     found = parts.add_up(partial(_counts_of, reader))
-    n_rows, class_weights, n_others, rows = found
+    n_rows, class_weights, n_others, rows, n_weighted = found
     if not class_weights.sum() > 0:
         raise ValueError("all sample weights are zero: at least one row must count")
-    counts = Counts(int(n_rows), class_weights, not n_others, rows)
+    counts = Counts(int(n_rows), class_weights, not n_others, rows, not n_weighted)
     trusting = reader._replace(is_trusted=counts.is_plain)
     return PartedSample(parts, trusting.read, counts, passes)
 
