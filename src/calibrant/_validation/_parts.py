@@ -106,13 +106,6 @@ class Counts(NamedTuple):
     is_unit: bool = False
     """Whether all weights are one."""
 
-    @property
-    def weight(self) -> FloatArray:
-        """Something that sums to the weight of all rows: ones that take no memory, or their sum."""
-        if self.is_unit:
-            return np.broadcast_to(np.float64(1.0), (self.n_rows,))
-        return np.array([self.class_weights.sum()])
-
 
 def _counts_of(reader: PartReader, part: Part) -> tuple[Any, ...]:
     found = reader.read(part)
@@ -144,6 +137,7 @@ class PartedSample(Sample):
         self.parts, self.prepare, self.counts, self.passes = parts, prepare, counts, passes
         self.shape = (counts.n_rows, len(counts.class_weights))
         self._class_weights: FloatArray | None = counts.class_weights
+        self._class_rows: list[tuple[int, IntArray]] | None = counts.class_rows
 
     @property
     def class_weights(self) -> FloatArray:
@@ -153,7 +147,16 @@ class PartedSample(Sample):
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        return self.counts.class_rows
+        if self._class_rows is None:
+            self._class_rows = self.sum_parts(_class_rows_of)
+        return self._class_rows
+
+    @property
+    def weight(self) -> FloatArray:
+        """Something that sums to the weight of all rows: ones that take no memory, or their sum."""
+        if self.counts.is_unit and self._class_rows is self.counts.class_rows:
+            return np.broadcast_to(np.float64(1.0), (self.shape[0],))
+        return np.array([self.total])
 
     def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
         self.passes.n += 1
@@ -163,16 +166,13 @@ class PartedSample(Sample):
         changed = PartedSample(
             self.parts, partial(_apply_to, self.prepare, function), self.counts, self.passes
         )
-        changed._class_weights = None
+        changed._class_weights = changed._class_rows = None
         return changed
 
     def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> PartedSample:
-        return self.map(partial(_lift_part, lift)).weighing(self._class_weights)
-
-    def weighing(self, class_weights: FloatArray | None) -> PartedSample:
-        """The same, of which the weights of the classes are known."""
-        self._class_weights = class_weights
-        return self
+        other = self.map(partial(_lift_part, lift))
+        other._class_weights, other._class_rows = self._class_weights, self._class_rows
+        return other
 
 
 def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
@@ -199,6 +199,10 @@ def check_part_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
 
 def _apply_to(prepare: Callable[[Any], Any], function: Callable[[Any], Any], part: Any) -> Any:
     return function(prepare(part))
+
+
+def _class_rows_of(part: ArraySample) -> list[tuple[int, IntArray]]:
+    return part.class_rows
 
 
 def _class_weights_of(part: ArraySample) -> FloatArray:

@@ -73,7 +73,7 @@ def parted_claims(notion: Notion, sample: PartedSample, cuts: FloatArray | None 
     n_rows, n_classes = sample.shape
     n_quantities, n_labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
     parted = _Parted(notion, sample, (n_quantities, n_labels), cuts)
-    weight = sample.counts.weight
+    weight = sample.weight
     return Claims(n_rows, n_quantities, n_labels, weight, _no_rows, n_classes, parted)
 
 
