@@ -164,7 +164,7 @@ def is_thin(n_samples: float, n_classes: int) -> bool:
     return n_classes >= MANY_CLASSES and n_samples < 2 * n_classes
 
 
-_FEW_ERRORS = 4.0
+FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
 
@@ -211,8 +211,8 @@ def caution(pool: Pool, start: FloatArray | None = None) -> float:
     than their own; little where they gain more than a standard error there (z) and many rows were
     wrong.
     """
-    errors = max(float(pool.weight @ pool.is_wrong), _FEW_ERRORS)
-    few = (_FEW_ERRORS / errors) ** 2
+    errors = max(float(pool.weight @ pool.is_wrong), FEW_ERRORS)
+    few = (FEW_ERRORS / errors) ** 2
     return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool, start), few, 1.0))
 
 
