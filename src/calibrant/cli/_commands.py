@@ -25,9 +25,14 @@ from calibrant._validation import (
     shortened,
     unknown_name,
 )
-from calibrant.cli._columns import KINDS, PREFIXES, Columns, FileOptions
-from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import (
+from calibrant.cli._spool import Spool
+from calibrant.cli._writers import open_writer
+from calibrant.datasets import digits_predictions
+from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
+from calibrant.io import save
+from calibrant.io._columns import KINDS, PREFIXES, Columns, FileOptions
+from calibrant.io._labels import LabelRule, label_rule
+from calibrant.io._sources import (
     Block,
     Notes,
     Source,
@@ -35,11 +40,6 @@ from calibrant.cli._sources import (
     check_promise,
     open_source,
 )
-from calibrant.cli._spool import Spool
-from calibrant.cli._writers import open_writer
-from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
-from calibrant.io import save
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
 from calibrant.selection import method
