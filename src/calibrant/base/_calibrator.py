@@ -208,10 +208,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         reader = reader_for(parts, self.classes, self.inputs)
         self._check_parameters(reader.n_classes)
         sample = checked_sample(parts, reader)
-        self.classes_ = check_classes(reader.classes, reader.n_classes)
-        self.n_classes_ = self.n_features_in_ = reader.n_classes
-        self.class_weights_ = sample.class_weights
-        self._fit_parted(sample)
+        self._fit_checked_parts(sample, check_classes(reader.classes, reader.n_classes))
         self.n_passes_ = sample.passes.n
         if verbose:
             said = f"{sample.passes.n} passes over {sample.shape[0]:,} rows"
@@ -221,6 +218,17 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         warn_unless_converged(
             type(self).__name__, made or [self], self._part_name if made else None
         )
+        return self
+
+    def _fit_checked_parts(self, sample: PartedSample, classes: AnyArray | None = None) -> Self:
+        """Fit on the checked scores of all parts: what a composite calls for its members."""
+        self._check_parted()
+        n_classes = sample.shape[1]
+        self._check_parameters(n_classes)
+        self.classes_ = check_classes(self.classes, n_classes) if classes is None else classes
+        self.n_classes_ = self.n_features_in_ = n_classes
+        self.class_weights_ = sample.class_weights
+        self._fit_parted(sample)
         return self
 
     def _check_parted(self) -> None:

@@ -142,7 +142,7 @@ def stacked_proba(
     return np.concatenate(parts)
 
 
-_FEW_ERRORS = 4.0
+FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
 
@@ -173,8 +173,8 @@ def caution(pool: Pool) -> float:
     than their own; little where they gain more than a standard error there (z) and many rows were
     wrong.
     """
-    errors = max(float(pool.weight @ pool.is_wrong), _FEW_ERRORS)
-    few = (_FEW_ERRORS / errors) ** 2
+    errors = max(float(pool.weight @ pool.is_wrong), FEW_ERRORS)
+    few = (FEW_ERRORS / errors) ** 2
     return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool), few, 1.0))
 
 
