@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from calibrant import (
     DirichletCalibration,
+    HistogramBinning,
+    MulticlassToBinary,
     StructuredScaling,
     TemperatureScaling,
     VectorScaling,
     evaluate,
+    metrics,
 )
 from calibrant.io import RowBlocks
 
@@ -39,6 +44,9 @@ def blocks_of(*columns, size=130, **how):
         VectorScaling(inputs="logits"),
         StructuredScaling("vector", inputs="logits"),
         DirichletCalibration(0.01, inputs="logits"),
+        MulticlassToBinary(
+            HistogramBinning(10, strategy="uniform"), notion="class-wise", inputs="logits"
+        ),
     ],
     ids=lambda c: type(c).__name__,
 )
@@ -59,6 +67,26 @@ def test_an_evaluation_of_blocks_is_that_of_their_rows(data):
     whole = evaluate(labels, logits, inputs="logits", sample_weight=weight).to_dict()
     for name in set(whole) - {"ks"}:  # which needs all top scores in order
         assert found[name] == pytest.approx(whole[name], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        metrics.accuracy,
+        metrics.log_loss,
+        metrics.brier_score,
+        metrics.overconfidence,
+        metrics.sharpness,
+        metrics.expected_calibration_error,
+        partial(metrics.expected_calibration_error, notion="class-wise"),
+        partial(metrics.expected_calibration_error, notion="top-label"),
+    ],
+)
+def test_a_metric_of_blocks_is_that_of_their_rows(metric, data):
+    logits, labels, _ = data
+    blocks = blocks_of(logits, labels)
+    found = metric(blocks.labels, blocks.scores, inputs="logits")
+    assert found == pytest.approx(metric(labels, logits, inputs="logits"), rel=1e-12)
 
 
 def test_labels_may_be_an_array_of_all_rows(data):
