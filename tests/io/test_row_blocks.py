@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,7 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant.io import RowBlocks
+from calibrant.io import Part, RowBlocks, ScoreParts
 
 
 @pytest.fixture
@@ -163,3 +164,40 @@ def test_blocks_say_what_they_are(data):
     assert repr(blocks) == "<RowBlocks: 1,000 rows in blocks>"
     assert repr(blocks.labels) == "<labels of <RowBlocks: 1,000 rows in blocks>>"
     assert [part.start for part in blocks][:3] == [0, 130, 260]
+
+
+class Thirds(ScoreParts):
+    """Rows in three parts, as an engine would hold them: functions and results are pickled."""
+
+    n_columns = 4
+
+    def __init__(self, *columns, classes=None):
+        self.columns, self.classes = columns, classes
+
+    def map_parts(self, function):
+        size = len(self.columns[0]) // 3 + 1
+        for start in range(0, 3 * size, size):
+            part = Part(*(column[start : start + size] for column in self.columns), start)
+            yield pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(function))(part)))
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [TemperatureScaling(inputs="logits"), DirichletCalibration(0.01, inputs="logits")],
+    ids=lambda c: type(c).__name__,
+)
+def test_parts_of_an_engine_are_fitted_as_all_rows_are(calibrator, data):
+    logits, labels, weight = data
+    whole = calibrator.fit(logits, labels, sample_weight=weight).predict_proba(logits)
+    found = calibrator.fit(Thirds(logits, labels, weight), None).predict_proba(logits)
+    assert np.abs(found - whole).max() < 1e-8
+
+
+def test_parts_of_an_engine_may_have_names_of_classes(data):
+    logits, labels, weight = data
+    names = np.array(["pear", "apple", "fig", "date"])
+    parts = Thirds(logits, names[labels], weight, classes=names)
+    model = TemperatureScaling(inputs="logits").fit(parts, None)
+    assert model.classes_.tolist() == names.tolist()
+    with pytest.raises(TypeError, match="come with the parts"):
+        model.fit(parts, labels)
