@@ -511,7 +511,11 @@ def _metric_cases() -> tuple[Case, ...]:
             claim_metric("smooth_calibration_error"),
             {"relplot": relplot_smooth},
         ),
-        Case("SKCE confidence", (*SMALL, "100kx10", "1Mx10"), metric("kernel_calibration_error")),
+        Case(
+            "SKCE confidence",
+            (*SMALL, "100kx10", "1Mx10"),
+            metric("kernel_calibration_error", notion="confidence"),
+        ),
         Case(
             "accuracy",
             every,

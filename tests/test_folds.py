@@ -144,3 +144,12 @@ def test_stratified_folds_need_two_rows_of_a_class():
         list(stratified_rows(5, np.arange(3)))
     with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
         list(stratified_rows(1, np.zeros(3, dtype=int)))
+
+
+@pytest.mark.parametrize(("n_rows", "n_folds"), [(30, 20), (99, 20), (100, 5), (400, 5)])
+def test_few_rows_are_judged_in_more_folds(rng, n_rows, n_folds):
+    scores, labels = rng.normal(size=(n_rows, 3)), np.zeros(n_rows, dtype=np.intp)
+    assert len(as_folds(None, scores, labels, np.ones(n_rows), None)) == n_folds
+    assert len(as_folds(None, scores, labels, np.full(n_rows, 4.0), None)) == (
+        20 if 4 * n_rows < 100 else 5
+    )

@@ -57,13 +57,14 @@ class Figure:
 class Table:
     """Figures of one published table, what may separate them, and what explains those outside.
 
-    ``explained`` maps (row, column), either of them "*", to a sentence.
+    ``explained`` maps (row, column), either of them "*", to a sentence; ``note`` stands below.
     """
 
     name: str
     tolerance: str
     figures: Sequence[Figure]
     explained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def outside(self) -> list[Figure]:
@@ -153,7 +154,8 @@ def section(table: Table) -> str:
         beside(table.figures),
         f"Within it: {good} of {total}.",
     ]
-    return "\n\n".join(parts + outside_lines(table))
+    notes = [table.note] if table.note else []
+    return "\n\n".join(parts + notes + outside_lines(table))
 
 
 def beside(figures: Sequence[Figure]) -> str:

@@ -118,25 +118,29 @@ class _OneBlasThread:
 
     def __init__(self) -> None:
         self._lock, self._depth = Lock(), 0
-        self._controller: Any = None
-        self._limits: Any = None
+        self._libraries: list[Any] | None = None
+        self._before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             self._depth += 1
             if self._depth > 1:
                 return
-            if self._controller is None:
+            if self._libraries is None:
                 from threadpoolctl import ThreadpoolController
 
-                self._controller = ThreadpoolController().select(user_api="blas")
-            self._limits = self._controller.limit(limits=1)
+                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            counts = [(library, library.get_num_threads()) for library in self._libraries]
+            self._before = [(library, count) for library, count in counts if count != 1]
+            for library, _ in self._before:
+                library.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self._limits.restore_original_limits()
+                for library, count in self._before:
+                    library.set_num_threads(count)
 
 
 _limited = _OneBlasThread()

@@ -331,6 +331,13 @@ def distinct_sums(
     return values, np.add.reduceat(total, starts), np.add.reduceat(hits, starts)
 
 
+def with_finite_slopes(score: FloatArray) -> FloatArray:
+    """Scores below 1e-290 as zero: closer together, a line between two of them has no finite
+    slope.
+    """
+    return np.where(score < 1e-290, 0.0, score)
+
+
 def present_rows(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -8,6 +10,12 @@ from calibrant._blocks import ArraySample, LiftedRows, RowBlock
 from calibrant._optim import temperature
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_softmax
+
+
+def solved_in_double(u, y, weight, start=0.0):
+    """The optimum by passes in double precision alone."""
+    sums = partial(temperature.loss_sums, ArraySample(u, y, weight))
+    return temperature.solve_sums(sums, weight.sum(), None, start)
 
 
 def mean_loss(t, u, y, weight):
@@ -50,9 +58,20 @@ def test_large_data_start_from_a_part_and_end_at_the_optimum_of_all(rng):
     u = 3 * rng.normal(size=(20_000, 4))
     y = (0.4 * u + rng.gumbel(size=u.shape)).argmax(axis=1)
     warm = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(len(y))))
-    cold = temperature._solve(ArraySample(u, y, np.ones(len(y))), None, 0.0)
+    cold = solved_in_double(u, y, np.ones(len(y)))
     assert warm.parameters[0] == pytest.approx(cold.parameters[0], abs=1e-9)
     assert warm.n_iter < cold.n_iter
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0, 1e4])
+@pytest.mark.parametrize("shift", [0.0, 60.0, 1e5])
+def test_a_way_in_single_precision_ends_where_one_in_double_does(data, scale, shift):
+    u, y, weight = data
+    u = scale * u + shift
+    exact = solved_in_double(u, y, weight, -np.log(scale))
+    found = temperature.log_inverse_temperature(ArraySample(u, y, weight))
+    assert found.parameters[0] == pytest.approx(exact.parameters[0], abs=1e-9)
+    assert found.objective <= exact.objective + 1e-14
 
 
 def test_rows_lifted_on_demand_give_the_same_optimum(data):
@@ -88,10 +107,8 @@ def test_scores_without_any_information_keep_the_temperature():
 @pytest.mark.parametrize("start", [-12.0, 0.0, 12.0])
 def test_every_start_leads_to_the_optimum(data, start):
     u, y, weight = data
-    found = temperature._solve(ArraySample(u, y, weight), None, start).parameters[0]
-    assert found == pytest.approx(
-        temperature._solve(ArraySample(u, y, weight), None, -0.7).parameters[0], abs=1e-9
-    )
+    found = solved_in_double(u, y, weight, start).parameters[0]
+    assert found == pytest.approx(solved_in_double(u, y, weight, -0.7).parameters[0], abs=1e-9)
 
 
 def test_newton_in_one_dimension_says_where_it_was_cut_short(monkeypatch):

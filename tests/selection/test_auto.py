@@ -131,6 +131,14 @@ def test_members_that_do_not_fit_are_left_out():
     assert "isotonic" not in default_candidates(99, 10)
 
 
+def test_below_two_rows_a_class_of_many_only_a_temperature_is_learned(rng):
+    logits = 5.0 * rng.normal(size=(99, 50))
+    labels = rng.integers(0, 50, 99)
+    model = AutoCalibration(inputs="logits").fit(logits, labels)
+    assert model.names_ == ("identity", "temperature", "uniform")
+    assert model.weights_[-1] == 0.0
+
+
 def test_a_thousand_classes_are_no_obstacle(rng):
     logits = rng.normal(size=(300, 1000))
     logits[np.arange(300), rng.integers(0, 1000, 300)] += 8

@@ -13,6 +13,7 @@ from calibrant.selection._pool import (
     caution,
     cautious_weights,
     fit_members,
+    is_thin,
     judged_rows,
     pool_gain,
     pool_members,
@@ -67,10 +68,36 @@ def test_caution_falls_with_the_rows_that_were_wrong_where_the_stack_gains():
 
 def test_a_row_of_weight_two_is_two_rows_to_caution():
     once = judged(0.002, 10)
-    twice = Pool(*(np.repeat(values, 2, axis=0) for values in once))
+    twice = once.of_rows(np.repeat(np.arange(100), 2))
     double = once._replace(weight=np.full(100, 2.0))
     assert caution(double) == pytest.approx(caution(twice), rel=1e-12)
     assert 0.0 < caution(double) < 1.0
+
+
+def test_a_forecast_that_may_not_spread_has_no_weight(pool):
+    surprised = pool.likelihood.copy()
+    surprised[:20, :-1] = 1e-6
+    free = cautious_weights(pool._replace(likelihood=surprised))
+    held = cautious_weights(pool._replace(likelihood=surprised, is_spread=False))
+    assert held[-1] == 0.0 < free[-1]
+    assert held.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "is_few"),
+    [(99, 50, True), (100, 50, False), (10, 49, False), (1999, 1000, True)],
+)
+def test_many_classes_of_fewer_than_two_rows_are_thin(n_rows, n_classes, is_few):
+    assert is_thin(n_rows, n_classes) is is_few
+
+
+def test_the_uniform_forecast_takes_part_from_two_rows_a_class_on(rng):
+    for n_rows, is_spread in ((99, False), (100, True)):
+        proba = rng.dirichlet(np.ones(50), size=n_rows)
+        labels = rng.integers(0, 50, n_rows)
+        folds = as_folds(None, proba, labels, np.ones(n_rows), None)
+        maps = fit_members({"identity": Identity()}, proba, labels, folds, "proba")
+        assert pool_members(maps, proba, labels, folds, "proba").is_spread is is_spread
 
 
 def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):

@@ -32,23 +32,29 @@ _LEAST_SHARE = 1e-290
 """The smallest share that a line search gives to a member."""
 
 
-def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int = 100) -> Solution:
+def mixture_weights(
+    likelihood: FloatArray,
+    weight: FloatArray,
+    *,
+    max_iter: int = 100,
+    start: FloatArray | None = None,
+) -> Solution:
     """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what
-    happened.
+    happened. The search begins at ``start``, those of similar rows, or at equal weights.
 
     Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
     else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
     p = np.maximum(likelihood, TINY)
     c = np.asarray(weight) / weight.sum()
-    w = np.full(p.shape[1], 1.0 / p.shape[1])
+    w = np.full(p.shape[1], 1.0 / p.shape[1]) if start is None else start
     value = _value(p, c, w)
     for n_iter in range(1, max_iter + 1):
         ratio = p / (p @ w)[:, None]
         mean = ratio.T @ c
         if _violation(mean, w) <= _TOLERANCE:
             return Solution(w, value, n_iter, Outcome.CONVERGED)
-        better = _next_weights(p, c, w, ratio, mean)
+        better = _next_weights(p, c, w, value, ratio, mean)
         if better is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF
             return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)
@@ -63,13 +69,18 @@ def _violation(mean: FloatArray, w: FloatArray) -> float:
 
 
 def _next_weights(
-    p: FloatArray, c: FloatArray, w: FloatArray, ratio: FloatArray, mean: FloatArray
+    p: FloatArray,
+    c: FloatArray,
+    w: FloatArray,
+    value: float,
+    ratio: FloatArray,
+    mean: FloatArray,
 ) -> FloatArray | None:
     """Weights of lower loss: by a Newton step, or by more of the member that deserves it most
     where that fails or would at best double a share that is far too small. Where rounding hides
     the loss, the Newton point if it is closer to the optimum; None where nothing is better.
     """
-    value, point = _value(p, c, w), _newton_point((ratio * c[:, None]).T @ ratio, mean)
+    point = _newton_point((ratio * c[:, None]).T @ ratio, mean)
     lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
     if lower is not None:
         return lower / lower.sum()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, RowBlock, Sample
+from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, ArraySample, RowBlock, Sample
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._simplex import MODERATE, row_max, row_sum, true_class
@@ -42,6 +42,13 @@ def _is_dense(score_map: ScoreMap, n_rows: int, is_parted: bool) -> bool:
     return size <= FEW_PARAMETERS
 
 
+def _even_weight(sample: Sample) -> float | None:
+    """The weight of every row of an array, where it is one and the same."""
+    if not isinstance(sample, ArraySample) or (sample.weight != sample.weight[0]).any():
+        return None
+    return float(sample.weight[0])
+
+
 class Objective:
     """Value, gradient and curvature of the mean penalised log-loss at given parameters.
 
@@ -63,6 +70,8 @@ class Objective:
         self.n_rows, self.n_classes = sample.shape
         self.is_parted = sample.is_parted
         self.is_small = _is_dense(score_map, self.n_rows, self.is_parted)
+        # Equal weights, the usual case, are a factor of the sums.
+        self._even = _even_weight(self.sample)
         self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = not self.is_parted and self.n_rows * self.n_classes <= KEEP_ELEMENTS
         # Of data in parts, a pass for the gradient brings the Hessian, if it is made, along.
@@ -70,18 +79,21 @@ class Objective:
         self._hessian: FloatArray | None = None
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._features: dict[int, FloatArray] = {}
         self._kept_at: FloatArray | None = None
         curvature = penalty.curvature
         self._gauge_normal = np.where(
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
         )
-        self._elements = max(BLOCK_ELEMENTS, 256 * self.n_classes)
+        is_matrix = score_map.shape[0] > 2
+        # A matrix product needs rows; without one, enough of them to outweigh a gradient.
+        self._elements = max(BLOCK_ELEMENTS, (256 if is_matrix else 8) * self.n_classes)
         # A matrix product costs K operations an element, the rest of a pass about sixteen.
-        self._work = 1 + (self.n_classes // 16 if score_map.shape[0] > 2 else 0)
+        self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to add up a part: neither the data nor what was kept."""
-        return {**vars(self), "sample": None, "_kept": {}, "_hessian": None}
+        return {**vars(self), "sample": None, "_kept": {}, "_features": {}, "_hessian": None}
 
     def _sum(self, function: Callable[[RowBlock], Any]) -> Any:
         return self.sample.sum(function, elements=self._elements, work=self._work)
@@ -105,12 +117,21 @@ class Objective:
         norm = row_sum(p)
         p /= norm[:, None]
         if self.keeps:
-            self._kept[start] = (np.asarray(u, dtype=self._dtype), p.astype(self._dtype))
-        loss = weight @ (np.log(norm) - true)
+            self._keep(u, p, start)
+        loss = np.log(norm) - true
         more = [self.map.curvature(p, u, np.asarray(weight))] if self.brings_hessian else []
         p[index, y] -= 1.0
+        if self._even is not None:
+            return self._even * float(loss.sum()), self._even * self.map.pullback(p, u), *more
         p *= weight[:, None]
-        return float(loss), self.map.pullback(p, u), *more
+        return float(weight @ loss), self.map.pullback(p, u), *more
+
+    def _keep(self, u: FloatArray, p: FloatArray, start: int) -> None:
+        """What products at this point need; scores are the same at every point."""
+        x = self._features.get(start)
+        if x is None:
+            x = self._features[start] = self.map.features(np.asarray(u, dtype=self._dtype))
+        self._kept[start] = x, p.astype(self._dtype)
 
     def _proba_block(self, theta: FloatArray, block: RowBlock) -> tuple[FloatArray, FloatArray]:
         """Scores and probabilities of a block at ``theta``."""
@@ -140,6 +161,8 @@ class Objective:
         t = self.map.apply(direction.astype(u.dtype), u)
         t -= np.einsum("ij,ij->i", p, t)[:, None]
         t *= p
+        if self._even is not None:
+            return self._even * self.map.pullback(t, u).astype(np.float64)
         t *= block.weight[:, None].astype(u.dtype)
         return self.map.pullback(t, u).astype(np.float64)
 

@@ -47,6 +47,7 @@ from calibrant._validation._parts import (
     Counts,
     Part,
     PartedSample,
+    PartedScores,
     PartReader,
     Parts,
     checked_sample,
@@ -83,6 +84,7 @@ __all__ = [
     "Part",
     "PartReader",
     "PartedSample",
+    "PartedScores",
     "Parts",
     "Predictions",
     "TopPredictions",
@@ -244,11 +246,13 @@ def check_predictions(
 
 def is_parted(scores: Any) -> bool:
     """Whether scores come in parts, each of which is added up where it is."""
-    return is_chunked(scores)
+    return is_chunked(scores) or isinstance(scores, PartedScores)
 
 
 def as_parts(scores: Any, y: Any, sample_weight: Any = None) -> Parts:
     """The parts of scores that come in them, with their labels and weights."""
+    if isinstance(scores, PartedScores):
+        return scores.parts(y, sample_weight)
     return ChunkedRows(scores, y, sample_weight)
 
 

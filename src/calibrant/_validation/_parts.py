@@ -7,6 +7,7 @@ part, of which nothing but sums comes back.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -17,6 +18,7 @@ from calibrant._blocks import ArraySample, Sample, added, lifted
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
 from calibrant._validation._scores import LOGITS_HINT, check_inputs, check_scores
+from calibrant._validation._text import shortened
 
 
 class Part(NamedTuple):
@@ -42,6 +44,23 @@ class Parts(Protocol):
 
     def distinct_labels(self) -> AnyArray | None:
         """The labels that occur, in order; None where they are integers, whose order is known."""
+
+
+class PartedScores(ABC):
+    """Scores that come in parts by themselves: blocks of a file, or of an iterator that can begin
+    anew. Passed where an array of scores is.
+    """
+
+    @abstractmethod
+    def parts(self, y: Any, weight: Any = None) -> Parts:
+        """The parts, with labels and weights."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "these scores come in blocks, of which what is a sum over rows is made; something else "
+            "was asked for, which needs all of them: gather the blocks where they fit into memory, "
+            "or do it block by block"
+        )
 
 
 class PartReader(NamedTuple):
@@ -86,12 +105,25 @@ def reader_for(parts: Parts, classes: LabelsLike | None, inputs: str, **how: Any
     given, so that every part is encoded alike.
     """
     n_classes = parts.n_columns
-    if classes is None:
+    own = getattr(parts, "classes", None)  # of columns that have names, as those of files
+    if own is not None:
+        _check_own(own, classes, n_classes)
+        names = own
+    elif classes is None:
         labels = parts.distinct_labels()
         names = None if labels is None else encode_labels(labels, n_classes)[1]
     else:
         names = check_classes(classes, n_classes)
     return PartReader(check_inputs(inputs), names, n_classes, **how)
+
+
+def _check_own(own: AnyArray, classes: LabelsLike | None, n_classes: int) -> None:
+    """Raise where other classes are asked for than the columns are named after."""
+    if classes is not None and not np.array_equal(check_classes(classes, n_classes), own):
+        raise ValueError(
+            f"classes are {shortened(check_classes(classes, n_classes))}, and the columns are "
+            f"named after {shortened(own)}"
+        )
 
 
 class Counts(NamedTuple):

@@ -305,6 +305,11 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             self._fit_rows(scores, y, weight, groups)
         return self
 
+    def _begin_like(self, fitted: Any) -> None:
+        """Begin the next fit where that of a calibrator with the same parameters ended, on similar
+        rows: the same optimum, found sooner. For methods that search.
+        """
+
     def _parts(self) -> Iterable[Any]:
         """The fitted calibrators inside, whose outcomes `fit` warns of; none of a method that is
         not made of others.

@@ -14,7 +14,7 @@ from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import ZADROZNY_ELKAN_2002
-from calibrant.binning import distinct_sums
+from calibrant.binning import distinct_sums, with_finite_slopes
 
 
 class IsotonicCalibration(BaseBinaryCalibrator):
@@ -94,6 +94,8 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         return {"edges_": SCORES, "centres_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+        if self.interpolation == "linear":
+            score = with_finite_slopes(score)
         values, total, hits = distinct_sums(score, outcome, weight)
         starts = _block_starts(hits, total)
         mass, moment = total, total * values

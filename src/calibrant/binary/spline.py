@@ -18,7 +18,7 @@ from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import GUPTA_2021
-from calibrant.binning import distinct_sums
+from calibrant.binning import distinct_sums, with_finite_slopes
 
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
@@ -149,7 +149,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         return {"scores_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
+        values, total, hits = distinct_sums(with_finite_slopes(score), outcome, weight)
         offset = values if self.residual else np.zeros_like(values)
         fractile = np.append(0.0, np.cumsum(total) / total.sum())
         fractile[-1] = 1.0

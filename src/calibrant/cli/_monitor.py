@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._columns import Columns, FileOptions
 from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
-from calibrant.cli._labels import label_rule
 from calibrant.cli._options import Printing, WeightedFile, flattened
-from calibrant.cli._sources import Notes, check_block, open_source
+from calibrant.io._columns import Columns, FileOptions
+from calibrant.io._labels import label_rule
+from calibrant.io._sources import Notes, check_block, open_source
 from calibrant.monitoring import CalibrationMonitor, MonitorStep
 from calibrant.report import monitor_page
 

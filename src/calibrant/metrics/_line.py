@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from calibrant._blocks import sum_blocks
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
@@ -122,10 +124,15 @@ def shift_at(claim: Claim, z: float) -> float:
     """
     odds = log_odds(claim.score)
 
+    def sums(shift: float, rows: slice) -> tuple[float, float]:
+        own, weight = odds[rows], claim.weight[rows]
+        rate, rest = expit(own + shift), expit(-own - shift)  # 1 - rate would lose its digits
+        beyond = weight @ np.where(claim.outcome[rows], rest, -rate)
+        return float(beyond), float(weight @ (rate * rest))
+
     def excess(shift: float) -> float:
-        rate, rest = expit(odds + shift), expit(-odds - shift)  # 1 - rate would lose its digits
-        spread = np.sqrt(claim.weight @ (rate * rest))
-        return float(claim.weight @ np.where(claim.outcome, rest, -rate) - z * spread)
+        beyond, variance = sum_blocks(partial(sums, shift), len(odds), 1)
+        return float(beyond - z * np.sqrt(variance))
 
     # The excess falls with the shift; what no finite shift explains is infinite.
     if excess(-WIDEST) <= 0:

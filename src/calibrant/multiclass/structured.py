@@ -129,17 +129,28 @@ class StructuredScaling(SoftmaxCalibrator):
         self.smoothing_ = 1.0 / (n_samples + 1.0)
         tempered = sample.lifted(self._tempered)
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
+        score_map: ScoreMap
         if self.structure == "vector":
             ridge = diagonal_ridge_to_identity(own, own, n_classes)
-            score_map: ScoreMap = DiagonalMap(n_classes)
-            solution = fit_map(score_map, tempered, ridge, start=score_map.identity())
-            self.coef_, self.intercept_ = solution.parameters
+            score_map = DiagonalMap(n_classes)
         else:
             ridge = ridge_to_identity(own, pair, own, n_classes)
             score_map = AffineMap(n_classes)
-            solution = fit_map(score_map, tempered, ridge, start=score_map.identity())
+        start = self.__dict__.pop("_start", None)
+        if start is None or start.shape != score_map.shape:
+            start = score_map.identity()
+        solution = fit_map(score_map, tempered, ridge, start=start)
+        if self.structure == "vector":
+            self.coef_, self.intercept_ = solution.parameters
+        else:
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
+
+    def _begin_like(self, fitted: StructuredScaling) -> None:
+        if self.structure == "vector":
+            self._start = np.stack([fitted.coef_, fitted.intercept_])
+        else:
+            self._start = np.column_stack([fitted.coef_, fitted.intercept_])
 
     def _tempered(self, u: FloatArray) -> FloatArray:
         proba = softmax_in_place(u / self.temperature_)

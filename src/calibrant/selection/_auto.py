@@ -24,11 +24,13 @@ from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._methods import by_name
 from calibrant.selection._parted import judges_of, sum_type, weigh_parts
 from calibrant.selection._pool import (
+    MANY_CLASSES,
     Effort,
     Maps,
     Pool,
     cautious_weights,
     fit_members,
+    is_thin,
     judged_rows,
     pool_gain,
     pool_members,
@@ -60,8 +62,9 @@ class AutoCalibration(Calibrator):
         By default temperature scaling with a prior, structured vector scaling, structured matrix
         scaling on raw and on row-centred log-probabilities, and smoothed isotonic regression per
         class; see Notes for when.
-    cv : int, splitter or iterable of (train, test) rows
-        With ``fit(X, y, groups=...)`` an integer deals whole groups, a splitter is given them.
+    cv : int, splitter or iterable of (train, test) rows, optional
+        By default 5 folds, 20 of fewer than 100 rows. With ``fit(X, y, groups=...)`` a number of
+        folds deals whole groups, a splitter is given them.
     random_state : int, optional
         Decides the folds; None is 0, so that a refit gives the same result.
     n_jobs : int, optional
@@ -96,11 +99,12 @@ class AutoCalibration(Calibrator):
     Notes
     -----
     By default, with n the sum of the weights: the prior of the temperature is wide (1) from 50
-    classes on, where every row tells much about it, and narrow (0.25) below; the matrix members
-    take part up to K = 100 and n K^2 = 2^30 (time), isotonic where there are at least 10 rows a
-    class on average. A single row gives the identity. Costs J fits of every candidate, and one
-    more of those with a weight. From n K = 2^21 on one of the J folds judges, where ``cv`` is a
-    number: a fifth of so many rows is plenty for a handful of weights.
+    classes on, where every row tells much about it, and narrow (0.25) below. Below two rows a class
+    of 50 or more classes nothing but the temperature takes part, nor does the uniform forecast. The
+    matrix members take part up to K = 100 and n K^2 = 2^30 (time), isotonic where there are at
+    least 10 rows a class on average. A single row gives the identity. Costs J fits of every
+    candidate, and one more of those with a weight. From n K = 2^21 on one of the J folds judges,
+    where ``cv`` is no splitter: a fifth of so many rows is plenty for a handful of weights.
 
     On 22 files of real predictions, on which it was also designed, with two draws of 30 to 300
     calibration rows each (docs/do-no-harm.md), it raised the test log-loss by more than 0.005 in
@@ -126,7 +130,7 @@ class AutoCalibration(Calibrator):
     def __init__(
         self,
         candidates: Mapping[str, Any] | Sequence[Any] | None = None,
-        cv: Any = 5,
+        cv: Any = None,
         random_state: int | None = None,
         *,
         n_jobs: int | None = None,
@@ -187,16 +191,19 @@ class AutoCalibration(Calibrator):
             for name, made in {"identity": Identity(), **chosen}.items()
         }
         folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
-        if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer):
+        if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer | None):
             folds = folds[:1]
         # Members that do not converge are judged by their loss on other rows, and not warned of.
-        self._weigh(members, scores, y, folds)
+        maps = self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
         rows = scores[present], y[present], weight[present]
         own = None if groups is None else groups[present]
         # The last weight is that of the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
+        for name in used:
+            if name in maps and isinstance(members[name], Calibrator):
+                members[name]._begin_like(maps[name][0])
         work = (delayed(fit_on)(members[name], *rows, self.inputs, own) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
@@ -227,13 +234,14 @@ class AutoCalibration(Calibrator):
 
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
-    ) -> None:
+    ) -> Maps:
+        """Find the weights; what was fitted for them."""
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
         if not folds:
             self.names_ = (*members, "uniform")
             self.weights_ = np.eye(1, len(self.names_))[0]
             self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
-            return
+            return {}
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
         maps = fit_members(members, scores, y, folds, self.inputs, effort)
         self.names_ = (*maps, "uniform")
@@ -243,6 +251,7 @@ class AutoCalibration(Calibrator):
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
         self.gain_ = pool_gain(pool, folds)
         self._correct_top(maps, pool, scores, y, folds)
+        return maps
 
     def _correct_top(
         self, maps: Maps, pool: Pool, scores: FloatArray, y: IntArray, folds: Sequence[Fold]
@@ -319,19 +328,17 @@ every fold."""
 _MANY_SCORES = 2**21
 """From so many scores on, 20,000 rows of 100 classes, one fold is enough to weigh members on."""
 
-_MANY_CLASSES = 50
-"""From here on a row tells so much about a temperature that it needs no narrow prior."""
-
 _ROWS_PER_CLASS = 10
 """Below, an isotonic map has no more than a step or two to learn from."""
 
 
 def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
     """What `AutoCalibration` stacks by default for so many rows and classes."""
-    chosen: dict[str, Any] = {
-        "temperature": TemperatureScaling(prior_scale=1.0 if n_classes >= _MANY_CLASSES else 0.25),
-        "structured-vector": StructuredScaling("vector"),
-    }
+    prior_scale = 1.0 if n_classes >= MANY_CLASSES else 0.25
+    chosen: dict[str, Any] = {"temperature": TemperatureScaling(prior_scale=prior_scale)}
+    if is_thin(n_samples, n_classes):
+        return chosen
+    chosen["structured-vector"] = StructuredScaling("vector")
     if n_classes <= _MATRIX_CLASSES and n_samples * n_classes**2 <= _MATRIX_WORK:
         chosen["structured-matrix"] = StructuredScaling("matrix")
         chosen["structured-matrix-centred"] = StructuredScaling(

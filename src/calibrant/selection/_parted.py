@@ -19,6 +19,7 @@ from sklearn.base import clone
 from calibrant._blocks import ArraySample
 from calibrant._crossfit.members import proba_of
 from calibrant._crossfit.scores import likelihood_losses
+from calibrant._folds import folds_for
 from calibrant._optim.mixture import MixtureSums, mixture_steps, search_together
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
@@ -66,7 +67,8 @@ def judges_of(cv: Any, sample: PartedSample, *, is_one: bool) -> Judges:
             "of scores that come in parts, such as dask arrays, folds go by the number of the "
             f"row: pass cv as a number of folds; got {cv!r}"
         )
-    n_folds = min(check_count(5 if cv is None else cv, "cv", minimum=2), sample.shape[0])
+    wanted = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
+    n_folds = min(wanted, sample.shape[0])
     return Judges(n_folds, 1 if is_one else n_folds)
 
 
@@ -210,8 +212,9 @@ def _pool(maps: Maps, inputs: str, judges: Judges, part: ArraySample) -> Pool:
         likelihood = np.column_stack([*given, np.full(len(rows), 1.0 / n_classes)])
         is_wrong = scores[rows].argmax(axis=1) != y
         number = judges.numbers(part, rows, judging)
-        found.append(Pool(likelihood, part.weight[rows], number, is_wrong))
-    return Pool(*map(np.concatenate, zip(*found, strict=True)))
+        found.append((likelihood, part.weight[rows], number, is_wrong))
+    likelihood, weight, number, is_wrong = map(np.concatenate, zip(*found, strict=True))
+    return Pool(likelihood, weight, number, is_wrong)
 
 
 def _mixture_sums(judge: Judge, tasks: Sequence[Task], part: ArraySample) -> tuple[Any, ...]:

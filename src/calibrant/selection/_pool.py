@@ -31,10 +31,17 @@ class Pool(NamedTuple):
     fold: IntArray
     is_wrong: BoolArray
     """Rows whose highest score is not that of what happened."""
+    is_spread: bool = True
+    """Whether the uniform forecast may have a weight."""
 
     def of_rows(self, rows: BoolArray) -> Pool:
         """The same members, judged on some of the rows."""
-        return Pool(self.likelihood[rows], self.weight[rows], self.fold[rows], self.is_wrong[rows])
+        return self._replace(
+            likelihood=self.likelihood[rows],
+            weight=self.weight[rows],
+            fold=self.fold[rows],
+            is_wrong=self.is_wrong[rows],
+        )
 
 
 Maps = Mapping[str, Sequence[Any]]
@@ -73,8 +80,9 @@ def fit_members(
     for name, made in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (maps and is_late):
-            work = (delayed(fit_fold)(made, scores, y, fold, inputs) for fold in folds)
-            maps[name] = Parallel(n_jobs=effort.n_jobs)(work)
+            first = fit_fold(made, scores, y, folds[0], inputs)
+            work = (delayed(fit_fold)(made, scores, y, fold, inputs, first) for fold in folds[1:])
+            maps[name] = [first, *Parallel(n_jobs=effort.n_jobs)(work)]
     return maps
 
 
@@ -95,7 +103,9 @@ def pool_members(
     if len(folds) == 1 and len(rows) >= DEALT:
         number = _deal(scores[rows], y[rows], weight)
     is_wrong = scores[rows].argmax(axis=1) != y[rows]
-    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong)
+    total = folds[0].fit_weight.sum() + folds[0].judge_weight.sum()
+    is_spread = not is_thin(float(total), scores.shape[1])
+    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong, is_spread)
 
 
 def _deal(scores: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
@@ -142,30 +152,58 @@ def stacked_proba(
     return np.concatenate(parts)
 
 
+MANY_CLASSES = 50
+"""From here on a row tells so much about a temperature that it needs no narrow prior, and so little
+about everything else that `is_thin` asks for two rows a class."""
+
+
+def is_thin(n_samples: float, n_classes: int) -> bool:
+    """Whether many classes have fewer than two rows each: a temperature can be learned from them,
+    but not what single classes need, nor how much probability to spread over all of them.
+    """
+    return n_classes >= MANY_CLASSES and n_samples < 2 * n_classes
+
+
 FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
 
 
-def cautious_weights(pool: Pool) -> FloatArray:
-    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`.
+def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
+    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`. The search begins
+    at ``start``.
 
     They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
     :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
     arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
     to the identity: a single surprise is no reason to spread probability over all classes.
     """
-    n_samples, n_members, kappa = float(pool.weight.sum()), pool.likelihood.shape[1], caution(pool)
-    prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
-    solution = mixture_weights(np.vstack([pool.likelihood, prior]), np.append(pool.weight, kappa))
-    weights = solution.parameters.copy()
+    n_samples, kappa = float(pool.weight.sum()), caution(pool, start)
+    weights = _best_weights(pool, kappa, start)
     returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
     return weights
 
 
-def caution(pool: Pool) -> float:
+def _best_weights(pool: Pool, kappa: float, start: FloatArray | None = None) -> FloatArray:
+    """Weights of highest likelihood, with the fraction ``kappa`` of a row for the identity, sought
+    from ``start``.
+    """
+    n_members = pool.likelihood.shape[1] - (not pool.is_spread)
+    likelihood = pool.likelihood[:, :n_members]
+    prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
+    solution = mixture_weights(
+        np.vstack([likelihood, prior]),
+        np.append(pool.weight, kappa),
+        start=None if start is None else start[:n_members],
+    )
+    weights = np.zeros(pool.likelihood.shape[1])
+    weights[:n_members] = solution.parameters
+    return weights
+
+
+def caution(pool: Pool, start: FloatArray | None = None) -> float:
     r"""How much of a row the caution of the weights is worth, in [0, 1].
 
     :math:`\max((4 / e)^2, 1 - z)` within these limits: all of it up to four rows on which the
@@ -175,10 +213,10 @@ def caution(pool: Pool) -> float:
     """
     errors = max(float(pool.weight @ pool.is_wrong), FEW_ERRORS)
     few = (FEW_ERRORS / errors) ** 2
-    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool), few, 1.0))
+    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool, start), few, 1.0))
 
 
-def _gain_in_errors(pool: Pool) -> float:
+def _gain_in_errors(pool: Pool, best: FloatArray | None) -> float:
     """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
     errors; zero where one fold is all there is.
     """
@@ -186,7 +224,7 @@ def _gain_in_errors(pool: Pool) -> float:
     for number in np.unique(pool.fold):
         held = pool.fold == number
         if not held.all():
-            best = mixture_weights(pool.likelihood[~held], pool.weight[~held]).parameters
+            best = _best_weights(pool.of_rows(~held), 0.0, best)
             gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
     mean = np.average(gain, weights=pool.weight)
     variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
@@ -197,12 +235,12 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
     """Log-loss gain of the pool; the weights, too, have not seen the rows that they are judged
     on.
     """
-    after = np.empty(len(pool.weight))
+    after, weights = np.empty(len(pool.weight)), None
     for number in np.unique(pool.fold):
         held = pool.fold == number
         others = pool.of_rows(~held)
         weights = (
-            cautious_weights(others)
+            cautious_weights(others, weights)
             if len(others.weight)
             else np.eye(1, pool.likelihood.shape[1])[0]
         )
