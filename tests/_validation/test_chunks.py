@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -20,6 +23,7 @@ from calibrant import (
     evaluate,
     metrics,
 )
+from calibrant._validation import as_parts
 from calibrant.notions._parted import ScoreCells
 
 da = pytest.importorskip("dask.array")
@@ -195,18 +199,53 @@ def test_what_is_no_sum_is_refused(data):
         evaluate(np.zeros(3, dtype=int), chunks, inputs="logits")
 
 
-@pytest.mark.slow
-def test_two_processes_of_a_cluster_give_what_the_array_gives(data):
+@pytest.fixture
+def cluster():
     distributed = pytest.importorskip("distributed")
-    logits, y, chunks, labels = data
-    whole = TemperatureScaling(inputs="logits").fit(logits, y)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
+        ) as processes,
+        distributed.Client(processes) as client,
     ):
-        parts = TemperatureScaling(inputs="logits").fit(chunks, labels)
-        assert parts.temperature_ == pytest.approx(whole.temperature_, abs=1e-8)
-        expected = evaluate(y, logits, inputs="logits").log_loss
-        assert evaluate(labels, chunks, inputs="logits").log_loss == pytest.approx(expected)
+        yield processes, client
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_what_the_array_gives_though_a_worker_is_killed(data, cluster):
+    logits, y, chunks, labels = data
+    made = VectorScaling(inputs="logits")
+    whole = clone(made).fit(logits, y).predict_proba(logits)
+    parts = clone(made).fit(chunks, labels)
+    assert np.abs(parts.predict_proba(logits) - whole).max() <= 1e-8
+    victim = next(iter(cluster[1].run(os.getpid).values()))
+    source = KillsOnce(as_parts(chunks, labels), victim)
+    parts = clone(made)._fit_parts(source)
+    assert source.n_passes > 3
+    assert np.abs(parts.predict_proba(logits) - whole).max() <= 1e-8
+    expected = evaluate(y, logits, inputs="logits").log_loss
+    assert evaluate(labels, chunks, inputs="logits").log_loss == pytest.approx(expected, abs=1e-8)
+
+
+class KillsOnce:
+    """Parts whose third pass begins with the death of a worker."""
+
+    def __init__(self, parts, victim):
+        self.parts, self.victim, self.n_passes = parts, victim, 0
+        self.n_columns, self.distinct_labels = parts.n_columns, parts.distinct_labels
+
+    def add_up(self, function, *add):
+        self.n_passes += 1
+        if self.n_passes == 3:
+            os.kill(self.victim, signal.SIGKILL)
+        return self.parts.add_up(function, *add)
+
+
+@pytest.mark.slow
+def test_an_error_says_that_no_worker_is_left(data, cluster, monkeypatch):
+    _, _, chunks, labels = data
+    monkeypatch.setattr("calibrant._validation._chunks._PATIENCE", 2)
+    assert metrics.accuracy(labels, chunks, inputs="logits") > 0
+    cluster[0].scale(0)
+    with pytest.raises(RuntimeError, match="all workers of the dask cluster are gone"):
+        metrics.accuracy(labels, chunks, inputs="logits")
