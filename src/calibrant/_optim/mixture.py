@@ -11,7 +11,6 @@ needs thousands.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from calibrant._optim.solution import Outcome, Solution
@@ -137,6 +136,6 @@ def _newton_point(ratio: FloatArray, c: FloatArray, mean: FloatArray) -> FloatAr
     scale = np.sqrt(np.diag(hessian))
     hessian /= np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
-    lower = cholesky(hessian, lower=True)
-    target = solve_triangular(lower, (2.0 * mean - 1.0) / scale, lower=True)
+    lower = np.linalg.cholesky(hessian)
+    target = np.linalg.solve(lower, (2.0 * mean - 1.0) / scale)
     return nnls(lower.T, target)[0] / scale
