@@ -107,7 +107,7 @@ class _Parted:
         cells = ScoreCells(n_cells_of(n_claims), self.cuts)
         size = n_claims, len(cells.ends)
         index = partial(_claim_index, self.n_quantities, self.n_labels)
-        total = self.sum_over(partial(_cell_sums, cells, index, size), 8 * size[0] * size[1])
+        total = self.sum_over(partial(_cell_sums, cells, index, size), size[0] * size[1])
         return cells, total.reshape(3, *size)
 
     def whole(self) -> Iterator[Claim]:
