@@ -32,7 +32,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask import config, delayed
+from dask import config
 from distributed import Client, LocalCluster
 
 import _one_thread  # noqa: F401  # before NumPy
@@ -102,16 +102,16 @@ def write_chunks(folder: Path, n_rows: int) -> None:
 
 def read_chunks(folder: Path, n_rows: int) -> tuple[Any, Any]:
     """dask arrays whose chunks are files."""
-    size = n_rows // N_CHUNKS
-    logits, labels = (
-        [delayed(np.load)(folder / f"{name}-{k}.npy") for k in range(N_CHUNKS)]
-        for name in ("logits", "labels")
-    )
-    shape = (size, N_CLASSES)
+    rows = ((n_rows // N_CHUNKS,) * N_CHUNKS,)
     return (
-        da.concatenate([da.from_delayed(c, shape, dtype=np.float32) for c in logits]),
-        da.concatenate([da.from_delayed(c, (size,), dtype=np.int16) for c in labels]),
+        da.map_blocks(load, folder, "logits", chunks=(*rows, (N_CLASSES,)), dtype=np.float32),
+        da.map_blocks(load, folder, "labels", chunks=rows, dtype=np.int16),
     )
+
+
+def load(folder: Path, name: str, block_id: tuple[int, ...] = (0,)) -> np.ndarray:
+    """A chunk of a file."""
+    return np.load(folder / f"{name}-{block_id[0]}.npy")
 
 
 def new_rows() -> np.ndarray:
@@ -234,6 +234,7 @@ def run_all(folder: Path, n_rows: int, only: list[str]) -> bool:
         warm_up()
         client.run(warm_up)
         X, y = read_chunks(folder, n_rows)
+        TemperatureScaling(inputs="logits").fit(X[:4000].rechunk((100, -1)), y[:4000])
         who = [os.getpid(), *pids(client)]
         idle = [peak(pid, reset=True) for pid in who]
         found = results(X, y, made)
