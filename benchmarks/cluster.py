@@ -53,7 +53,7 @@ from calibrant import (
 from calibrant._validation import as_parts
 
 N_CLASSES, N_CHUNKS = 10, 40
-BAR, CELLS_BAR = 1e-8, 5e-3
+BAR, CELLS_BAR = 1e-8, 1e-3
 METRICS = "metrics"
 SUM_METRICS = (
     *("accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece", "tl_ece", "mce"),
@@ -208,7 +208,9 @@ def compare(reference: dict[str, Any], found: dict[str, Any]) -> list[tuple[str,
     rows = []
     for name, own in found.items():
         if isinstance(own, tuple):
-            difference = float(np.abs(own[0] - reference[name][0]).max())
+            away = np.abs(own[0] - reference[name][0])
+            # A row beside an edge may lie on its other side: of cells the mean is shown.
+            difference = float(away.mean() if "cells" in name else away.max())
             rows.append((name, difference, difference <= (CELLS_BAR if "cells" in name else BAR)))
     if METRICS in found:
         own, other = found[METRICS], reference[METRICS]
