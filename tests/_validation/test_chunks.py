@@ -214,15 +214,15 @@ def cluster():
 @pytest.mark.slow
 def test_a_cluster_gives_what_the_array_gives_though_a_worker_is_killed(data, cluster):
     logits, y, chunks, labels = data
-    made = VectorScaling(inputs="logits")
-    whole = clone(made).fit(logits, y).predict_proba(logits)
+    made, rows = VectorScaling(inputs="logits"), logits.astype(np.float64)
+    whole = clone(made).fit(logits, y).predict_proba(rows)
     parts = clone(made).fit(chunks, labels)
-    assert np.abs(parts.predict_proba(logits) - whole).max() <= 1e-8
+    assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
     victim = next(iter(cluster[1].run(os.getpid).values()))
     source = KillsOnce(as_parts(chunks, labels), victim)
     parts = clone(made)._fit_parts(source)
     assert source.n_passes > 3
-    assert np.abs(parts.predict_proba(logits) - whole).max() <= 1e-8
+    assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
     expected = evaluate(y, logits, inputs="logits").log_loss
     assert evaluate(labels, chunks, inputs="logits").log_loss == pytest.approx(expected, abs=1e-8)
 

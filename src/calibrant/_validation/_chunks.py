@@ -16,8 +16,9 @@ from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
 from calibrant._validation._parts import Part
 
-_TOGETHER = 8
-"""Sums that a task adds up, in pairs: every task costs the scheduler a millisecond."""
+_TOGETHER = 4
+"""Sums that a task adds up, in pairs: they wait for each other in the memory of a worker, and every
+task costs the scheduler a millisecond."""
 
 _PATIENCE = 10
 """Seconds that a cluster may be without workers: one that died is often replaced."""

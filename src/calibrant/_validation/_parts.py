@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, Sample, added, lifted
+from calibrant._blocks import ArraySample, LiftedRows, Sample, added
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
 from calibrant._validation._scores import LOGITS_HINT, check_inputs, check_scores
@@ -242,6 +242,6 @@ def _class_weights_of(part: ArraySample) -> FloatArray:
 
 
 def _lift_part(lift: Callable[[FloatArray], FloatArray], part: ArraySample) -> ArraySample:
-    if isinstance(part.u, np.ndarray):
-        return ArraySample(lifted(part.u, lift), part.y, part.weight, part.start)
-    return part.lifted(lift)
+    # By blocks, when they are asked for: a pass asks once.
+    u = LiftedRows(part.u, lift) if isinstance(part.u, np.ndarray) else part.u.map(lift)
+    return ArraySample(u, part.y, part.weight, part.start)
