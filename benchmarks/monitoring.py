@@ -246,6 +246,45 @@ def mapie_alarm(reference: Any, later: Any) -> float:
     return np.inf
 
 
+def binary(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
+    """Point 3 with two classes: beside the monitor of probcal, where it is installed, on the same
+    streams. It looks after every update, of 500 rows, so that delays are whole updates for both.
+    """
+    yield "| drift | calibrant, e-detector | probcal |"
+    yield "|---|---|---|"
+    proba = load_labelled(folder / "kitti_1layernn_pycalib.npz")[1]
+    rng, rung = np.random.default_rng(14), {drift: [] for drift in (HONEST, *DRIFTS)}
+    for _ in range(runs):
+        p = proba[rng.integers(0, len(proba), HORIZON)]
+        quiet = draw(p[:QUIET], rng)
+        state = after_quiet(quiet, p[:QUIET])
+        for drift, found in rung.items():
+            later = draw(DRIFTS.get(drift, lambda p: p)(p[QUIET:]), rng)
+            ours = np.ceil(monitor_alarm(state, later, p[QUIET:]) / WINDOW) * WINDOW
+            found.append((ours, probcal_alarm(np.append(quiet, later), p)))
+    for drift, found in rung.items():
+        rows = np.array(found).T
+        cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
+        if drift == HONEST:
+            cells = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
+        yield f"| {drift} | {' | '.join(cells)} |"
+
+
+def probcal_alarm(y: Any, p: Any) -> float:
+    """Rows until probcal rings, counted from the end of the quiet time, 0 where it rang before;
+    NaN where it is not installed.
+    """
+    try:
+        from probcal.monitor import CalibrationMonitor as Other
+    except ImportError:
+        return np.nan
+    other = Other(alpha=ALPHA)
+    for end in range(WINDOW, len(y) + 1, WINDOW):
+        if other.update(y[end - WINDOW : end], p[end - WINDOW : end, 1]).alarm:
+            return max(0, end - QUIET)
+    return np.inf
+
+
 def run_length(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Point 2: the average run length."""
     yield "| network | A | runs | mean rows to a false alarm | standard error |"
@@ -455,7 +494,8 @@ def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 PARTS = {
     "honest": (honest, 1_000),
     "delays": (delays, 200),
-    "peers": (peers, 100),
+    "peers": (peers, 60),
+    "binary": (binary, 50),
     "run_length": (run_length, 400),
     "tolerance": (tolerance, 1_000),
     "sequences": (sequences, 400),

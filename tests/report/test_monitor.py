@@ -48,5 +48,5 @@ def test_claims_that_stand_out_are_marked_and_their_absence_is_said():
     assert "None of them stands out by itself." in page_of(monitor)[0]
     monitor.update(["a", "b"] * 500, [[0.95, 0.05]] * 1000)
     page, _ = page_of(monitor)
-    assert "at most 5 % of such marks are due to chance" in page
+    assert "on average at most 5 % of marks are due to chance" in page
     assert "<td>look</td>" in page

@@ -46,7 +46,7 @@ def _marked(monitor: CalibrationMonitor, rate: float) -> str:
     if not any(gap.is_listed for gap in (monitor.gaps() if monitor.n_rows else [])):
         return "None of them stands out by itself."
     share = f"{rate:.0%}".replace("%", " %")
-    return f"Those marked are worth a look; at most {share} of such marks are due to chance."
+    return f"Those marked are worth a look; on average at most {share} of marks are due to chance."
 
 
 def _read(folder: str, name: str) -> str:
