@@ -157,6 +157,11 @@ def test_numbers_of_a_page_are_held_against_those_printed():
     assert not run_pages.agree("ECE 0.0543", "MCE 0.0543")
 
 
+def test_the_evidence_for_calibrators_is_that_of_the_pages_it_comes_from():
+    text = (DOCS / "choose" / "calibrator.md").read_text(encoding="utf-8")
+    assert _script("write_methods").page(text) == text, "run python docs/write_methods.py"
+
+
 # -- names
 
 
