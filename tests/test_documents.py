@@ -162,6 +162,43 @@ def test_the_evidence_for_calibrators_is_that_of_the_pages_it_comes_from():
     assert _script("write_methods").page(text) == text, "run python docs/write_methods.py"
 
 
+# What users of calibration libraries complain of, by what the question contains that answers it.
+PAINS = {
+    "Platt scaling of probabilities": "made my log-loss worse",
+    "NaN outside of the predicted class": "a full row from a top-label calibrator",
+    "a class without calibration rows": "does not occur in my calibration rows",
+    "zeros and ties of isotonic maps": "exact zeros, and ties",
+    "rows that do not sum to one": "do not sum to one",
+    "edges of bins": "exactly 1.0 change my ECE",
+    "many meanings of ECE": "differs from another library",
+    "logits or probabilities": "Logits or probabilities",
+    "temperatures that run away": "temperature is 0.01, or 1e7",
+    "broken installations": "Does it install",
+    "PyTorch for an ECE": "Must I install PyTorch",
+    "pickles": "without pickle",
+    "export": "ONNX, SQL, JavaScript",
+    "no metric in scikit-learn": "scikit-learn scorers",
+    "no way to plug in a calibrator": "plug in my own calibrator",
+    "NaN out of histogram binning": "Histogram binning gives NaN",
+    "separable data and constant scores": "all rows are right, or all scores are equal",
+    "ties in quantile bins": "collapse my quantile bins",
+    "batches with few labels": "in this batch, and the metric crashes",
+    "slow fits": "It is slow",
+    "the contract of estimators": "`get_params`",
+    "multiclass Venn-Abers": "Venn-Abers needs",
+    "per-class and per-bin numbers": "per-class, per-bin numbers",
+    "memory that grows with rows": "runs out of memory",
+    "unmaintained and untested": "Is it tested, and kept",
+}
+
+
+def test_every_pain_that_users_report_has_an_answer():
+    text = (DOCS / "faq.md").read_text(encoding="utf-8")
+    answers = dict(re.findall(r"^### (.+)\n((?:(?!#).+\n)+)", text, re.MULTILINE))
+    for pain, words in PAINS.items():
+        assert len([question for question in answers if words in question]) == 1, pain
+
+
 # -- names
 
 
