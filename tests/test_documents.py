@@ -162,6 +162,24 @@ def test_the_evidence_for_calibrators_is_that_of_the_pages_it_comes_from():
     assert _script("write_methods").page(text) == text, "run python docs/write_methods.py"
 
 
+# What a new user comes for, the page that the front page sends them to, and the words that answer.
+TASKS = {
+    "calibrate my random forest": ("start/scikit-learn.md", "CalibratedClassifier(RandomForest"),
+    "whether this model's 0.9 is true": ("choose/measure.md", "## Is this model's 0.9 true?"),
+    "80 rows and 5 classes": ("choose/calibrator.md", "**80 rows and 5 classes**"),
+    "the numbers of the report promise": ("howto/report.md", "## What is guaranteed"),
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_of_a_new_user_is_one_click_from_the_front_page(task):
+    target, words = TASKS[task]
+    front = (DOCS / "index.md").read_text(encoding="utf-8")
+    (line,) = [line for line in front.splitlines() if task in line]
+    assert f"({target}" in line
+    assert words in (DOCS / target).read_text(encoding="utf-8")
+
+
 # What users of calibration libraries complain of, by what the question contains that answers it.
 PAINS = {
     "Platt scaling of probabilities": "made my log-loss worse",
