@@ -308,9 +308,9 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         tempered, raw, uniform = self.weights_.tolist()
         out = softmax_in_place(u / self.temperature_)
         out *= tempered
+        out += uniform / u.shape[1]
         if raw > 0:
             out += raw * softmax(u)
-        out += uniform / u.shape[1]
         return out
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
