@@ -233,7 +233,8 @@ those of the binning too. Their Figure 2 and, for COVTYPE, Figures 4, 9 and 12 a
 
 ![Errors for 5 to 25 bins](images/papers_errors_by_bins.png)
 
-Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results.
+Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results. The
+Friedman test of 20 sets gives p = 3e-14; published, 7e-14.
 
 ![Critical differences](images/papers_critical_difference.png)
 
