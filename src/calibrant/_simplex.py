@@ -174,6 +174,8 @@ def sigmoid(odds: FloatArray) -> FloatArray:
 def normalized(rows: FloatArray) -> FloatArray:
     """Rows divided by their sum; a row of zeros becomes uniform."""
     total = rows.sum(axis=1, keepdims=True)
+    if total.min() > 0:
+        return rows / total
     return np.divide(rows, total, out=np.full(rows.shape, 1.0 / rows.shape[1]), where=total > 0)
 
 

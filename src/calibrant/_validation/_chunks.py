@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import added
+from calibrant._blocks import added, sum_in_pairs
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
 from calibrant._validation._parts import Part
+
+_TOGETHER = 4
+"""Sums that a task adds up, in pairs: they wait for each other in the memory of a worker, and every
+task costs the scheduler a millisecond."""
 
 _PATIENCE = 10
 """Seconds that a cluster may be without workers: one that died is often replaced."""
@@ -47,15 +51,15 @@ class ChunkedRows:
         from dask import delayed
 
         shared = delayed(function, pure=False)
-        of_chunk, plus = delayed(_of_chunk), delayed(add)
+        of_chunk, sum_group = delayed(_of_chunk), delayed(sum_in_pairs)
         blocks = self.scores.to_delayed().ravel()
         parts = [
             of_chunk(shared, start, *rows)
             for start, *rows in zip(self._starts, blocks, *self._columns, strict=True)
         ]
         while len(parts) > 1:
-            pairs = [plus(*parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
-            parts = [*pairs, *parts[2 * len(pairs) :]]
+            groups = [parts[k : k + _TOGETHER] for k in range(0, len(parts), _TOGETHER)]
+            parts = [sum_group(group, add) for group in groups]
         return computed(parts[0])
 
     def distinct_labels(self) -> AnyArray | None:

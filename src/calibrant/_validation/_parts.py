@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, Sample, added, lifted
+from calibrant._blocks import ArraySample, LiftedRows, Sample, added
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
 from calibrant._validation._scores import LOGITS_HINT, check_inputs, check_scores
@@ -135,12 +135,15 @@ class Counts(NamedTuple):
     """Whether the scores were taken as they are, so that later passes need not check them."""
     class_rows: list[tuple[int, IntArray]]
     """The first row of each part, and its rows of each class with a weight above zero, (K,)."""
+    is_unit: bool = False
+    """Whether all weights are one."""
 
 
 def _counts_of(reader: PartReader, part: Part) -> tuple[Any, ...]:
     found = reader.read(part)
     is_other = not (isinstance(part.scores, np.ndarray) and part.scores is found.u)
-    return found.shape[0], found.class_weights, int(is_other), found.class_rows
+    n_weighted = 0 if part.weight is None else int((found.weight != 1).sum())
+    return found.shape[0], found.class_weights, int(is_other), found.class_rows, n_weighted
 
 
 class Passes:
@@ -166,6 +169,7 @@ class PartedSample(Sample):
         self.parts, self.prepare, self.counts, self.passes = parts, prepare, counts, passes
         self.shape = (counts.n_rows, len(counts.class_weights))
         self._class_weights: FloatArray | None = counts.class_weights
+        self._class_rows: list[tuple[int, IntArray]] | None = counts.class_rows
 
     @property
     def class_weights(self) -> FloatArray:
@@ -175,7 +179,16 @@ class PartedSample(Sample):
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        return self.counts.class_rows
+        if self._class_rows is None:
+            self._class_rows = self.sum_parts(_class_rows_of)
+        return self._class_rows
+
+    @property
+    def weight(self) -> FloatArray:
+        """Something that sums to the weight of all rows: ones that take no memory, or their sum."""
+        if self.counts.is_unit and self._class_rows is self.counts.class_rows:
+            return np.broadcast_to(np.float64(1.0), (self.shape[0],))
+        return np.array([self.total])
 
     def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
         self.passes.n += 1
@@ -185,16 +198,13 @@ class PartedSample(Sample):
         changed = PartedSample(
             self.parts, partial(_apply_to, self.prepare, function), self.counts, self.passes
         )
-        changed._class_weights = None
+        changed._class_weights = changed._class_rows = None
         return changed
 
     def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> PartedSample:
-        return self.map(partial(_lift_part, lift)).weighing(self._class_weights)
-
-    def weighing(self, class_weights: FloatArray | None) -> PartedSample:
-        """The same, of which the weights of the classes are known."""
-        self._class_weights = class_weights
-        return self
+        other = self.map(partial(_lift_part, lift))
+        other._class_weights, other._class_rows = self._class_weights, self._class_rows
+        return other
 
 
 def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
@@ -202,10 +212,10 @@ def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
     passes = Passes()
     passes.n = 1
     found = parts.add_up(partial(_counts_of, reader))
-    n_rows, class_weights, n_others, rows = found
+    n_rows, class_weights, n_others, rows, n_weighted = found
     if not class_weights.sum() > 0:
         raise ValueError("all sample weights are zero: at least one row must count")
-    counts = Counts(int(n_rows), class_weights, not n_others, rows)
+    counts = Counts(int(n_rows), class_weights, not n_others, rows, not n_weighted)
     trusting = reader._replace(is_trusted=counts.is_plain)
     return PartedSample(parts, trusting.read, counts, passes)
 
@@ -223,11 +233,15 @@ def _apply_to(prepare: Callable[[Any], Any], function: Callable[[Any], Any], par
     return function(prepare(part))
 
 
+def _class_rows_of(part: ArraySample) -> list[tuple[int, IntArray]]:
+    return part.class_rows
+
+
 def _class_weights_of(part: ArraySample) -> FloatArray:
     return part.class_weights
 
 
 def _lift_part(lift: Callable[[FloatArray], FloatArray], part: ArraySample) -> ArraySample:
-    if isinstance(part.u, np.ndarray):
-        return ArraySample(lifted(part.u, lift), part.y, part.weight, part.start)
-    return part.lifted(lift)
+    # By blocks, when they are asked for: a pass asks once.
+    u = LiftedRows(part.u, lift) if isinstance(part.u, np.ndarray) else part.u.map(lift)
+    return ArraySample(u, part.y, part.weight, part.start)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import map_blocks, one_blas_thread, row_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of, log_true_class
@@ -208,10 +208,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         reader = reader_for(parts, self.classes, self.inputs)
         self._check_parameters(reader.n_classes)
         sample = checked_sample(parts, reader)
-        self.classes_ = check_classes(reader.classes, reader.n_classes)
-        self.n_classes_ = self.n_features_in_ = reader.n_classes
-        self.class_weights_ = sample.class_weights
-        self._fit_parted(sample)
+        self._fit_checked_parts(sample, check_classes(reader.classes, reader.n_classes))
         self.n_passes_ = sample.passes.n
         if verbose:
             said = f"{sample.passes.n} passes over {sample.shape[0]:,} rows"
@@ -221,6 +218,17 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         warn_unless_converged(
             type(self).__name__, made or [self], self._part_name if made else None
         )
+        return self
+
+    def _fit_checked_parts(self, sample: PartedSample, classes: AnyArray | None = None) -> Self:
+        """Fit on the checked scores of all parts: what a composite calls for its members."""
+        self._check_parted()
+        n_classes = sample.shape[1]
+        self._check_parameters(n_classes)
+        self.classes_ = check_classes(self.classes, n_classes) if classes is None else classes
+        self.n_classes_ = self.n_features_in_ = n_classes
+        self.class_weights_ = sample.class_weights
+        self._fit_parted(sample)
         return self
 
     def _check_parted(self) -> None:
@@ -360,14 +368,13 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             one = partial(self._predict_rows, of_rows=of_rows)
             return self._predict_chunks(one, X, (self.n_classes_,))
         scores = self._check_new(X)
-        blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
-        if len(blocks) == 1:
+        if scores.size <= (self._block_elements or BLOCK_ELEMENTS):
             out = of_rows(scores).astype(_output_dtype(scores), copy=False)
             out = out.copy() if np.may_share_memory(out, scores) else out
         else:
             out = np.empty(scores.shape, dtype=_output_dtype(scores))
             with one_blas_thread(scores.size):
-                for rows in blocks:
+                for rows in row_blocks(*scores.shape, elements=self._block_elements):
                     out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 

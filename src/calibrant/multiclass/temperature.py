@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, Rows, Sample, row_blocks
-from calibrant._optim.mixture import mixture_weights
-from calibrant._optim.solution import Outcome
+from calibrant._blocks import ArraySample, RowBlock, Rows, Sample, row_blocks
+from calibrant._optim.mixture import (
+    MixtureSums,
+    mixture_steps,
+    mixture_weights,
+    search_together,
+)
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._optim.top_temperature import (
     Tail,
@@ -18,7 +24,7 @@ from calibrant._optim.top_temperature import (
     tempered,
     top_log_inverse_temperature,
 )
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import (
     TopPredictions,
@@ -251,13 +257,32 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         return {"temperature_": TEMPERATURE, "weights_": FittedValue((3,), 0.0, 1.0)}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        temperature = log_inverse_temperature(ArraySample(u, y, weight))
-        self.temperature_ = float(np.exp(-temperature.parameters[0]))
+        temperature = self._fit_temperature(ArraySample(u, y, weight))
         likelihood = np.empty((len(y), 3))
         for rows in row_blocks(*u.shape):
             block = self._log_members(u[rows])
             likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
-        mixture = mixture_weights(likelihood, weight)
+        self._store(temperature, mixture_weights(likelihood, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        temperature = self._fit_temperature(sample)
+
+        def sums_at(asked: list[tuple[int, FloatArray]]) -> list[MixtureSums]:
+            return [sample.sum(partial(self._mixture_sums, w)) for _, w in asked]
+
+        self._store(temperature, search_together([mixture_steps(3)], sums_at)[0])
+
+    def _fit_temperature(self, sample: Sample) -> Solution:
+        solution = log_inverse_temperature(sample)
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        return solution
+
+    def _mixture_sums(self, w: FloatArray, block: RowBlock) -> MixtureSums:
+        members = self._log_members(block.u)
+        likelihood = np.exp(members[:, np.arange(len(block.y)), block.y].T)
+        return MixtureSums.of_rows(likelihood, block.weight, w)
+
+    def _store(self, temperature: Solution, mixture: Solution) -> None:
         self.weights_ = mixture.parameters
         outcome = mixture.outcome if temperature.converged else temperature.outcome
         store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
@@ -278,6 +303,15 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
             f"{uniform} uniform."
         )
+
+    def _proba(self, u: FloatArray) -> FloatArray:
+        tempered, raw, uniform = self.weights_.tolist()
+        out = softmax_in_place(u / self.temperature_)
+        out *= tempered
+        out += uniform / u.shape[1]
+        if raw > 0:
+            out += raw * softmax(u)
+        return out
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         used = self.weights_ > 0
