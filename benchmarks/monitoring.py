@@ -21,7 +21,6 @@ import numpy as np
 
 import _one_thread  # noqa: F401
 from _watch import ALPHA, TOGETHER, Network, Streams, draw, load, normalized, tilted
-from calibrant.metrics import expected_calibration_error
 from calibrant.monitoring import CalibrationMonitor, ScoreDrift, estimate_performance
 from calibrant.monitoring._sequences import GapSums, half_width, sum_gaps
 from calibrant.notions import ClaimBlock
@@ -134,11 +133,12 @@ def ece_paths(proba: Any, runs: int) -> tuple[float, dict[str, list[Any]]]:
 
 
 def rolling_ece(y: Any, p: Any) -> Any:
-    """ECE of the last 500 rows, every 100 rows."""
-    ends = range(WINDOW, len(y) + 1, EVERY)
-    return np.array(
-        [expected_calibration_error(y[e - WINDOW : e], p[e - WINDOW : e]) for e in ends]
-    )
+    """ECE of the last 500 rows, every 100 rows: 15 bins of the top score, by running sums."""
+    score, right = p.max(axis=1), p.argmax(axis=1) == y
+    cells = np.zeros((len(y) + 1, 15))
+    cells[np.arange(1, len(y) + 1), np.minimum(score * 15, 14).astype(int)] = right - score
+    sums, ends = cells.cumsum(axis=0), np.arange(WINDOW, len(y) + 1, EVERY)
+    return np.abs(sums[ends] - sums[ends - WINDOW]).sum(axis=1) / WINDOW
 
 
 def first_above(path: Any, limit: float) -> float:
@@ -223,9 +223,9 @@ def mapie_alarm(reference: Any, later: Any) -> float:
     """The row at which MAPIE's bound of the accuracy rings; NaN without MAPIE.
 
     Its bound is a root that is searched for row by row, 2.3 s for 15,000 rows, which every update
-    repeats for all rows so far. The bound lies below the mean risk: here the search is made, by
-    MAPIE's own function, only at rows whose mean exceeds the threshold. Its `update` with all rows
-    rang at the same rows on streams of five accuracies.
+    repeats for all rows so far. The mean risk minus the bound exceeds the threshold where MAPIE's
+    supermartingale, at their distance, exceeds its own: one look a row, and none where the mean is
+    below the threshold. Its `update` with all rows rang at the same rows of five streams.
     """
     try:
         from mapie.exchangeability_testing import RiskMonitoring
@@ -235,13 +235,53 @@ def mapie_alarm(reference: Any, later: Any) -> float:
     known = (np.ones(len(reference), dtype=int), reference.astype(int))
     other = RiskMonitoring("accuracy", ALPHA, tolerance=0.0, reference_data=known, warn=False)
     level = other.test_level_online / 2
-    margin = GammaExponentialMixtureBound(v_opt=1, c=1, alpha_opt=level)
+    mixture = GammaExponentialMixtureBound(v_opt=1, c=1, alpha_opt=level)
     wrong, rows = 1.0 - later, np.arange(1, len(later) + 1)
     mean = np.cumsum(wrong) / rows
     spread = np.cumsum((wrong - np.append(0.5, mean[:-1])) ** 2)
-    for t in np.flatnonzero(mean > other.threshold).tolist():
-        if mean[t] - margin(v=float(spread[t]), alpha=level) / rows[t] > other.threshold:
+    above = (mean - other.threshold) * rows
+    for t in np.flatnonzero(above > 0).tolist():
+        if mixture.log_supermg(above[t], spread[t]) > np.log(1 / level):
             return t + 1
+    return np.inf
+
+
+def binary(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
+    """Point 3 with two classes: beside the monitor of probcal, where it is installed, on the same
+    streams. It looks after every update, of 500 rows, so that delays are whole updates for both.
+    """
+    yield "| drift | calibrant, e-detector | probcal |"
+    yield "|---|---|---|"
+    proba = load_labelled(folder / "kitti_1layernn_pycalib.npz")[1]
+    rng, rung = np.random.default_rng(14), {drift: [] for drift in (HONEST, *DRIFTS)}
+    for _ in range(runs):
+        p = proba[rng.integers(0, len(proba), HORIZON)]
+        quiet = draw(p[:QUIET], rng)
+        state = after_quiet(quiet, p[:QUIET])
+        for drift, found in rung.items():
+            later = draw(DRIFTS.get(drift, lambda p: p)(p[QUIET:]), rng)
+            ours = np.ceil(monitor_alarm(state, later, p[QUIET:]) / WINDOW) * WINDOW
+            found.append((ours, probcal_alarm(np.append(quiet, later), p)))
+    for drift, found in rung.items():
+        rows = np.array(found).T
+        cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
+        if drift == HONEST:
+            cells = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
+        yield f"| {drift} | {' | '.join(cells)} |"
+
+
+def probcal_alarm(y: Any, p: Any) -> float:
+    """Rows until probcal rings, counted from the end of the quiet time, 0 where it rang before;
+    NaN where it is not installed.
+    """
+    try:
+        from probcal.monitor import CalibrationMonitor as Other
+    except ImportError:
+        return np.nan
+    other = Other(alpha=ALPHA)
+    for end in range(WINDOW, len(y) + 1, WINDOW):
+        if other.update(y[end - WINDOW : end], p[end - WINDOW : end, 1]).alarm:
+            return max(0, end - QUIET)
     return np.inf
 
 
@@ -454,7 +494,8 @@ def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 PARTS = {
     "honest": (honest, 1_000),
     "delays": (delays, 200),
-    "peers": (peers, 100),
+    "peers": (peers, 60),
+    "binary": (binary, 50),
     "run_length": (run_length, 400),
     "tolerance": (tolerance, 1_000),
     "sequences": (sequences, 400),

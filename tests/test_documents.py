@@ -157,6 +157,66 @@ def test_numbers_of_a_page_are_held_against_those_printed():
     assert not run_pages.agree("ECE 0.0543", "MCE 0.0543")
 
 
+def test_the_evidence_for_calibrators_is_that_of_the_pages_it_comes_from():
+    text = (DOCS / "choose" / "calibrator.md").read_text(encoding="utf-8")
+    assert _script("write_methods").page(text) == text, "run python docs/write_methods.py"
+
+
+# What a new user comes for, the page that the front page sends them to, and the words that answer.
+TASKS = {
+    "calibrate my random forest": ("start/scikit-learn.md", "CalibratedClassifier(RandomForest"),
+    "whether this model's 0.9 is true": ("choose/measure.md", "## Is this model's 0.9 true?"),
+    "80 rows and 5 classes": ("choose/calibrator.md", "**80 rows and 5 classes**"),
+    "the numbers of the report promise": ("howto/report.md", "## What is guaranteed"),
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_of_a_new_user_is_one_click_from_the_front_page(task):
+    target, words = TASKS[task]
+    front = (DOCS / "index.md").read_text(encoding="utf-8")
+    (line,) = [line for line in front.splitlines() if task in line]
+    assert f"({target}" in line
+    assert words in (DOCS / target).read_text(encoding="utf-8")
+
+
+# What users of calibration libraries complain of, by what the question contains that answers it.
+PAINS = {
+    "Platt scaling of probabilities": "made my log-loss worse",
+    "NaN outside of the predicted class": "a full row from a top-label calibrator",
+    "a class without calibration rows": "does not occur in my calibration rows",
+    "zeros and ties of isotonic maps": "exact zeros, and ties",
+    "rows that do not sum to one": "do not sum to one",
+    "edges of bins": "exactly 1.0 change my ECE",
+    "many meanings of ECE": "differs from another library",
+    "logits or probabilities": "Logits or probabilities",
+    "temperatures that run away": "temperature is 0.01, or 1e7",
+    "broken installations": "Does it install",
+    "PyTorch for an ECE": "Must I install PyTorch",
+    "pickles": "without pickle",
+    "export": "ONNX, SQL, JavaScript",
+    "no metric in scikit-learn": "scikit-learn scorers",
+    "no way to plug in a calibrator": "plug in my own calibrator",
+    "NaN out of histogram binning": "Histogram binning gives NaN",
+    "separable data and constant scores": "all rows are right, or all scores are equal",
+    "ties in quantile bins": "collapse my quantile bins",
+    "batches with few labels": "in this batch, and the metric crashes",
+    "slow fits": "It is slow",
+    "the contract of estimators": "`get_params`",
+    "multiclass Venn-Abers": "Venn-Abers needs",
+    "per-class and per-bin numbers": "per-class, per-bin numbers",
+    "memory that grows with rows": "runs out of memory",
+    "unmaintained and untested": "Is it tested, and kept",
+}
+
+
+def test_every_pain_that_users_report_has_an_answer():
+    text = (DOCS / "faq.md").read_text(encoding="utf-8")
+    answers = dict(re.findall(r"^### (.+)\n((?:(?!#).+\n)+)", text, re.MULTILINE))
+    for pain, words in PAINS.items():
+        assert len([question for question in answers if words in question]) == 1, pain
+
+
 # -- names
 
 

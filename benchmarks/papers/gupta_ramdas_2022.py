@@ -80,13 +80,13 @@ def cases() -> list[str]:
     return [*ROWS, *(f"{name}--DS" for name in ROWS if name.startswith("cifar100"))]
 
 
-def errors(y: Any, proba: Any) -> list[float]:
+def errors(y: Any, proba: Any, n_bins: int = 15) -> list[float]:
     """TL-ECE, TL-MCE as printed, CW-ECE x 100."""
-    top = {"notion": "top-label"}
+    top = {"notion": "top-label", "n_bins": n_bins}
     return [
         expected_calibration_error(y, proba, **top),
         expected_calibration_error(y, proba, norm=np.inf, aggregate="bin", **top),
-        100 * expected_calibration_error(y, proba, notion="class-wise"),
+        100 * expected_calibration_error(y, proba, notion="class-wise", n_bins=n_bins),
     ]
 
 
@@ -162,11 +162,11 @@ def lie_midway(fitted: MulticlassToBinary, scores: list[Any]) -> None:
         one.edges_ = np.append((edges + above) / 2, one.edges_[-1])
 
 
-def binned(X: Any, y: Any, Z: Any, truth: Any, seed: int) -> list[Any]:
+def binned(X: Any, y: Any, Z: Any, truth: Any, seed: int, n_bins: int = 15) -> list[Any]:
     """Errors of N-HB, and of TL-HB (the first two) and CW-HB (the third), of one draw of ties."""
     rng = np.random.default_rng(seed)
     P, Q = nudged(softmax(X, axis=1), rng), nudged(softmax(Z, axis=1), rng)
-    base = HistogramBinning(n_bins=15, boundary="include", random_state=seed)
+    base = HistogramBinning(n_bins, boundary="include", random_state=seed)
     class_wise = MulticlassToBinary(base, "class-wise", normalize=True).fit(P, y)
     top = MulticlassToBinary(base, "top-label").fit(P, y)
     called = P.argmax(axis=1)
@@ -176,7 +176,7 @@ def binned(X: Any, y: Any, Z: Any, truth: Any, seed: int) -> list[Any]:
     judged = {"notion": "top-label", "y_pred": labels, "classes": top.classes_}
     judged |= (unique := {"strategy": "unique"})
     return [
-        errors(truth, class_wise.predict_proba(Q)),
+        errors(truth, class_wise.predict_proba(Q), n_bins),
         [
             expected_calibration_error(truth, score, **judged),
             expected_calibration_error(truth, score, norm=np.inf, aggregate="bin", **judged),

@@ -1,9 +1,9 @@
 """Maps of DenseNet-40 trained as Kull et al. trained theirs, and the library's minima.
 
 Their maps are layers of a network: Adam over shuffled batches of 128 rows, at most 500 epochs,
-until the loss of an epoch has not fallen for 15; all but vector scaling then once more at a tenth of
-the rate. That ends near the minimum of the objective, at a place that the order of batches decides.
-Folds and strengths are those of the code and the notebooks that they published.
+until the loss of an epoch has not fallen for 15; all but vector scaling then once more at a tenth
+of the rate. That ends near the minimum of the objective, at a place that the order of batches
+decides. Folds and strengths are those of the code and the notebooks that they published.
 """
 
 from __future__ import annotations

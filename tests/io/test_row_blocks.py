@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
 
 from calibrant import (
     DirichletCalibration,
+    HistogramBinning,
+    MulticlassToBinary,
     StructuredScaling,
     TemperatureScaling,
     VectorScaling,
     evaluate,
+    metrics,
 )
-from calibrant.io import RowBlocks
+from calibrant.io import Part, RowBlocks, ScoreParts
 
 
 @pytest.fixture
@@ -39,6 +45,9 @@ def blocks_of(*columns, size=130, **how):
         VectorScaling(inputs="logits"),
         StructuredScaling("vector", inputs="logits"),
         DirichletCalibration(0.01, inputs="logits"),
+        MulticlassToBinary(
+            HistogramBinning(10, strategy="uniform"), notion="class-wise", inputs="logits"
+        ),
     ],
     ids=lambda c: type(c).__name__,
 )
@@ -59,6 +68,26 @@ def test_an_evaluation_of_blocks_is_that_of_their_rows(data):
     whole = evaluate(labels, logits, inputs="logits", sample_weight=weight).to_dict()
     for name in set(whole) - {"ks"}:  # which needs all top scores in order
         assert found[name] == pytest.approx(whole[name], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        metrics.accuracy,
+        metrics.log_loss,
+        metrics.brier_score,
+        metrics.overconfidence,
+        metrics.sharpness,
+        metrics.expected_calibration_error,
+        partial(metrics.expected_calibration_error, notion="class-wise"),
+        partial(metrics.expected_calibration_error, notion="top-label"),
+    ],
+)
+def test_a_metric_of_blocks_is_that_of_their_rows(metric, data):
+    logits, labels, _ = data
+    blocks = blocks_of(logits, labels)
+    found = metric(blocks.labels, blocks.scores, inputs="logits")
+    assert found == pytest.approx(metric(labels, logits, inputs="logits"), rel=1e-12)
 
 
 def test_labels_may_be_an_array_of_all_rows(data):
@@ -135,3 +164,40 @@ def test_blocks_say_what_they_are(data):
     assert repr(blocks) == "<RowBlocks: 1,000 rows in blocks>"
     assert repr(blocks.labels) == "<labels of <RowBlocks: 1,000 rows in blocks>>"
     assert [part.start for part in blocks][:3] == [0, 130, 260]
+
+
+class Thirds(ScoreParts):
+    """Rows in three parts, as an engine would hold them: functions and results are pickled."""
+
+    n_columns = 4
+
+    def __init__(self, *columns, classes=None):
+        self.columns, self.classes = columns, classes
+
+    def map_parts(self, function):
+        size = len(self.columns[0]) // 3 + 1
+        for start in range(0, 3 * size, size):
+            part = Part(*(column[start : start + size] for column in self.columns), start)
+            yield pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(function))(part)))
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [TemperatureScaling(inputs="logits"), DirichletCalibration(0.01, inputs="logits")],
+    ids=lambda c: type(c).__name__,
+)
+def test_parts_of_an_engine_are_fitted_as_all_rows_are(calibrator, data):
+    logits, labels, weight = data
+    whole = calibrator.fit(logits, labels, sample_weight=weight).predict_proba(logits)
+    found = calibrator.fit(Thirds(logits, labels, weight), None).predict_proba(logits)
+    assert np.abs(found - whole).max() < 1e-8
+
+
+def test_parts_of_an_engine_may_have_names_of_classes(data):
+    logits, labels, weight = data
+    names = np.array(["pear", "apple", "fig", "date"])
+    parts = Thirds(logits, names[labels], weight, classes=names)
+    model = TemperatureScaling(inputs="logits").fit(parts, None)
+    assert model.classes_.tolist() == names.tolist()
+    with pytest.raises(TypeError, match="come with the parts"):
+        model.fit(parts, labels)

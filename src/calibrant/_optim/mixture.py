@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from calibrant._optim.solution import Outcome, Solution
@@ -139,8 +138,8 @@ def _newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     scale = np.sqrt(np.diag(hessian))
     hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
-    lower = cholesky(hessian, lower=True)
-    target = solve_triangular(lower, (2.0 * mean - 1.0) / scale, lower=True)
+    lower = np.linalg.cholesky(hessian)
+    target = np.linalg.solve(lower, (2.0 * mean - 1.0) / scale)
     return nnls(lower.T, target)[0] / scale
 
 

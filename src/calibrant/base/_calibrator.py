@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import map_blocks, one_blas_thread, row_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of, log_true_class
@@ -368,14 +368,13 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             one = partial(self._predict_rows, of_rows=of_rows)
             return self._predict_chunks(one, X, (self.n_classes_,))
         scores = self._check_new(X)
-        blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
-        if len(blocks) == 1:
+        if scores.size <= (self._block_elements or BLOCK_ELEMENTS):
             out = of_rows(scores).astype(_output_dtype(scores), copy=False)
             out = out.copy() if np.may_share_memory(out, scores) else out
         else:
             out = np.empty(scores.shape, dtype=_output_dtype(scores))
             with one_blas_thread(scores.size):
-                for rows in blocks:
+                for rows in row_blocks(*scores.shape, elements=self._block_elements):
                     out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
 

@@ -52,6 +52,10 @@ Page = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
 ]
 
+Title = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What the page is about; else the state's name.")
+]
+
 
 def _command(example: str) -> Callable[[Callable[..., None]], Any]:
     def register(command: Callable[..., None]) -> Any:
@@ -123,15 +127,15 @@ def update(
         raise typer.Exit(ALARM)
 
 
-@_command("calibrant monitor show state.json -o monitor.html")
-def show(state: State, printing: Printing, output_path: Page = None) -> None:
+@_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
+def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """What is known now, in sentences, or as a page for those who decide."""
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
         if output_path.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"{output_path}: the page is written as .html")
-        write_text(output_path, monitor_page(monitor, state.stem))
+        write_text(output_path, monitor_page(monitor, title or state.stem))
     output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -198,6 +199,64 @@ class BlockParts:
                 raise ValueError(
                     f"rows do not match: {len(column):,} labels or weights, {stop:,} scores"
                 )
+
+
+class ScoreParts(PartedScores):
+    """Scores that something else holds in parts, such as the tables of a cluster: a subclass says
+    how a function is applied to each of them, where it is.
+
+    Passed in the place of an array of scores, with None for the labels, which come with the parts.
+    A part is ``Part(scores, labels, weights, start)``: labels are the numbers of columns, or those
+    of ``classes``, weights may be None, and ``start`` is the number of the first row, for errors.
+
+    Examples
+    --------
+    >>> from calibrant import evaluate
+    >>> from calibrant.io import Part
+    >>> class Two(ScoreParts):
+    ...     n_columns = 2
+    ...     def map_parts(self, function):
+    ...         return [function(Part([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
+    >>> evaluate(None, Two()).accuracy
+    0.5
+    """
+
+    classes: AnyArray | None = None
+    """Labels of the columns, where they are not their numbers."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Classes."""
+
+    @abstractmethod
+    def map_parts(self, function: Callable[[Part], Any]) -> Iterable[Any]:
+        """``function`` of each part, in the order of the rows; it can be pickled, and so can what
+        it gives.
+        """
+
+    def parts(self, y: Any, weight: Any = None) -> MappedParts:
+        if y is not None or weight is not None:
+            raise TypeError("labels and weights come with the parts: pass None for them")
+        return MappedParts(self)
+
+
+class MappedParts:
+    """What fits ask of `ScoreParts`."""
+
+    def __init__(self, scores: ScoreParts) -> None:
+        self.scores = scores
+        self.n_columns = scores.n_columns
+        self.classes = scores.classes
+
+    def add_up(
+        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+    ) -> Any:
+        """The sum of ``function(part)``, added in pairs."""
+        return sum_in_pairs(self.scores.map_parts(function), add)
+
+    def distinct_labels(self) -> None:
+        """Nothing: labels are numbers of columns, or ``classes`` are known."""
 
 
 def _own_or_array(rows: RowBlocks, column: Any) -> Any:

@@ -50,7 +50,10 @@ EXPERTS = (
     Expert(1.0),
     Expert(0.999),
 )
-"""The default: a temperature that follows slowly and quickly, and whole maps."""
+"""Those of a monitor: a temperature that follows slowly and quickly, and whole maps."""
+
+ONLINE_EXPERTS = (*EXPERTS, Expert(0.99))
+"""Those of online recalibration, which is there to follow: a whole map that does so quickly."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from calibrant._validation import (
 )
 from calibrant.monitoring._calibeat import TopBins
 from calibrant.monitoring._experts import (
-    EXPERTS,
     FULL_INFORMATION,
+    ONLINE_EXPERTS,
     Expert,
     ExpertState,
     as_u,
@@ -244,7 +244,8 @@ class OnlineCalibration(BaseEstimator):
         if not 0 <= self.share < 1:
             raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
         self.classes_, self.n_classes_ = classes, len(classes)
-        self.experts_ = [Expert(*e) for e in (EXPERTS if self.experts is None else self.experts)]
+        chosen = ONLINE_EXPERTS if self.experts is None else self.experts
+        self.experts_ = [Expert(*expert) for expert in chosen]
         self.states_ = [ExpertState.start(len(classes)) for _ in self.experts_]
         n_experts = 1 + len(self.experts_)
         self.weights_ = np.full(n_experts, 1.0 / n_experts)

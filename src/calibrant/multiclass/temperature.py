@@ -24,7 +24,7 @@ from calibrant._optim.top_temperature import (
     tempered,
     top_log_inverse_temperature,
 )
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import (
     TopPredictions,
@@ -303,6 +303,15 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
             f"{uniform} uniform."
         )
+
+    def _proba(self, u: FloatArray) -> FloatArray:
+        tempered, raw, uniform = self.weights_.tolist()
+        out = softmax_in_place(u / self.temperature_)
+        out *= tempered
+        out += uniform / u.shape[1]
+        if raw > 0:
+            out += raw * softmax(u)
+        return out
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         used = self.weights_ > 0

@@ -169,6 +169,14 @@ FEW_ERRORS = 4.0
 tells how confident is too confident."""
 
 
+_FAR = 2.0
+"""Standard errors of a gain from which on caution is as small as errors allow: one is enough."""
+
+_COST_OF_A_MEMBER = 4.0
+"""What fitting the weight of a member to other rows may cost in log-likelihood: one half is
+usual."""
+
+
 def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
     r"""Weights of the members: of highest out-of-fold likelihood, with `caution`. The search begins
     at ``start``.
@@ -218,17 +226,31 @@ def caution(pool: Pool, start: FloatArray | None = None) -> float:
 
 def _gain_in_errors(pool: Pool, best: FloatArray | None) -> float:
     """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
-    errors; zero where one fold is all there is.
+    errors; zero where one fold is all there is. Where weights of all rows gain by far more than
+    fitting them to fewer rows could cost, theirs is told, which leads to the same caution.
     """
+    numbers = np.unique(pool.fold)
+    if len(numbers) > 1:
+        if best is None:
+            best = mixture_weights(pool.likelihood, pool.weight).parameters
+        gain = np.log(pool.likelihood @ best / pool.likelihood[:, 0])
+        if _in_errors(gain, pool.weight, _COST_OF_A_MEMBER * len(best)) >= _FAR:
+            return _FAR
     gain = np.zeros(len(pool.weight))
-    for number in np.unique(pool.fold):
+    for number in numbers:
         held = pool.fold == number
         if not held.all():
             best = _best_weights(pool.of_rows(~held), 0.0, best)
             gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
-    mean = np.average(gain, weights=pool.weight)
-    variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
-    return float(mean / np.sqrt(variance)) if variance > 0 else 0.0
+    return _in_errors(gain, pool.weight, 0.0)
+
+
+def _in_errors(gain: FloatArray, weight: FloatArray, cost: float) -> float:
+    """The sum of the gains of rows, less a cost, in its standard errors."""
+    total = float(weight.sum())
+    mean = float(weight @ gain) / total
+    variance = float(weight @ (gain - mean) ** 2) / total**2
+    return float((mean - cost / total) / np.sqrt(variance)) if variance > 0 else 0.0
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
