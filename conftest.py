@@ -8,6 +8,9 @@ from importlib.util import find_spec
 
 _NEEDS = {
     "src/calibrant/cli": ("pyarrow", "rich", "typer"),
+    "src/calibrant/io/_arrays.py": ("pyarrow",),
+    "src/calibrant/io/_labels.py": ("pyarrow",),
+    "src/calibrant/io/_sources.py": ("pyarrow",),
     "src/calibrant/_kernels/_numba.py": ("numba",),
     "src/calibrant/export/_onnx.py": ("onnx",),
     "src/calibrant/export/_onnx_join.py": ("onnx",),

@@ -1,4 +1,8 @@
-"""Imported before NumPy: one thread for BLAS, OpenMP and the package, so that CPU times compare."""
+"""Imported before NumPy: one thread for BLAS, OpenMP and the package, so that CPU times compare.
+
+``BENCHMARK_THREADS`` in the environment says otherwise: a number, or "default" for what a user gets
+who says nothing.
+"""
 
 import os
 
@@ -8,4 +12,6 @@ for _name in (
     "MKL_NUM_THREADS",
     "CALIBRANT_NUM_THREADS",
 ):
-    os.environ[_name] = "1"
+    os.environ[_name] = os.environ.get("BENCHMARK_THREADS", "1")
+    if os.environ[_name] == "default":
+        del os.environ[_name]

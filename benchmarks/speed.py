@@ -33,7 +33,20 @@ from typing import Any
 
 import numpy as np
 
-from speed_cases import BARS, CASES, GROWTH, OURS, PEERS, SIZES, Bar, Data, call_of, make_data
+from speed_cases import (
+    BARS,
+    CASES,
+    GROWTH,
+    MOST_WAIT,
+    OURS,
+    PEERS,
+    SIZES,
+    WAITS,
+    Bar,
+    Data,
+    call_of,
+    make_data,
+)
 
 HERE = Path(__file__).resolve().parent
 # A script beside this one is called coverage, which numba would take for the package of that name.
@@ -47,6 +60,16 @@ VARIANTS = (OURS, FAST, BEFORE)
 CALLS_IN_A_ROW = 3
 ROUND_MS = 60.0
 """A round takes about so long, or one call where that is longer."""
+
+ENOUGH_MS = 2000.0
+"""A package that has used so much for a case has no more rounds of it."""
+
+MANY_ELEMENTS = 10_000_000
+"""From here on only the first peer of a case is measured, who is known to be the fastest."""
+
+THREADS = {"one": "1", "two": "2", "default": "default"}
+WAITING_CALLS = 5
+"""Calls of each number of threads, in turns."""
 
 Results = dict[tuple[str, str], dict[str, Any]]
 
@@ -70,10 +93,13 @@ def serve(package: str) -> None:
                             order["data"],
                         )
                 call = call_of(package, order["case"], data)
-                call()
-                answer: dict[str, Any] = {}
+                answer: dict[str, Any] = {"ms": one_ms(call, time.process_time)}
+                if answer["ms"] <= 2 * ENOUGH_MS:  # the first call may have compiled something
+                    answer = {"ms": one_ms(call, time.process_time)}
             elif order["do"] == "run":
                 answer = {"ms": shortest_ms(call)}
+            elif order["do"] == "wait":
+                answer = {"ms": one_ms(call, time.perf_counter)}
             else:
                 answer = {"mb": peak_mb(call)}
         except Exception as error:  # a peer that breaks must not end the comparison
@@ -95,6 +121,12 @@ def shortest_ms(call: Any) -> float:
     return best
 
 
+def one_ms(call: Any, clock: Any) -> float:
+    start = clock()
+    call()
+    return 1e3 * (clock() - start)
+
+
 def peak_mb(call: Any) -> float | None:
     """Memory of a call above what was held before, where the kernel tells."""
     try:
@@ -114,8 +146,8 @@ def _status_mb(name: str) -> float:
 class Worker:
     """A package in a process of its own."""
 
-    def __init__(self, variant: str, base: str | None) -> None:
-        own = {"CALIBRANT_FAST": "1" if variant == FAST else "0"}
+    def __init__(self, variant: str, base: str | None, threads: str = "1") -> None:
+        own = {"CALIBRANT_FAST": "1" if variant == FAST else "0", "BENCHMARK_THREADS": threads}
         if variant in (OURS, FAST):
             own["PYTHONPATH"] = str(HERE.parent / "src")
         if variant == BEFORE:
@@ -156,14 +188,14 @@ class Bench:
         self.scratch = tempfile.TemporaryDirectory()
         folder.mkdir(parents=True, exist_ok=True)
 
-    def variants(self, case: str) -> list[str]:
+    def variants(self, case: str, workload: str) -> list[str]:
         ours = [OURS]
         if find_spec("numba") and not self.options.no_fast:
             ours.append(FAST)
         if self.options.base:
             ours.append(BEFORE)
-        peers = [] if self.options.no_peers else [p for p in PEERS if p in CASES[case].peers]
-        return ours + peers
+        peers = [] if self.options.no_peers else list(CASES[case].peers)
+        return ours + (peers[:1] if math.prod(SIZES[workload]) >= MANY_ELEMENTS else peers)
 
     def data_file(self, workload: str) -> str:
         path = Path(self.scratch.name) / f"{workload}.npz"
@@ -176,7 +208,7 @@ class Bench:
     def measure(self, case: str, workload: str) -> dict[str, Any]:
         """Shortest CPU time and memory of every variant."""
         ready, result = {}, {}
-        for variant in self.variants(case):
+        for variant in self.variants(case, workload):
             if variant not in self.workers:
                 self.workers[variant] = Worker(variant, self.options.base)
             worker = self.workers[variant]
@@ -185,22 +217,54 @@ class Bench:
                 result[variant] = said
             else:
                 ready[variant] = worker
-                result[variant] = {"ms": math.inf}
-        for _ in range(self.options.rounds):
+                result[variant] = said
+        for n_round in range(1, self.options.rounds + 1):
             for variant, worker in ready.items():
-                ms = worker.ask(do="run").get("ms", math.inf)
-                result[variant]["ms"] = min(result[variant]["ms"], ms)
-        for variant, worker in ready.items():
-            if not self.options.quick:
-                result[variant]["mb"] = worker.ask(do="memory").get("mb")
+                if n_round * result[variant]["ms"] <= ENOUGH_MS:
+                    ms = worker.ask(do="run").get("ms", math.inf)
+                    result[variant]["ms"] = min(result[variant]["ms"], ms)
+        if not self.options.quick and result[OURS].get("ms", math.inf) <= ENOUGH_MS:
+            result[OURS]["mb"] = ready[OURS].ask(do="memory").get("mb")
         return result
+
+    def wait(self, case: str, workload: str) -> dict[str, Any]:
+        """Shortest time that a user waits with one and two threads and with what is chosen by
+        default, with nothing beside it and beside two processes that never wait.
+        """
+        path = self.folder / f"threads-{case}-{workload}.json".replace(" ", "_")
+        if path.exists() and not self.options.again:
+            kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return kept
+        workers = {name: Worker(OURS, None, number) for name, number in THREADS.items()}
+        for worker in workers.values():
+            worker.ask(do="prepare", case=case, data=self.data_file(workload))
+        result = {"idle": self._in_turns(workers)}
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            result["loaded"] = self._in_turns(workers)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+            for worker in workers.values():
+                worker.close()
+        path.write_text(json.dumps(result), encoding="utf-8")
+        return result
+
+    @staticmethod
+    def _in_turns(workers: dict[str, Worker]) -> dict[str, float]:
+        best = dict.fromkeys(workers, math.inf)
+        for _ in range(WAITING_CALLS):
+            for name, worker in workers.items():
+                best[name] = min(best[name], worker.ask(do="wait").get("ms", math.inf))
+        return best
 
     def run(self, case: str, workload: str) -> dict[str, Any]:
         """The result of a case: kept, or measured now."""
         path = self.folder / f"{case}-{workload}.json".replace(" ", "_")
         if path.exists() and not self.options.again:
             kept = json.loads(path.read_text(encoding="utf-8"))
-            if set(self.variants(case)) <= set(kept):
+            if set(self.variants(case, workload)) <= set(kept):
                 return kept
         result = self.measure(case, workload)
         aside = path.with_suffix(".new")
@@ -222,6 +286,18 @@ def read_results(folder: Path) -> Results:
             if path.exists():
                 found[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def read_waits(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
+    paths = {
+        (case, workload): folder / f"threads-{case}-{workload}.json".replace(" ", "_")
+        for case, workload in WAITS
+    }
+    return {
+        key: json.loads(path.read_text(encoding="utf-8"))
+        for key, path in paths.items()
+        if path.exists()
+    }
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, str]]:
@@ -330,6 +406,17 @@ def table(header: list[str], rows: list[list[str]]) -> list[str]:
     return [*lines, ""]
 
 
+def wait_rows(waits: dict[tuple[str, str], dict[str, dict[str, float]]]) -> list[list[str]]:
+    rows = []
+    for (case, workload), both in waits.items():
+        for load, times in both.items():
+            ratio = times["default"] / min(times["one"], times["two"])
+            met = "yes" if ratio <= MOST_WAIT else "no"
+            cells = [_ms(times[name]) for name in THREADS]
+            rows.append([f"{case}, {workload}", load, *cells, f"{ratio:.2f}", met])
+    return rows
+
+
 def result_row(case: str, workload: str, result: dict[str, Any]) -> list[str]:
     peer, ours, fast = best_peer(result), ms_of(result, OURS), ms_of(result, FAST)
     mb = result.get(OURS, {}).get("mb")
@@ -360,7 +447,7 @@ def machine() -> str:
     return f"{kind}, {len(models) or os.cpu_count()} cores, {wide}, {platform.system()}"
 
 
-def page(results: Results) -> str:
+def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, float]]]) -> str:
     grown = [
         [case, f"{value:.2f}"] for case in CASES if (value := exponent(results, case)) is not None
     ]
@@ -381,7 +468,16 @@ def page(results: Results) -> str:
             ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
             [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
         ),
+        "## Threads",
+        "",
+        "Milliseconds that a user waits, the shortest of five calls: with one thread, two, and "
+        "with what is chosen by default; with nothing else to do for the machine, and beside two "
+        f"processes that never wait. The default may take {MOST_WAIT} x the better of the two.",
+        "",
+        *table(["case", "machine", *THREADS, "default / better", "met"], wait_rows(waits)),
         "## Growth with n (exponent from 10k to 1M rows)",
+        "",
+        "n log n has the exponent 1.09 here.",
         "",
         *table(["case", "exponent"], grown),
         "## All cases",
@@ -407,11 +503,12 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", help="cases whose name holds one of these texts")
     parser.add_argument("--workload", nargs="+", choices=SIZES)
     parser.add_argument("--base", help="src folder of an older version, measured beside")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the results")
     parser.add_argument("--again", action="store_true", help="measure what is there already")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-fast", action="store_true")
+    parser.add_argument("--no-threads", action="store_true")
     parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -431,7 +528,8 @@ def main() -> None:
     if not options.page:
         measure_all(options, options.folder)
     if options.page or not (options.only or options.workload):
-        PAGE.write_text(page(read_results(options.folder)), encoding="utf-8")
+        made = page(read_results(options.folder), read_waits(options.folder))
+        PAGE.write_text(made, encoding="utf-8")
 
 
 def measure_all(options: argparse.Namespace, folder: Path) -> None:
@@ -439,6 +537,9 @@ def measure_all(options: argparse.Namespace, folder: Path) -> None:
     try:
         for case, workload in chosen(options):
             print(line_of(case, workload, bench.run(case, workload)), flush=True)
+        for case, workload in [] if options.quick or options.no_threads else WAITS:
+            if (case, workload) in chosen(options):
+                print("threads", case, workload, bench.wait(case, workload), flush=True)
     finally:
         bench.close()
     results = read_results(folder)

@@ -511,7 +511,11 @@ def _metric_cases() -> tuple[Case, ...]:
             claim_metric("smooth_calibration_error"),
             {"relplot": relplot_smooth},
         ),
-        Case("SKCE confidence", (*SMALL, "100kx10", "1Mx10"), metric("kernel_calibration_error")),
+        Case(
+            "SKCE confidence",
+            (*SMALL, "100kx10", "1Mx10"),
+            metric("kernel_calibration_error", notion="confidence"),
+        ),
         Case(
             "accuracy",
             every,
@@ -622,5 +626,18 @@ BARS = (
     Bar("consistency cw_ece", "10kx100", "ms", 3500, 1100),
     *(Bar("bootstrap log_loss", w, "ms", 70) for w in ("10kx10", "10kx100")),
     *(Bar("AutoCalibration", w, "before", 2) for w in ("10kx10", "10kx100")),
-    Bar("canonical binning", "1Mx10", "growth", 1.2),
+    *(
+        Bar(name, "1Mx10", "growth", 1.2)
+        for name in ("canonical binning", "beta", "KS confidence", "SKCE confidence")
+    ),
 )
+
+WAITS = (
+    ("structured matrix", "10kx100"),
+    ("Dirichlet ODIR 1e-3, many classes", "10kx100"),
+    ("temperature", "25kx1000"),
+    ("evaluate", "1Mx10"),
+)
+"""Where threads are worth a look: products of matrices, and passes over much data."""
+
+MOST_WAIT = 1.2

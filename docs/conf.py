@@ -53,6 +53,7 @@ python_maximum_signature_line_length = 88
 
 # Furo: light, dark and what the system says; nothing is loaded from elsewhere.
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the default underlines every name of a module
 html_title = f"Calibrant {release}"
 html_static_path = ["static"]
 html_css_files = ["calibrant.css"]

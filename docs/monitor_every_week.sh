@@ -4,7 +4,7 @@ week=${1:-$(date +%G-week-%V)}
 calibrant monitor update state.json "labelled/$week.parquet" --when "$week" --metrics calibrant.prom -q
 case $? in
   0) ;; # quiet
-  3) calibrant monitor show state.json -o monitor.html -q
-     mail -s "the model is no longer calibrated" team@example.org < monitor.html ;;
+  3) calibrant monitor show state.json -o monitor.html --title "credit model" -q |
+     mail -s "the model is no longer calibrated" team@example.org ;; # sentences; the page for the web
   *) echo "monitor: $week was not added; the state is as it was" >&2; exit 1 ;;
 esac

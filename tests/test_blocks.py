@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from calibrant import _blocks
-from calibrant._blocks import LiftedRows, mapped
+from calibrant._blocks import ArraySample, LiftedRows, mapped, sum_in_pairs
 
 
 @given(n_rows=st.integers(1, 200), n_columns=st.integers(1, 20), elements=st.integers(1, 500))
@@ -96,3 +96,29 @@ def test_blas_has_one_thread_in_our_loops_and_its_own_number_after_them():
         assert n_threads() == before
         with _blocks.one_blas_thread(10):
             assert n_threads() == before
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=40))
+def test_sums_in_pairs_are_sums_in_order(values):
+    assert sum_in_pairs(values) == sum(values)
+    assert sum_in_pairs([[v] for v in values]) == values
+    assert sum_in_pairs((v, [v]) for v in values) == (sum(values), values)
+
+
+def test_there_is_no_sum_of_no_rows():
+    with pytest.raises(ValueError, match="no rows"):
+        sum_in_pairs([])
+
+
+def test_a_sample_in_memory_is_one_part(rng):
+    u, y, weight = rng.random((50, 3)), rng.integers(3, size=50), rng.random(50)
+    sample = ArraySample(u, y, weight)
+    assert not sample.is_parted
+    assert sample.sum_parts(lambda part: part) is sample
+    np.testing.assert_allclose(sample.class_weights.sum(), sample.total)
+    assert sample.normalized().total == pytest.approx(1)
+    found = sample.sum(lambda block: (block.weight @ block.u, [block.start]), elements=30)
+    np.testing.assert_allclose(found[0], weight @ u)
+    assert found[1] == [0, 10, 20, 30, 40]
+    np.testing.assert_array_equal(sample.lifted(np.log).u, np.log(u))
+    assert sample.every(16).shape == (4, 3)

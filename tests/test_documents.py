@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -26,9 +27,13 @@ def _script(name):
 
 run_pages = _script("run_pages")
 
-# Pages that take more than half a second: run with the slow tests.
+# Pages that take more than half a second, most because they draw: run with the slow tests.
 SLOW = {
     *("choose/calibrator.md", "choose/measure.md", "concepts/stack.md", "gallery.md"),
+    *("concepts/claim-tests.md", "concepts/cumulative.md", "concepts/decomposition.md"),
+    *("concepts/gain.md", "concepts/isotonic.md", "concepts/kernel-test.md"),
+    *("concepts/label-shift.md", "concepts/platt-beta.md", "concepts/reductions.md"),
+    "concepts/venn-abers.md",
     *("howto-export.md", "howto-notion.md", "howto/drift.md", "howto/few-rows.md"),
     *("howto/groups.md", "howto/many-classes.md", "howto/pipelines.md", "howto/report.md"),
     *("monitoring.md", "start/files.md", "start/language-model.md", "start/pytorch.md"),
@@ -72,13 +77,28 @@ def folder(tmp_path, monkeypatch):
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+# Packages of which no extra of ours brings any: where all extras are installed, code that needs
+# these may be left out, and no other.
+NOT_OF_AN_EXTRA = {
+    *("torch", "skl2onnx", "onnxruntime", "mlflow", "pandas", "skops"),
+    *("betacal", "calibration", "pyspark", "ray"),
+}
+
+
+def _skip(reason):
+    """Skip, or fail where all extras are said to be installed."""
+    if os.environ.get("CALIBRANT_REQUIRE_EXTRAS"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 def _check(path, **how):
     try:
         said = run_pages.run(path, **how)
     except ImportError as error:
         if error.name is not None and error.name.startswith("calibrant"):
             raise
-        pytest.skip(f"needs an optional package: {error}")
+        _skip(f"needs an optional package: {error}")
     for block, printed in said:
         assert run_pages.agree(block.body, printed), (
             f"line {block.line} of {_title(path)} says\n{block.body}\nbut there is\n{printed}"
@@ -93,16 +113,31 @@ def _lacks_the_command_line(path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_the_code_of_a_page_runs_and_prints_what_the_page_says(path, folder):
+def test_the_code_of_a_page_runs_prints_what_the_page_says_and_draws_its_pictures(path, folder):
     if _lacks_the_command_line(path):
-        pytest.skip('the page uses the command line: pip install "calibrant[cli]"')
+        _skip('the page uses the command line: pip install "calibrant[cli]"')
     _check(path, optional=False)
+    for saved in sorted(folder.glob("*.png")):
+        _compare(DOCS / "images" / saved.name, saved)
+
+
+def _compare(kept, drawn):
+    """Hold a picture against the one in the manual, where the same matplotlib drew both."""
+    import matplotlib as mpl
+
+    if f'"matplotlib=={mpl.__version__}"' not in (ROOT / "pyproject.toml").read_text("utf-8"):
+        return
+    from matplotlib.testing.compare import compare_images
+
+    # as the tests of pictures; other versions of scikit-learn train slightly other models
+    assert compare_images(str(kept), str(drawn), tol=10.0) is None
 
 
 @pytest.mark.parametrize(("path", "needs"), NEEDING)
 def test_code_that_needs_other_packages_runs_where_they_are(path, needs, folder):
     for name in needs:
-        pytest.importorskip(name)
+        if importlib.util.find_spec(name) is None:
+            (pytest.skip if name in NOT_OF_AN_EXTRA else _skip)(f"{name} is not installed")
     _check(path)
 
 
@@ -120,6 +155,66 @@ def test_numbers_of_a_page_are_held_against_those_printed():
     assert run_pages.agree("ECE 0.0543 of 1,000 rows", "ECE  0.0540 of 1,000 rows")
     assert not run_pages.agree("ECE 0.0543", "ECE 0.0643")
     assert not run_pages.agree("ECE 0.0543", "MCE 0.0543")
+
+
+def test_the_evidence_for_calibrators_is_that_of_the_pages_it_comes_from():
+    text = (DOCS / "choose" / "calibrator.md").read_text(encoding="utf-8")
+    assert _script("write_methods").page(text) == text, "run python docs/write_methods.py"
+
+
+# What a new user comes for, the page that the front page sends them to, and the words that answer.
+TASKS = {
+    "calibrate my random forest": ("start/scikit-learn.md", "CalibratedClassifier(RandomForest"),
+    "whether this model's 0.9 is true": ("choose/measure.md", "## Is this model's 0.9 true?"),
+    "80 rows and 5 classes": ("choose/calibrator.md", "**80 rows and 5 classes**"),
+    "the numbers of the report promise": ("howto/report.md", "## What is guaranteed"),
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_of_a_new_user_is_one_click_from_the_front_page(task):
+    target, words = TASKS[task]
+    front = (DOCS / "index.md").read_text(encoding="utf-8")
+    (line,) = [line for line in front.splitlines() if task in line]
+    assert f"({target}" in line
+    assert words in (DOCS / target).read_text(encoding="utf-8")
+
+
+# What users of calibration libraries complain of, by what the question contains that answers it.
+PAINS = {
+    "Platt scaling of probabilities": "made my log-loss worse",
+    "NaN outside of the predicted class": "a full row from a top-label calibrator",
+    "a class without calibration rows": "does not occur in my calibration rows",
+    "zeros and ties of isotonic maps": "exact zeros, and ties",
+    "rows that do not sum to one": "do not sum to one",
+    "edges of bins": "exactly 1.0 change my ECE",
+    "many meanings of ECE": "differs from another library",
+    "logits or probabilities": "Logits or probabilities",
+    "temperatures that run away": "temperature is 0.01, or 1e7",
+    "broken installations": "Does it install",
+    "PyTorch for an ECE": "Must I install PyTorch",
+    "pickles": "without pickle",
+    "export": "ONNX, SQL, JavaScript",
+    "no metric in scikit-learn": "scikit-learn scorers",
+    "no way to plug in a calibrator": "plug in my own calibrator",
+    "NaN out of histogram binning": "Histogram binning gives NaN",
+    "separable data and constant scores": "all rows are right, or all scores are equal",
+    "ties in quantile bins": "collapse my quantile bins",
+    "batches with few labels": "in this batch, and the metric crashes",
+    "slow fits": "It is slow",
+    "the contract of estimators": "`get_params`",
+    "multiclass Venn-Abers": "Venn-Abers needs",
+    "per-class and per-bin numbers": "per-class, per-bin numbers",
+    "memory that grows with rows": "runs out of memory",
+    "unmaintained and untested": "Is it tested, and kept",
+}
+
+
+def test_every_pain_that_users_report_has_an_answer():
+    text = (DOCS / "faq.md").read_text(encoding="utf-8")
+    answers = dict(re.findall(r"^### (.+)\n((?:(?!#).+\n)+)", text, re.MULTILINE))
+    for pain, words in PAINS.items():
+        assert len([question for question in answers if words in question]) == 1, pain
 
 
 # -- names
@@ -146,14 +241,67 @@ def _is_there(dotted):
     return True
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda path: _title(path)
-)
+WRITTEN = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: _title(path))
 def test_every_name_of_ours_on_a_page_exists(path):
     text = path.read_text(encoding="utf-8")
     named = {name for name in _DOTTED.findall(text) if name.split(".")[0] not in _FILES}
     named |= set(_IN_A_ROOM.findall(text)) - _OF_RESULTS
     assert sorted(name for name in named if not _is_there(name)) == []
+
+
+# Names in code style that are not ours, with whose they are.
+_OF_OTHERS = {
+    *("CalibratedClassifierCV", "GaussianNB", "HistGradientBoostingClassifier", "MLPClassifier"),
+    *("RandomForestClassifier", "ValueError", "False"),
+    *("Client", "MatMul", "Tab", "NAME_labels", "NAME_logits"),  # dask, ONNX, a key, arrays
+}
+_CLASS = re.compile(r"`(?:\w+\.)*([A-Z]\w*[a-z]\w*)(?=[(`.])")
+ABOUT_US = [path for path in WRITTEN if path.parent.name != "coming-from"]
+
+
+def test_every_class_in_code_style_is_ours_or_known_to_be_of_others():
+    ours = {name for room in ROOMS for name in _all(room)} | set(calibrant._HOMES)
+    named = {name for path in ABOUT_US for name in _CLASS.findall(path.read_text("utf-8"))}
+    assert named - ours == _OF_OTHERS
+
+
+# Options of other programs than `calibrant`: scripts of ours, pip.
+_OTHER_OPTIONS = {"--data", "--only", "--write", "--group", "--upgrade"}
+
+
+def _commands(command):
+    """A command and those below it."""
+    yield command
+    for below in getattr(command, "commands", {}).values():
+        yield from _commands(below)
+
+
+def test_every_option_and_command_of_the_command_line_on_a_page_exists():
+    typer = pytest.importorskip("typer")
+    from calibrant.cli._app import app
+
+    commands = list(_commands(typer.main.get_command(app)))
+    options = {word for command in commands for param in command.params for word in param.opts}
+    texts = [path.read_text(encoding="utf-8") for path in WRITTEN]
+    named = {word for text in texts for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    assert named - options - {"--help"} == _OTHER_OPTIONS
+    called = {word for text in texts for word in re.findall(r"(?:`|\$ )calibrant ([a-z]+)\b", text)}
+    assert called <= {command.name for command in commands}
+
+
+def test_every_target_job_and_file_on_a_page_exists():
+    texts = [path.read_text(encoding="utf-8") for path in [*WRITTEN, ROOT / "CONTRIBUTING.md"]]
+    targets = re.search(r"\.PHONY: (.*)", (ROOT / "Makefile").read_text("utf-8"))[1].split()
+    jobs = re.findall(r"^job_(\w+)\(\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    for text in texts:
+        assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= set(targets)
+        named = {job.replace("-", "_") for job in re.findall(r"\.ci/run ([a-z-]+)", text)}
+        assert named <= set(jobs)
+        files = re.findall(r"(?:`|python )((?:docs|benchmarks|tests|src)/[\w./-]*\w)", text)
+        assert [name for name in files if not (ROOT / name).exists()] == []
 
 
 def test_every_public_name_has_one_place_in_the_reference():

@@ -57,13 +57,14 @@ class Figure:
 class Table:
     """Figures of one published table, what may separate them, and what explains those outside.
 
-    ``explained`` maps (row, column), either of them "*", to a sentence.
+    ``explained`` maps (row, column), either of them "*", to a sentence; ``note`` stands below.
     """
 
     name: str
     tolerance: str
     figures: Sequence[Figure]
     explained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def outside(self) -> list[Figure]:
@@ -153,7 +154,8 @@ def section(table: Table) -> str:
         beside(table.figures),
         f"Within it: {good} of {total}.",
     ]
-    return "\n\n".join(parts + outside_lines(table))
+    notes = [table.note] if table.note else []
+    return "\n\n".join(parts + notes + outside_lines(table))
 
 
 def beside(figures: Sequence[Figure]) -> str:
@@ -222,6 +224,33 @@ figures differ; it does not make them count as within.
 """
 
 
+FIGURES = """## Figures
+
+Drawn by `benchmarks/papers/figures.py` with the library's plots, and in the [gallery](gallery.md).
+
+Gupta & Ramdas 2022, Figures 5 and 7: top-label and class-wise errors for 5 to 25 bins, which are
+those of the binning too. Their Figure 2 and, for COVTYPE, Figures 4, 9 and 12 are in the gallery.
+
+![Errors for 5 to 25 bins](images/papers_errors_by_bins.png)
+
+Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results.
+
+![Critical differences](images/papers_critical_difference.png)
+
+Wenger et al. 2020, Figures 3 and 4, in their manner: a forest that asks for the labels of a stream
+of KITTI rows where its entropy is above 0.5, as it is and with Gaussian process calibration, in two
+orders of the rows. It is a random forest that is fitted again after each 1,500 rows; their Mondrian
+forests learn row by row and are in no package that installs today, so that values are not theirs.
+As in the paper, the calibrated one comes to the same error with fewer labels, and underconfidence
+falls while overconfidence rises; Theorem 1 holds at every step, which a test checks.
+
+![Active learning](images/papers_active_learning.png)
+
+Gupta et al. 2021, Figures 1 to 10, are cumulative graphs of several networks; those of DenseNet-40
+are in the gallery, before and after a spline, and for within-top-2.
+"""
+
+
 def page() -> str:
     papers = {name: tables_of(name) for name in PAPERS}
     papers = {name: tables for name, tables in papers.items() if tables}
@@ -229,6 +258,7 @@ def page() -> str:
     for name, tables in papers.items():
         module = importlib.import_module(name)
         parts += [f"## {module.TITLE}", module.INTRO.strip(), show(tables)]
+    parts.append(FIGURES)
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 

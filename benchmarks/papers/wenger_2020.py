@@ -28,7 +28,7 @@ over [1/K, 1] and compares with the middle of a bin; the standard ECE of 100 bin
 predictions is kept with the results. Their Platt scaling is logistic
 regression on the probability itself, not on its log-odds, and their temperature divides
 probabilities, not their logarithms; both are done so here. Binary calibrators of MNIST are
-one-vs-rest, normalised.
+one-vs-rest, normalised. Two standard errors leave one figure in twenty outside by chance.
 """
 COLUMNS = ("Uncal.", "Platt", "Isotonic", "Beta", "BBQ", "Temp.", "GPcalib")
 ROWS = {
@@ -185,10 +185,15 @@ def table(
 
 
 BROKEN = (
-    "Their binning fails on this forest's scores, of which many are tied: on the forest of MNIST "
-    "its published accuracy is 0.0004."
+    "Their binning gives a score of exactly zero the value of the highest bin. Such rows of class "
+    "0 are 0.6 % for the Mondrian forest and 6.5 % for the random forest of KITTI, which is what "
+    "the published accuracies lack."
 )
-EXPLAINED = {("KITTI Rand. Forest", "BBQ"): BROKEN, ("MNIST Rand. Forest", "*"): FOREST}
+EXPLAINED = {
+    ("KITTI Mondr. Forest", "BBQ"): BROKEN,
+    ("KITTI Rand. Forest", "BBQ"): BROKEN,
+    ("MNIST Rand. Forest", "*"): FOREST,
+}
 
 
 if __name__ == "__main__":

@@ -37,13 +37,21 @@ class LinkNames(SphinxTransform):
         for literal in list(self.document.findall(nodes.literal)):
             found = _NAME.fullmatch(literal.astext())
             target = LinkNames.homes.get(found[1]) if found else None
-            if target is None or _is_linked(literal):
+            if target is None or _is_linked(literal) or self._is_of_others(literal):
                 continue
             link = addnodes.pending_xref(
                 "", refdomain="py", reftype="obj", reftarget=target, refwarn=False
             )
             literal.replace_self(link)
             link += literal
+
+    def _is_of_others(self, node):
+        """Whether a name stands in the first column of a page about another library."""
+        entry = node
+        while entry is not None and not isinstance(entry, nodes.entry):
+            entry = entry.parent
+        is_about_others = self.env.docname.startswith("coming-from/")
+        return is_about_others and entry is not None and entry.parent.index(entry) == 0
 
 
 def _is_linked(node):

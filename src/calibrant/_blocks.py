@@ -8,14 +8,18 @@ added in row order whatever the number of threads, so that a result does not dep
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property, partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from calibrant._typing import FloatArray
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
 
 BLOCK_ELEMENTS = 2**15
 """Elements of a block: 256 kB in float64, which stays in the second-level cache."""
@@ -114,25 +118,29 @@ class _OneBlasThread:
 
     def __init__(self) -> None:
         self._lock, self._depth = Lock(), 0
-        self._controller: Any = None
-        self._limits: Any = None
+        self._libraries: list[Any] | None = None
+        self._before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             self._depth += 1
             if self._depth > 1:
                 return
-            if self._controller is None:
+            if self._libraries is None:
                 from threadpoolctl import ThreadpoolController
 
-                self._controller = ThreadpoolController().select(user_api="blas")
-            self._limits = self._controller.limit(limits=1)
+                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            counts = [(library, library.get_num_threads()) for library in self._libraries]
+            self._before = [(library, count) for library, count in counts if count != 1]
+            for library, _ in self._before:
+                library.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self._limits.restore_original_limits()
+                for library, count in self._before:
+                    library.set_num_threads(count)
 
 
 _limited = _OneBlasThread()
@@ -191,14 +199,38 @@ def sum_blocks(
     """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
     these.
     """
+    if n_rows * n_columns <= min(elements or BLOCK_ELEMENTS, THREAD_ELEMENTS // work):
+        with one_blas_thread(n_rows * n_columns):
+            return function(slice(0, n_rows))
     parts = map_blocks(function, n_rows, n_columns, elements=elements, work=work)
     total = next(parts)
     for part in parts:
-        total = (
-            tuple(a + b for a, b in zip(total, part, strict=True))
-            if isinstance(total, tuple)
-            else total + part
-        )
+        total = added(total, part)
+    return total
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two partial results: numbers, arrays, tables, or tuples of these."""
+    if isinstance(a, tuple):
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+    return a + b
+
+
+def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = added) -> Any:
+    """The sum of partial results in their order, added in pairs: rounding errors grow with the
+    logarithm of their number, and so many of them are held at a time.
+    """
+    waiting: list[tuple[int, Any]] = []
+    for part in parts:
+        level, total = 0, part
+        while waiting and waiting[-1][0] == level:
+            level, total = level + 1, add(waiting.pop()[1], total)
+        waiting.append((level, total))
+    if not waiting:
+        raise ValueError("there are no rows: at least one is needed")
+    total = waiting.pop()[1]
+    while waiting:
+        total = add(waiting.pop()[1], total)
     return total
 
 
@@ -243,3 +275,126 @@ def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> Rows
 def mapped(u: Rows, function: Callable[[FloatArray], FloatArray]) -> Rows:
     """``function`` of lifted rows, by row: at once of an array, else when they are asked for."""
     return u.map(function) if isinstance(u, LiftedRows) else function(u)
+
+
+class RowBlock(NamedTuple):
+    """Rows of a `Sample`: lifted scores (m, K), column codes, weights, and the number of the first
+    of them in its part.
+    """
+
+    u: FloatArray
+    y: IntArray
+    weight: FloatArray
+    start: int
+
+
+class Sample(ABC):
+    """Scores, column codes and weights that come in blocks of rows: all that a fit by sums over
+    rows asks of its data, wherever they are.
+
+    A sample has parts, each of them in memory where it is added up: an array or a memory map is one
+    part (`ArraySample`), a dask array and a file have many. Functions of parts must not depend on
+    other state than what they carry: they may run in other processes, and more than once.
+    """
+
+    shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def class_weights(self) -> FloatArray:
+        """Sum of the weights of each class, (K,)."""
+
+    @property
+    @abstractmethod
+    def class_rows(self) -> list[tuple[int, IntArray]]:
+        """The first row of each part, and its rows of each class with a weight above zero, (K,)."""
+
+    @abstractmethod
+    def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
+        """Sum of what ``function`` returns for each part, in their order: one pass."""
+
+    @abstractmethod
+    def map(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
+        """``function`` of each part, when it is asked for."""
+
+    @abstractmethod
+    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> Sample:
+        """The same rows with ``lift`` of their scores, by row."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.class_weights.sum())
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether every pass reads the data again, so that few of them matter more than little
+        work in each.
+        """
+        return not isinstance(self, ArraySample)
+
+    def sum(
+        self, function: Callable[[RowBlock], Any], *, elements: int | None = None, work: int = 1
+    ) -> Any:
+        """Sum of what ``function`` returns for row blocks that fit the cache: one pass."""
+        return self.sum_parts(partial(_sum_rows, function, elements, work))
+
+    def normalized(self) -> Sample:
+        """The same with weights that sum to one."""
+        return self.map(partial(_divided, self.total))
+
+
+class ArraySample(Sample):
+    """A sample in memory, or in a memory map: lifted scores, column codes and weights of all rows,
+    ``start`` being the number of the first where it is a part of others.
+    """
+
+    def __init__(self, u: Rows, y: IntArray, weight: FloatArray, start: int = 0) -> None:
+        self.u, self.y, self.weight, self.start = u, y, weight, start
+        self.shape = (u.shape[0], u.shape[1])
+
+    @cached_property
+    def class_weights(self) -> FloatArray:
+        return np.bincount(self.y, self.weight, minlength=self.shape[1])
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.weight.sum())
+
+    @property
+    def class_rows(self) -> list[tuple[int, IntArray]]:
+        return [(self.start, np.bincount(self.y[self.weight > 0], minlength=self.shape[1]))]
+
+    def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
+        return function(self)
+
+    def map(self, function: Callable[[ArraySample], ArraySample]) -> ArraySample:
+        return function(self)
+
+    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> ArraySample:
+        return ArraySample(mapped(self.u, lift), self.y, self.weight, self.start)
+
+    def weighted(self, weight: FloatArray) -> ArraySample:
+        """The same rows with other weights."""
+        return ArraySample(self.u, self.y, weight, self.start)
+
+    def every(self, step: int) -> ArraySample:
+        """Evenly spaced rows."""
+        rows = slice(None, None, step)
+        return ArraySample(self.u[rows], self.y[rows], self.weight[rows], self.start)
+
+    def block(self, rows: slice) -> RowBlock:
+        """Some rows, lifted."""
+        return RowBlock(self.u[rows], self.y[rows], self.weight[rows], rows.start)
+
+
+def _sum_rows(
+    function: Callable[[RowBlock], Any], elements: int | None, work: int, part: ArraySample
+) -> Any:
+    return sum_blocks(
+        lambda rows: function(part.block(rows)), *part.shape, elements=elements, work=work
+    )
+
+
+def _divided(total: float, part: ArraySample) -> ArraySample:
+    return part.weighted(np.asarray(part.weight) / total)

@@ -241,8 +241,9 @@ def _content_order(scores: FloatArray, y: IntArray) -> IntArray:
     return np.lexsort((key, y))
 
 
-def deal_folds(y: IntArray, n_folds: int) -> IntArray:
-    """Fold of each row: the rows of each class are dealt out in their existing order.
+def deal_folds(y: IntArray, n_folds: int, before: IntArray | None = None) -> IntArray:
+    """Fold of each row: the rows of each class are dealt out in their existing order, ``before``
+    being how many of each class came before these.
 
     Examples
     --------
@@ -250,7 +251,8 @@ def deal_folds(y: IntArray, n_folds: int) -> IntArray:
     [0, 1, 0, 0, 1]
     """
     fold = np.empty(len(y), dtype=np.intp)
-    for k in range(y.max() + 1):
+    for k in range(y.max(initial=-1) + 1):
         rows = np.flatnonzero(y == k)
-        fold[rows] = np.arange(len(rows)) % n_folds
+        first = 0 if before is None else int(before[k])
+        fold[rows] = np.arange(first, first + len(rows)) % n_folds
     return fold

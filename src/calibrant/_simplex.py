@@ -53,7 +53,7 @@ def _ones(size: int) -> FloatArray:
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
     """``sum_i w_i x_i``; equal weights, a stride-0 array, multiply the sum."""
     if weight.strides == (0,) and weight.size:
-        return float(weight[0] * values.sum())
+        return float(weight[0] * np.add.reduce(values))
     return float(weight @ values)
 
 
@@ -174,6 +174,8 @@ def sigmoid(odds: FloatArray) -> FloatArray:
 def normalized(rows: FloatArray) -> FloatArray:
     """Rows divided by their sum; a row of zeros becomes uniform."""
     total = rows.sum(axis=1, keepdims=True)
+    if total.min() > 0:
+        return rows / total
     return np.divide(rows, total, out=np.full(rows.shape, 1.0 / rows.shape[1]), where=total > 0)
 
 

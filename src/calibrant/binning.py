@@ -331,6 +331,17 @@ def distinct_sums(
     return values, np.add.reduceat(total, starts), np.add.reduceat(hits, starts)
 
 
+def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
+    """Values on the lines between places, at scores; next to each other below 1e-300, two places
+    have a line of infinite slope, and the value of one of them is as good.
+    """
+    found = np.interp(score, places, values)
+    is_lost = ~np.isfinite(found)
+    if is_lost.any():
+        found[is_lost] = values[np.searchsorted(places, score[is_lost])]
+    return found
+
+
 def present_rows(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -419,6 +430,13 @@ def bin_table(
         return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
+    if claims.parted is not None and rule is not None:
+        return _given_table(claims, rule)
+    if claims.parted is not None and strategy == "unique":
+        raise TypeError(
+            "strategy='unique' needs the distinct scores of all rows, and rows that come in parts, "
+            "such as dask arrays, are summarised: use 'uniform' or 'quantile'"
+        )
     edges, rows = [], []
     for claim in claims:
         values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
@@ -464,6 +482,18 @@ def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
 
     at_least = 8 * n_cells  # a block must outweigh the table that it fills
     total = claims.sum_over(sums, at_least=at_least).reshape(3, claims.n_claims, rule.n_bins)
+    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
+
+
+def _given_table(claims: Claims, rule: Bins) -> BinTable:
+    """Sums of all claims in given bins, without gathering any."""
+    n_cells = claims.n_claims * rule.n_bins
+
+    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
+        cell = cell_index(claims, block, rule)
+        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
+
+    total = claims.sum_over(sums, at_least=8 * n_cells).reshape(3, claims.n_claims, rule.n_bins)
     return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
 
 

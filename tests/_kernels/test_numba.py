@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import _kernels
 from calibrant._kernels import _numpy, kernel
+from calibrant.inference._alias import alias_tables
 
 pytest.importorskip("numba")
 
@@ -19,6 +20,14 @@ def test_row_moments_are_those_of_numpy(rng, n_classes, scale):
     x = np.clip(scale * rng.normal(size=(40, n_classes)), -300, 300)
     for ours, theirs in zip(_numba.row_moments(x, 0.9), _numpy.row_moments(x, 0.9), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 100])
+def test_counts_of_alias_tables_are_those_of_numpy(rng, n_classes):
+    threshold, columns = alias_tables(rng.dirichlet(np.ones(n_classes), 300))
+    bits = rng.integers(0, 2**32, (7, 300), dtype=np.uint32)
+    ours, theirs = (k.alias_counts(threshold, columns, bits, 128) for k in (_numba, _numpy))
+    np.testing.assert_array_equal(ours, theirs)
 
 
 def test_row_moments_of_rows_that_are_not_contiguous(rng):

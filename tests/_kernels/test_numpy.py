@@ -54,6 +54,16 @@ def test_ordered_pairs_are_those_of_an_indirect_sort(rng):
     np.testing.assert_array_equal(hit, outcome[order])
 
 
+@pytest.mark.parametrize("n_classes", [3, 100])
+def test_moments_in_single_precision_are_close_to_those_in_double(rng, n_classes):
+    x = 10 * rng.normal(size=(50, n_classes))
+    for single, double in zip(
+        _numpy.single_row_moments(x, 0.9), _numpy.row_moments(x, 0.9), strict=True
+    ):
+        np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-5)
+        assert single.dtype == np.float64
+
+
 def test_column_cells_are_counts_and_sums_of_uniform_bins(rng):
     score = np.vstack([rng.dirichlet(np.ones(3), 100), [[1.0, 0.0, 0.0]]])
     count, total = _numpy.column_cells(score, 5)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant._blocks import ArraySample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.newton import minimize
@@ -32,7 +33,7 @@ PENALTIES = {
 @pytest.mark.parametrize("name", PENALTIES)
 def test_the_gradient_vanishes_at_the_solution(name, rng):
     u, y, weight = make(rng, 400, 5)
-    objective = Objective(AffineMap(5), PENALTIES[name](5), u, y, weight)
+    objective = Objective(AffineMap(5), PENALTIES[name](5), ArraySample(u, y, weight))
     solution = minimize(objective, AffineMap(5).identity())
     assert solution.outcome is Outcome.CONVERGED
     assert np.abs(objective.value_and_gradient(solution.parameters)[1]).max() < 1e-9
@@ -41,9 +42,9 @@ def test_the_gradient_vanishes_at_the_solution(name, rng):
 @pytest.mark.parametrize("name", PENALTIES)
 def test_many_parameters_by_blocks_reach_the_optimum_of_the_whole_hessian(name, rng, monkeypatch):
     data = make(rng, 400, 5)
-    exact = fit_map(AffineMap(5), *data, PENALTIES[name](5))
+    exact = fit_map(AffineMap(5), ArraySample(*data), PENALTIES[name](5))
     monkeypatch.setattr("calibrant._optim.objective.FEW_PARAMETERS", 1)
-    blocks = fit_map(AffineMap(5), *data, PENALTIES[name](5))
+    blocks = fit_map(AffineMap(5), ArraySample(*data), PENALTIES[name](5))
     assert blocks.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(blocks.parameters, exact.parameters, atol=1e-7)
 
@@ -51,14 +52,14 @@ def test_many_parameters_by_blocks_reach_the_optimum_of_the_whole_hessian(name, 
 def test_a_start_changes_the_way_and_not_the_end(rng):
     data = make(rng, 300, 4)
     penalty = off_diagonal_and_intercept(1e-2, 1e-2, 4)
-    far = fit_map(AffineMap(4), *data, penalty, start=rng.normal(size=(4, 5)))
+    far = fit_map(AffineMap(4), ArraySample(*data), penalty, start=rng.normal(size=(4, 5)))
     np.testing.assert_allclose(
-        far.parameters, fit_map(AffineMap(4), *data, penalty).parameters, atol=1e-8
+        far.parameters, fit_map(AffineMap(4), ArraySample(*data), penalty).parameters, atol=1e-8
     )
 
 
 def test_the_iteration_limit_is_told(rng):
-    objective = Objective(AffineMap(4), no_penalty((4, 5)), *make(rng, 300, 4))
+    objective = Objective(AffineMap(4), no_penalty((4, 5)), ArraySample(*make(rng, 300, 4)))
     assert (
         minimize(objective, AffineMap(4).identity(), max_work=1).outcome is Outcome.ITERATION_LIMIT
     )
@@ -68,9 +69,7 @@ def test_separable_labels_are_told(rng):
     z = rng.normal(size=(100, 3))
     solution = fit_map(
         AffineMap(3),
-        log_softmax(z),
-        z.argmax(axis=1),
-        np.ones(100),
+        ArraySample(log_softmax(z), z.argmax(axis=1), np.ones(100)),
         off_diagonal_and_intercept(0.1, 0.1, 3),
     )
     assert solution.outcome is Outcome.SEPARABLE
@@ -81,17 +80,21 @@ def test_a_missing_class_is_told_unless_the_penalty_holds_its_parameters(rng):
     u, _, weight = make(rng, 200, 3)
     y = rng.integers(2, size=200)
     assert (
-        fit_map(DiagonalMap(3), u, y, weight, no_penalty((2, 3))).outcome is Outcome.MISSING_CLASS
+        fit_map(DiagonalMap(3), ArraySample(u, y, weight), no_penalty((2, 3))).outcome
+        is Outcome.MISSING_CLASS
     )
-    assert fit_map(AffineMap(3), u, y, weight, ridge_to_zero(0.1, 3)).outcome is Outcome.CONVERGED
+    assert (
+        fit_map(AffineMap(3), ArraySample(u, y, weight), ridge_to_zero(0.1, 3)).outcome
+        is Outcome.CONVERGED
+    )
 
 
 @pytest.mark.parametrize("name", PENALTIES)
 def test_many_classes_by_what_their_blocks_share_reach_the_same_optimum(name, rng, monkeypatch):
     data = make(rng, 400, 5)
-    exact = fit_map(AffineMap(5), *data, PENALTIES[name](5))
+    exact = fit_map(AffineMap(5), ArraySample(*data), PENALTIES[name](5))
     monkeypatch.setattr("calibrant._optim.objective.FEW_PARAMETERS", 1)
     monkeypatch.setattr("calibrant._optim.maps.BLOCK_CLASSES", 1)
-    shared = fit_map(AffineMap(5), *data, PENALTIES[name](5))
+    shared = fit_map(AffineMap(5), ArraySample(*data), PENALTIES[name](5))
     assert shared.outcome is Outcome.CONVERGED
     np.testing.assert_allclose(shared.parameters, exact.parameters, atol=1e-7)

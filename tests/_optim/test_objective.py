@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from calibrant import _blocks
+from calibrant._blocks import ArraySample
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import (
@@ -39,7 +40,7 @@ def data(rng):
 def case(request, data, rng):
     score_map, penalty = CASES[request.param]
     theta = score_map.identity() + 0.3 * rng.normal(size=score_map.shape)
-    return Objective(score_map, penalty, *data), theta
+    return Objective(score_map, penalty, ArraySample(*data)), theta
 
 
 def test_the_value_is_the_weighted_mean_log_loss_plus_the_penalty(case, data):
@@ -98,7 +99,7 @@ def test_the_solver_of_few_parameters_inverts_the_hessian(case):
 def test_the_solver_of_many_parameters_inverts_the_blocks_of_the_hessian(name, data, monkeypatch):
     monkeypatch.setattr("calibrant._optim.objective.FEW_PARAMETERS", 1)
     score_map, penalty = CASES[name]
-    objective, theta = Objective(score_map, penalty, *data), score_map.identity()
+    objective, theta = Objective(score_map, penalty, ArraySample(*data)), score_map.identity()
     whole = objective.hessian(theta) + np.diag(penalty.hessian_diagonal.ravel())
     index = np.arange(whole.shape[0]).reshape(score_map.shape)
     gradient = objective.value_and_gradient(theta)[1]
@@ -128,7 +129,7 @@ def test_blocks_and_copies_change_nothing(case, data, monkeypatch, keep, rng):
     direction = rng.normal(size=theta.shape)
     product = objective.hessian_product(theta, direction)
     monkeypatch.setattr("calibrant._optim.objective.KEEP_ELEMENTS", keep)
-    again = Objective(objective.map, objective.penalty, *data)
+    again = Objective(objective.map, objective.penalty, ArraySample(*data))
     again._elements = 5 * K
     new_value, new_gradient = again.value_and_gradient(theta)
     assert new_value == pytest.approx(value, abs=1e-14)
@@ -140,7 +141,9 @@ def test_rows_that_are_lifted_on_demand_give_the_same_sums(case, data):
     objective, theta = case
     u, y, weight = data
     lazy = Objective(
-        objective.map, objective.penalty, _blocks.LiftedRows(np.exp(u), np.log), y, weight
+        objective.map,
+        objective.penalty,
+        ArraySample(_blocks.LiftedRows(np.exp(u), np.log), y, weight),
     )
     assert lazy.value_and_gradient(theta)[0] == pytest.approx(
         objective.value_and_gradient(theta)[0], abs=1e-14

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
+import re
 
+import gupta_ramdas_2022
+import kull_2019_uci
 import numpy as np
 import pytest
 import reproduction
+import trained
 import wenger_2020
+from scipy.special import softmax
+
+from calibrant import HistogramBinning, MulticlassToBinary, VectorScaling
+from calibrant.metrics import log_loss
 
 # The share of figures within the stated tolerance, as committed and rounded down: it may rise. The
 # page says what is outside, and why where that is known.
 SHARES = {
-    "gupta_ramdas_2022": 0.85,
-    "gupta_2021": 0.3,
+    "gupta_ramdas_2022": 1.0,
+    "gupta_2021": 0.65,
     "wenger_2020": 0.8,
-    "kull_2019": 0.6,
-    "kull_2019_uci": 0.65,
+    "kull_2019": 0.95,
+    "kull_2019_uci": 0.85,
 }
 
 
@@ -29,6 +38,12 @@ def figures(paper):
 def test_the_share_of_figures_within_their_tolerance_does_not_fall(paper):
     within = [figure.is_within for figure in figures(paper)]
     assert np.mean(within) >= SHARES[paper]
+
+
+def test_few_figures_are_outside_for_an_unknown_reason():
+    tables = [table for paper in reproduction.PAPERS for table in reproduction.tables_of(paper)]
+    unknown = sum(len(table.unexplained) for table in tables)
+    assert unknown <= 0.05 * sum(len(table.figures) for table in tables)
 
 
 def test_hundreds_of_published_figures_stand_beside_ours():
@@ -103,3 +118,79 @@ def test_isotonic_and_temperature_reach_the_errors_of_wenger(model, name, real_d
 def test_the_temperature_of_log_probabilities_is_another_method(real_data):
     error = mean_error(real_data("mnist_adaboost_pycalib"), "Temp., log p")
     assert error == pytest.approx(0.133, abs=0.01)
+
+
+# What the scripts compute themselves
+
+
+def test_an_edge_midway_separates_the_scores_that_it_separated(rng):
+    P = rng.dirichlet(np.ones(3), 300)
+    y = np.array([rng.choice(3, p=row) for row in P])
+    fitted = MulticlassToBinary(
+        HistogramBinning(5, boundary="include"), "class-wise", normalize=True
+    ).fit(P, y)
+    before, edges = fitted.predict_claims(P), fitted.calibrators_[0].edges_
+    gupta_ramdas_2022.lie_midway(fitted, list(P.T))
+    np.testing.assert_array_equal(fitted.predict_claims(P), before)
+    assert (fitted.calibrators_[0].edges_[:-1] > edges[:-1]).all()
+
+
+def test_smoothed_bins_add_a_hit_and_a_miss_to_each():
+    score, outcome = np.array([0.1, 0.2, 0.6, 0.9]), np.array([0, 1, 1, 1])
+    edges, values = kull_2019_uci.smoothed_bins("uniform", 2, score, outcome)
+    np.testing.assert_allclose(edges, [0.5])
+    np.testing.assert_allclose(values, [2 / 4, 3 / 4])
+
+
+def test_a_temperature_stays_where_a_score_is_zero():
+    P, y = np.array([[1.0, 0.0], [0.4, 0.6], [0.7, 0.3]]), np.array([0, 1, 1])
+    np.testing.assert_array_equal(kull_2019_uci.temperature((P, y), (P, y), P), P)
+
+
+def test_mean_ranks_of_methods_that_never_change_places_have_no_error():
+    values = {name: [place] * 5 for place, name in enumerate(kull_2019_uci.COLUMNS)}
+    found = [{name: {"log-loss": values[name]} for name in values}] * len(kull_2019_uci.SETS)
+    ranks, error = kull_2019_uci.mean_ranks(found, "log-loss")
+    np.testing.assert_array_equal(ranks, np.arange(1, 8))
+    np.testing.assert_array_equal(error, np.zeros(7))
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_slopes_of_trained_layers_are_those_of_their_loss(kind, rng):
+    layers = trained.Layers.identities(kind, 1, 3)
+    layers.penalty = tuple(0.1 * np.sign(part) for part in layers.penalty)
+    layers.weights[0] += 0.1 * rng.normal(size=(3, 3)) * layers.free
+    x, y = rng.normal(size=(1, 8, 3)), rng.integers(3, size=(1, 8))
+    _, on_weights, on_offsets = layers.slopes(x, y)
+    for parameters, slope in ((layers.weights, on_weights), (layers.offsets, on_offsets)):
+        place = (0,) * parameters.ndim
+        ends = []
+        for step in (1e-6, -1e-6):
+            parameters[place] += step
+            ends.append(layers.slopes(x, y)[0][0])
+            parameters[place] -= step
+        assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(slope[place], abs=1e-7)
+
+
+def test_training_ends_near_the_minimum(rng):
+    X = 2 * rng.normal(size=(trained.BATCH, 3))
+    y = np.array([rng.choice(3, p=p) for p in softmax(X / 2, axis=1)])
+    layers = trained.Layers.identities("VecS", 1, 3)
+    trained.train(layers, X, y, np.arange(len(y))[None], 0.02, rng)
+    best = VectorScaling(inputs="logits").fit(X, y).predict_proba(X)
+    assert log_loss(y, layers.predict(X)[0]) < log_loss(y, best) + 0.005
+
+
+def test_theorem_1_of_wenger_holds_at_every_step_of_active_learning():
+    kept = reproduction.RESULTS / "figures" / "active_learning.json"
+    runs = json.loads(kept.read_text(encoding="utf-8"))
+    steps = np.concatenate([run for model in runs.values() for run in model])
+    _, error, ece, over, under = steps.T
+    assert len(steps) >= 20
+    assert (np.abs(over * error - under * (1 - error)) <= ece + 1e-6).all()
+
+
+def test_the_pictures_of_the_page_are_there():
+    named = re.findall(r"\]\((images/papers_\w+\.png)\)", reproduction.FIGURES)
+    assert named
+    assert all((reproduction.PAGE.parent / name).stat().st_size > 5000 for name in named)

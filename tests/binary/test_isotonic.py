@@ -141,3 +141,10 @@ def test_a_pseudo_count_must_be_positive(smoothing):
 def test_unknown_interpolation_is_refused():
     with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
         IsotonicCalibration("cubic").fit([0.2, 0.8], [0, 1])
+
+
+def test_lines_between_scores_that_are_barely_numbers_are_finite():
+    score = np.array([5e-324, 2e-323, 3e-323, 5e-323, 0.5, 0.9])
+    fitted = IsotonicCalibration("linear").fit(score, [0, 1, 0, 1, 1, 1])
+    found = fitted.predict_proba(5e-324 * np.arange(12))[:, 1]
+    assert ((found >= 0) & (found <= 1)).all()

@@ -166,6 +166,14 @@ def test_between_calibration_scores_the_nearer_one_weighs_more():
     assert near == pytest.approx(low + (high - low) / 6)
 
 
+def test_scores_that_are_barely_numbers_have_finite_values():
+    least = 5e-324 * np.arange(1, 40)  # fitted at every other one
+    score = np.append(least[::2], np.linspace(0.1, 0.9, 19))
+    spline = SplineCalibration().fit(score, np.arange(39) % 3 == 0)
+    found = spline.predict_proba(least)[:, 1]
+    assert ((found >= 0) & (found <= 1)).all()
+
+
 def test_one_group_of_ties_gets_its_frequency():
     for residual in (True, False):
         spline = SplineCalibration(residual=residual).fit([0.9] * 4, [0, 0, 0, 1])

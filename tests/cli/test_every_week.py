@@ -17,7 +17,7 @@ pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "monitor_every_week.sh"
-LETTER = '#!/bin/sh\necho "$@" >> letters.txt\ncat > letter.html\n'
+LETTER = '#!/bin/sh\necho "$@" >> letters.txt\ncat > letter.txt\n'
 
 
 def write_week(path, rng, beta=1.0, n_rows=400):
@@ -57,9 +57,10 @@ def test_b_a_year_of_weekly_files_and_a_letter_about_week_thirty(tmp_path, monke
         assert done.returncode == 0
     letters = (tmp_path / "letters.txt").read_text().splitlines()
     assert len(letters) == 1  # about week 31, none of week 29
-    letter = (tmp_path / "letter.html").read_text()
-    assert "Alarm" in letter
+    letter, page = ((tmp_path / name).read_text() for name in ("letter.txt", "monitor.html"))
+    assert letter.startswith("Alarm")
     assert "2026-week-30" in letter
+    assert "credit model" in page
     assert "calibrant_monitor_alarm 1\n" in (tmp_path / "calibrant.prom").read_text()
     bad = subprocess.run(
         [str(SCRIPT), "no-such-week"],

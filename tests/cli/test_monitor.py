@@ -56,10 +56,13 @@ def test_weeks_with_a_drift_in_one_of_them(started, capsys, tmp_path, n_weeks, d
     capsys.readouterr()
     assert set(codes[: drift - 1]) == {0}
     assert drift - 1 <= codes.index(3) <= drift + 10
-    said = command(capsys, "monitor", "show", "state.json", "-o", "monitor.html").out
+    page = ("-o", "monitor.html", "--title", "credit model")
+    said = command(capsys, "monitor", "show", "state.json", *page).out
     assert "Alarm" in said
     assert any(f"week-{week:02d}" in said for week in range(drift - 1, drift + 3))
-    assert "<svg" in (tmp_path / "monitor.html").read_text()
+    written = (tmp_path / "monitor.html").read_text()
+    assert "<svg" in written
+    assert "<h1>credit model</h1>" in written
     assert not list(tmp_path.glob("*.lock"))
 
 

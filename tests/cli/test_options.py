@@ -12,8 +12,8 @@ pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
 from calibrant.cli._app import app
-from calibrant.cli._columns import FileOptions
 from calibrant.cli._options import LabelledFile, Printing, ScoreFile, WeightedFile, flattened
+from calibrant.io._columns import FileOptions
 
 
 def command(data: LabelledFile, printing: Printing, seed: int = 3) -> None:

@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from calibrant.cli._sources import Block
 from calibrant.cli._writers import extended, open_writer
+from calibrant.io._sources import Block
 
 PROBA = np.array([[0.75, 0.25], [0.5, 0.5]])
 

@@ -10,6 +10,7 @@ from calibrant.monitoring._experts import (
     Expert,
     ExpertState,
     ExpertSums,
+    as_u,
     judge,
     learn,
     sum_rows,
@@ -116,3 +117,28 @@ def test_a_step_has_a_longest_length_and_the_temperature_stays_positive():
     steep = ExpertSums(1, np.array([1e9, -1e9, 0.0, 0.0]), np.zeros((4, 4)))
     theta = learn(Expert(), ExpertState.start(3), steep).theta
     assert theta.tolist() == [0.02, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (2, 3),
+        (FULL_INFORMATION + 1, FULL_INFORMATION + 3),
+        (FULL_INFORMATION, FULL_INFORMATION + 1),
+    ],
+)
+def test_a_map_that_a_class_joins_stays_as_it_was_for_the_others(rng, before, after):
+    u, y = rows(rng, before)
+    state = learn(Expert(), ExpertState.start(before), sum_rows(Expert(), np.exp(u), u, y))
+    joined, fresh = state.joined(after), ExpertState.start(after)
+    np.testing.assert_array_equal(joined.theta[: 1 + before], state.theta)
+    assert not joined.theta[1 + before :].any()
+    assert joined.information.shape == fresh.information.shape
+    held = [
+        one if one.ndim == 1 else one.diagonal() for one in (joined.information, state.information)
+    ]
+    np.testing.assert_array_equal(held[0][: 1 + before], held[1])
+
+
+def test_logarithms_are_centred_at_the_largest_and_floored():
+    np.testing.assert_allclose(as_u(np.array([[0.5, 0.25, 0.0]])), [[0, -np.log(2), np.log(2e-12)]])

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from calibrant.monitoring import Expert, OnlineCalibration
 from calibrant.monitoring._online import mix_rows
@@ -16,28 +17,61 @@ def experts_losses(log_f):
     return -log_f.sum(axis=0)
 
 
+def losses_of_a_mixture(rng, share, n_rows, *, is_adversary):
+    """Log-losses of a mixture and of its experts; an adversary takes the least likely class."""
+    n_experts, weights = int(rng.integers(2, 7)), None
+    weights, total, experts = np.full(n_experts, 1 / n_experts), 0.0, np.zeros(n_experts)
+    for proba in rng.dirichlet(np.full(4, 0.3), (n_rows, n_experts)):
+        y = int((weights @ proba).argmin()) if is_adversary else int(rng.integers(0, 4))
+        log_f = np.log(proba[:, y] + 1e-12)
+        loss, weights = mix_rows(weights, log_f[None], share)
+        total, experts = total + loss, experts - log_f
+    assert weights.sum() == pytest.approx(1.0, abs=1e-9)
+    return total, experts
+
+
 @pytest.mark.parametrize("share", [0.0, 1 / 2000, 0.1])
-def test_d_the_regret_bounds_hold_on_random_and_adversarial_sequences(rng, share):
-    for trial in range(100):
-        n_rows, n_experts = int(rng.integers(1, 60)), int(rng.integers(2, 7))
-        proba = rng.dirichlet(np.full(4, 0.3), (n_rows, n_experts))
-        worst = proba.mean(axis=1).argmin(axis=1)  # what an adversary takes
-        y = rng.integers(0, 4, n_rows) if trial % 10 else worst
-        log_f = np.log(proba[np.arange(n_rows), :, y] + 1e-12)
-        loss, weights = mix_rows(np.full(n_experts, 1 / n_experts), log_f, share)
-        bound = np.log(n_experts) - (n_rows - 1) * np.log1p(-share)
-        assert loss <= experts_losses(log_f).min() + bound + 1e-9
-        assert weights.sum() == pytest.approx(1.0, abs=1e-9)
+@pytest.mark.parametrize(("is_adversary", "n_runs"), [(False, 1000), (True, 100)])
+def test_d_the_regret_bounds_hold_on_random_and_adversarial_sequences(
+    rng, share, is_adversary, n_runs
+):
+    for _ in range(n_runs):
+        n_rows = int(rng.integers(1, 20))
+        loss, experts = losses_of_a_mixture(rng, share, n_rows, is_adversary=is_adversary)
+        bound = np.log(len(experts)) - (n_rows - 1) * np.log1p(-share)
+        assert loss <= experts.min() + bound + 1e-9
+
+
+def regret_to_an_adversary(rng, share, n_rows):
+    """What a mixture that learns loses to the deployed forecast where each outcome is the class
+    that it believes in least.
+    """
+    online = OnlineCalibration(share=share, classes=range(3))
+    for row in rng.dirichlet(np.full(3, 0.5), n_rows):
+        online.partial_fit([row], [online.predict_proba([row])[0].argmin()])
+    return -online.saved_
 
 
 def test_d_against_an_adversary_it_loses_at_most_its_bound_to_the_deployed_forecast(rng):
-    for _ in range(2):
-        online = OnlineCalibration()
-        proba = rng.dirichlet(np.full(3, 0.5), 120)
-        online.partial_fit(proba[:1], proba[:1].argmin(axis=1))
-        for row in proba[1:]:
-            online.partial_fit([row], online.predict_proba([row]).argmin(axis=1))
-        assert -online.saved_ <= np.log(5) - 119 * np.log1p(-1 / 2000) + 1e-9
+    for share in (0.0, 1 / 2000):
+        bound = np.log(6) - 59 * np.log1p(-share)
+        assert regret_to_an_adversary(rng, share, 60) <= bound + 1e-9
+
+
+@pytest.mark.slow
+def test_d_a_hundred_adversarial_sequences_keep_the_bound(rng):
+    bound = np.log(6) - 24 * np.log1p(-1 / 2000)
+    assert max(regret_to_an_adversary(rng, 1 / 2000, 25) for _ in range(100)) <= bound + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 1 / 2000])
+def test_d_a_thousand_random_sequences_keep_the_bound(rng, share):
+    for _ in range(1000):
+        n_rows = int(rng.integers(1, 300))
+        proba, y = rng.dirichlet(np.full(3, 0.5), n_rows), rng.integers(0, 3, n_rows)
+        online = OnlineCalibration(share=share, classes=range(3)).partial_fit(proba, y)
+        assert -online.saved_ <= np.log(6) - (n_rows - 1) * np.log1p(-share) + 1e-9
 
 
 def test_it_learns_the_temperature_of_an_overconfident_forecast(stream):
@@ -66,7 +100,7 @@ def test_d_with_a_share_it_follows_a_change_better_than_without(stream):
 def test_an_honest_forecast_costs_next_to_nothing(stream):
     y, proba = stream(4000)
     online = OnlineCalibration(share=0.0).partial_fit(proba, y)
-    assert -online.saved_ <= np.log(5) + 1e-9
+    assert -online.saved_ <= np.log(6) + 1e-9
 
 
 def test_rows_of_two_calls_are_those_of_one_up_to_the_blocks(stream):
@@ -82,9 +116,54 @@ def test_one_row_at_a_time_as_river_does():
     for label in ["cat", "dog"] * 40:
         online.learn_one(row, label)
     assert online.predict_proba_one(row)["cat"] < 0.75
+    assert online.predict_one(row) == "cat"
     assert online.predict([[0.9, 0.1]]).tolist() == ["cat"]
+
+
+def test_labels_that_were_given_are_the_only_ones():
+    online = OnlineCalibration(classes=["cat", "dog"])
+    with pytest.raises(ValueError, match="cow"):
+        online.learn_one({"cat": 0.5, "cow": 0.5}, "cat")
+    online.learn_one({"cat": 0.9, "dog": 0.1}, "cat")
     with pytest.raises(ValueError, match="expected a score for each"):
         online.learn_one({"cat": 0.5, "cow": 0.5}, "cat")
+
+
+def test_labels_join_as_they_are_met():
+    online = OnlineCalibration()
+    assert online.predict_proba_one({}) == {}
+    assert online.predict_one({}) is None
+    online.learn_one({}, "cat")
+    online.learn_one({"cat": 1.0}, "cat")
+    assert online.predict_proba_one({"cat": 1.0}) == {"cat": 1.0}
+    for _ in range(30):
+        online.learn_one({"cat": 0.6, "dog": 0.4}, "dog")
+    before = online.predict_proba_one({"cat": 0.6, "dog": 0.4})
+    online.learn_one({"cat": 0.5, "dog": 0.3, "cow": 0.2}, "cow")
+    after = online.predict_proba_one({"cat": 0.6, "dog": 0.4})
+    assert list(after) == ["cat", "dog", "cow"]
+    assert after["dog"] == pytest.approx(before["dog"], abs=0.05)
+    again = OnlineCalibration.from_json(online.to_json())
+    again.learn_one({"cat": 0.5, "dog": 0.3, "hen": 0.2}, "hen")
+    assert set(again.predict_proba_one({"hen": 1.0})) == {"cat", "dog", "cow", "hen"}
+
+
+def test_a_label_without_a_logit_is_an_error():
+    online = OnlineCalibration(inputs="logits").partial_fit([[2.0, 1.0]], ["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="expected a score for each"):
+        online.learn_one({"a": 0.3}, "a")
+
+
+@pytest.mark.parametrize(("inputs", "expected"), [("proba", 0.75), ("logits", 0.5)])
+def test_before_the_first_label_known_classes_have_their_scores(inputs, expected):
+    online = OnlineCalibration(inputs=inputs, classes=["a", "b"])
+    rows = [[0.75, 0.25]] if inputs == "proba" else [[3.0, 3.0]]
+    np.testing.assert_allclose(online.predict_proba(rows)[0, 0], expected)
+    assert online.predict(rows).tolist() == ["a"]
+    with pytest.raises(ValueError, match="3 columns"):
+        online.predict_proba([[0.2, 0.3, 0.5]])
+    with pytest.raises(NotFittedError):
+        OnlineCalibration(inputs=inputs).predict_proba(rows)
 
 
 def test_logits_and_float32():
@@ -102,10 +181,11 @@ def test_many_classes_keep_a_diagonal(rng):
     assert np.isfinite(online.predict_proba(proba)).all()
 
 
+@pytest.mark.parametrize("calibeat", [False, True])
 @pytest.mark.parametrize("n_classes", [3, 60])
-def test_a_state_goes_on_where_it_was(stream, n_classes):
+def test_a_state_goes_on_where_it_was(stream, n_classes, calibeat):
     y, proba = stream(200, 0.7, n_classes)
-    online = OnlineCalibration().partial_fit(proba, y)
+    online = OnlineCalibration(calibeat=calibeat).partial_fit(proba, y)
     again = OnlineCalibration.from_json(online.to_json())
     assert again.partial_fit(proba, y).to_json() == online.partial_fit(proba, y).to_json()
 
@@ -114,13 +194,14 @@ def test_a_state_goes_on_where_it_was(stream, n_classes):
     "change",
     [
         {"schema": "x"},
-        {"weights": [1, 1, 1, 1, 1]},
-        {"theta": [None] * 16},
-        {"information": [0.0] * 64},
+        {"weights": [1] * 6},
+        {"theta": [None] * 20},
+        {"information": [0.0] * 80},
         {"experts": [["a", True]]},
         {"experts": 3},
         {"classes": None},
         {"share": 2},
+        {"calibeat": 1},
     ],
     ids=str,
 )

@@ -48,6 +48,7 @@ def test_an_alarm_and_its_onset_are_said(stream):
     assert verdict(monitor) == (
         "Alarm: the probabilities are no longer what they say; it seems to have begun with June."
     )
+    assert "\nTogether with the rows before it, top score (confidence): it came" in str(monitor)
 
 
 @pytest.mark.parametrize(

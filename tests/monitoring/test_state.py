@@ -81,13 +81,13 @@ def test_what_is_no_state_is_refused(text, message):
         read_state(text, "s/1", "thing")
 
 
-@pytest.mark.parametrize("classes", [["a", "b"], [2, 1]])
-def test_classes_are_texts_or_whole_numbers(classes):
+@pytest.mark.parametrize("classes", [["a", "b"], [2, 1], [True, False]])
+def test_classes_are_texts_whole_numbers_or_truths(classes):
     assert read_classes({"classes": classes}).tolist() == classes
     assert read_classes({"classes": None}) is None
 
 
-@pytest.mark.parametrize("classes", ["ab", ["a"], ["a", "a"], ["a", 1], [0.5, 1.5], [True, False]])
+@pytest.mark.parametrize("classes", ["ab", ["a"], ["a", "a"], ["a", 1], [0.5, 1.5], [True, 2]])
 def test_other_classes_are_refused(classes):
     with pytest.raises(ValueError, match="classes of the state must be"):
         read_classes({"classes": classes})

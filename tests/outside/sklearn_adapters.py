@@ -137,11 +137,14 @@ def _raises_in_any_words(expected=None, *args, match=None, **kwargs):
     return _raises((ValueError, TypeError) if is_input_error else expected, *args, **kwargs)
 
 
-pytest.raises = _raises_in_any_words
-
-for _module, _names in (
-    (sklearn.calibration, (CalibratedClassifierCV, calibration_curve)),
-    (sklearn.metrics, (log_loss, brier_score_loss)),
-):
-    for _adapter in _names:
-        setattr(_module, _adapter.__name__, _adapter)
+def pytest_configure() -> None:
+    """Only where this is a plugin: other tests of the same process keep scikit-learn and
+    `pytest.raises` as they are.
+    """
+    pytest.raises = _raises_in_any_words
+    for module, adapters in (
+        (sklearn.calibration, (CalibratedClassifierCV, calibration_curve)),
+        (sklearn.metrics, (log_loss, brier_score_loss)),
+    ):
+        for adapter in adapters:
+            setattr(module, adapter.__name__, adapter)

@@ -97,12 +97,21 @@ def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
     return is_whole and bool((weight != 1).any())
 
 
-def fit_fold(calibrator: Any, scores: FloatArray, y: IntArray, fold: Fold, inputs: str) -> Any:
-    """A clone of a calibrator that is set up, fitted on the rows of a fold."""
-    rows = fold.fit
-    return fit_on(
-        clone(calibrator), scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups
-    )
+def fit_fold(
+    calibrator: Any,
+    scores: FloatArray,
+    y: IntArray,
+    fold: Fold,
+    inputs: str,
+    like: Any = None,
+) -> Any:
+    """A clone of a calibrator that is set up, fitted on the rows of a fold; a search begins where
+    that of another fold ended.
+    """
+    rows, made = fold.fit, clone(calibrator)
+    if like is not None and isinstance(made, Calibrator):
+        made._begin_like(like)
+    return fit_on(made, scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups)
 
 
 def fit_folds(
@@ -111,7 +120,8 @@ def fit_folds(
     """One map per fold, of a calibrator that is set up; each has not seen the rows that it is to
     judge.
     """
-    return [fit_fold(calibrator, scores, y, fold, inputs) for fold in folds]
+    first = [fit_fold(calibrator, scores, y, fold, inputs) for fold in folds[:1]]
+    return first + [fit_fold(calibrator, scores, y, fold, inputs, first[0]) for fold in folds[1:]]
 
 
 def out_of_fold(

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from calibrant._typing import FloatArray
+from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52
 _CHUNK = 2048
+_TABLE_SLOTS = 8192
 
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -143,7 +144,28 @@ def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
     return fits
 
 
+@_compiled
+def _alias_counts(threshold, cells, bits, shift, counts):  # type: ignore[no-untyped-def]
+    n_rows, n_slots = threshold.shape
+    step = max(1, _TABLE_SLOTS // n_slots)
+    for first in range(0, n_rows, step):
+        for i in range(bits.shape[0]):
+            for j in range(first, min(first + step, n_rows)):
+                b = bits[i, j]
+                slot = b >> shift
+                counts[i, cells[j, slot, 1 if b >= threshold[j, slot] else 0]] += 1
+
+
+def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> AnyArray:
+    """As in `_numpy`."""
+    counts = np.zeros((len(bits), n_cells), dtype=np.int32)
+    shift = np.uint32(33 - threshold.shape[1].bit_length())
+    _alias_counts(threshold, np.ascontiguousarray(cells), bits, shift, counts)
+    return counts
+
+
 FUNCTIONS: dict[str, Any] = {
+    "alias_counts": alias_counts,
     "row_moments": row_moments,
     "column_cells": column_cells,
     "fits_with_a_hit": fits_with_a_hit,

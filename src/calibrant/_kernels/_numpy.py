@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from calibrant._simplex import row_sum
@@ -103,6 +105,28 @@ def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, Flo
     return np.log(norm), mean, row_sum(e) / norm
 
 
+def single_row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`row_moments` in single precision, whose exponential costs a quarter; ``beta x`` must be at
+    most 80 or so.
+    """
+    x = x.astype(np.float32)
+    e = np.multiply(x, np.float32(beta))
+    np.exp(e, out=e)
+    ones = _single_ones(x.shape[1])
+    norm = (e @ ones).astype(np.float64)
+    e *= x
+    mean = (e @ ones) / norm
+    e *= x
+    return np.log(norm), mean, (e @ ones) / norm
+
+
+@lru_cache(maxsize=8)
+def _single_ones(size: int) -> FloatArray:
+    ones = np.ones(size, dtype=np.float32)
+    ones.flags.writeable = False
+    return ones
+
+
 def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
     """Rows and sums of the scores in each of ``n_bins`` bins of equal width of every column, (J,
     n_bins) each.
@@ -114,6 +138,31 @@ def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray
     size, shape = n_columns * n_bins, (n_columns, n_bins)
     count = np.bincount(cell.ravel(), minlength=size).astype(np.float64)
     return count.reshape(shape), np.bincount(cell.ravel(), score.ravel(), size).reshape(shape)
+
+
+def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
+    """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
+
+    ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or anything that
+    is known of a column, in its place.
+    """
+    n_rows, n_slots = threshold.shape
+    slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
+    is_other = bits >= threshold.ravel().take(slot)
+    slot += slot
+    slot += is_other
+    return values.ravel().take(slot)
+
+
+def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> IntArray:
+    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
+    cell of each column.
+    """
+    drawn = alias_draws(threshold, cells, bits)
+    if len(bits) == 1:
+        return np.bincount(drawn[0], minlength=n_cells)[None]
+    drawn = drawn + np.arange(len(bits))[:, None] * n_cells
+    return np.bincount(drawn.ravel(), minlength=len(bits) * n_cells).reshape(len(bits), n_cells)
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:

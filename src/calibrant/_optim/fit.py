@@ -6,21 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant._blocks import Rows
+from calibrant._blocks import Sample
 from calibrant._optim.maps import ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 
 
 def fit_map(
     score_map: ScoreMap,
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
+    sample: Sample,
     penalty: QuadraticPenalty,
     *,
     start: FloatArray | None = None,
@@ -30,24 +28,25 @@ def fit_map(
     """Parameters of a map, of its shape, that minimise the penalised mean log-loss; the search
     begins at ``start``, or where the best temperature puts the identity.
     """
-    objective = Objective(score_map, penalty, u, y, weight)
+    objective = Objective(score_map, penalty, sample)
     if start is None:
-        start = _best_start(objective, u, y, weight)
+        start = _best_start(objective, sample)
     solution = minimize(objective, start, tol=tol, max_work=max_work)
     settled = objective.settled(solution.parameters, objective.gauged(start))
     solution = replace(solution, parameters=settled)
-    seen = np.bincount(y, weight, minlength=u.shape[1]) > 0
-    if not seen.all() and not _is_bounded(penalty):
+    if not (sample.class_weights > 0).all() and not _is_bounded(penalty):
         return replace(solution, outcome=Outcome.MISSING_CLASS)
     return solution
 
 
-def _best_start(objective: Objective, u: Rows, y: IntArray, weight: FloatArray) -> FloatArray:
+def _best_start(objective: Objective, sample: Sample) -> FloatArray:
     """The identity, or the identity at the best temperature, where logits of any size have a
-    curvature.
+    curvature: the latter of data in parts, where to compare them costs passes.
     """
     identity = objective.map.identity()
-    beta = np.exp(log_inverse_temperature(u, y, weight).parameters[0])
+    beta = np.exp(log_inverse_temperature(sample).parameters[0])
+    if sample.is_parted:
+        return beta * identity
     return min(identity, beta * identity, key=lambda theta: objective.value_and_gradient(theta)[0])
 
 

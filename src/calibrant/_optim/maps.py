@@ -40,6 +40,12 @@ class ScoreMap(Protocol):
     @property
     def shape(self) -> tuple[int, int]: ...
     def identity(self) -> FloatArray: ...
+    def features(self, u: FloatArray) -> FloatArray:
+        """What the other methods take in the place of ``u``, where it is made once for many
+        products.
+        """
+        ...
+
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray: ...
     def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray: ...
     def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray: ...
@@ -65,11 +71,16 @@ class DiagonalMap:
     def identity(self) -> FloatArray:
         return np.stack([np.ones(self.n_classes), np.zeros(self.n_classes)])
 
+    def features(self, u: FloatArray) -> FloatArray:
+        return u
+
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray:
-        return u * theta[0] + theta[1]
+        out = u * theta[0]
+        out += theta[1]
+        return out
 
     def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray:
-        return np.stack([np.einsum("ij,ij->j", gradient, u), gradient.sum(axis=0)])
+        return np.stack([_column_sums(gradient * u), _column_sums(gradient)])
 
     def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
         """Sum of the Hessian over rows, (2K, 2K)."""
@@ -95,7 +106,7 @@ class DiagonalMap:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         aw = a * weight[:, None]
         awu = aw * u
-        return np.einsum("ij,ij->j", awu, u), awu.sum(axis=0), aw.sum(axis=0)
+        return _column_sums(awu * u), _column_sums(awu), _column_sums(aw)
 
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
         a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
@@ -129,21 +140,34 @@ class AffineMap:
     def identity(self) -> FloatArray:
         return np.eye(self.n_classes, self.n_classes + 1)
 
+    def features(self, u: FloatArray) -> FloatArray:
+        """A last column of ones, so that intercepts are part of a product."""
+        if u.shape[1] > self.n_classes:
+            return u
+        x = np.empty((len(u), self.n_classes + 1), dtype=u.dtype)
+        x[:, :-1] = u
+        x[:, -1] = 1.0
+        return x
+
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray:
+        if u.shape[1] > self.n_classes:
+            return u @ theta.T
         out = u @ theta[:, :-1].T
         out += theta[:, -1]
         return out
 
     def pullback(self, gradient: FloatArray, u: FloatArray) -> FloatArray:
+        if u.shape[1] > self.n_classes:
+            return gradient.T @ u
         out = np.empty(self.shape, dtype=gradient.dtype)
         np.matmul(gradient.T, u, out=out[:, :-1])
-        out[:, -1] = gradient.sum(axis=0)
+        out[:, -1] = _column_sums(gradient)
         return out
 
     def curvature(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
         """Sum of the Hessian over rows, (K (K + 1), K (K + 1))."""
         n_rows, width = len(u), self.n_classes + 1
-        x = np.column_stack([u, np.ones(n_rows)])
+        x = self.features(u)
         z = (p[:, :, None] * x[:, None, :]).reshape(n_rows, -1)
         zw = z * weight[:, None]
         total = -(zw.T @ z)
@@ -160,7 +184,7 @@ class AffineMap:
         K blocks would need K^3 numbers. Beyond ``BLOCK_CLASSES`` the block of class k is taken as
         its share a_k / sum(a) of their sum, which needs K^2: (K + 1, K + 1), and a of shape (K,).
         """
-        x = np.column_stack([u, np.ones(len(u), dtype=u.dtype)])
+        x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
         if self.n_classes > BLOCK_CLASSES:
             return (x * a.sum(axis=1, keepdims=True)).T @ x, a.sum(axis=0)
@@ -190,6 +214,11 @@ class AffineMap:
     def gauge(self) -> tuple[int, FloatArray]:
         """Adding a constant to a column, or to all intercepts, changes no probability."""
         return 0, np.ones((1, self.n_classes + 1))
+
+
+def _column_sums(array: FloatArray) -> FloatArray:
+    """``array.sum(axis=0)`` as a product, which is several times as fast for short rows."""
+    return np.ones(len(array), dtype=array.dtype) @ array
 
 
 def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> Solve:

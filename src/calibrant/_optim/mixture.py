@@ -10,8 +10,10 @@ needs thousands.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from calibrant._optim.solution import Outcome, Solution
@@ -29,23 +31,29 @@ _LEAST_SHARE = 1e-290
 """The smallest share that a line search gives to a member."""
 
 
-def mixture_weights(likelihood: FloatArray, weight: FloatArray, *, max_iter: int = 100) -> Solution:
+def mixture_weights(
+    likelihood: FloatArray,
+    weight: FloatArray,
+    *,
+    max_iter: int = 100,
+    start: FloatArray | None = None,
+) -> Solution:
     """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what
-    happened.
+    happened. The search begins at ``start``, those of similar rows, or at equal weights.
 
     Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
     else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
     p = np.maximum(likelihood, TINY)
     c = np.asarray(weight) / weight.sum()
-    w = np.full(p.shape[1], 1.0 / p.shape[1])
+    w = np.full(p.shape[1], 1.0 / p.shape[1]) if start is None else start
     value = _value(p, c, w)
     for n_iter in range(1, max_iter + 1):
         ratio = p / (p @ w)[:, None]
         mean = ratio.T @ c
         if _violation(mean, w) <= _TOLERANCE:
             return Solution(w, value, n_iter, Outcome.CONVERGED)
-        better = _next_weights(p, c, w, ratio, mean)
+        better = _next_weights(p, c, w, value, ratio, mean)
         if better is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF
             return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)
@@ -60,13 +68,18 @@ def _violation(mean: FloatArray, w: FloatArray) -> float:
 
 
 def _next_weights(
-    p: FloatArray, c: FloatArray, w: FloatArray, ratio: FloatArray, mean: FloatArray
+    p: FloatArray,
+    c: FloatArray,
+    w: FloatArray,
+    value: float,
+    ratio: FloatArray,
+    mean: FloatArray,
 ) -> FloatArray | None:
     """Weights of lower loss: by a Newton step, or by more of the member that deserves it most
     where that fails or would at best double a share that is far too small. Where rounding hides
     the loss, the Newton point if it is closer to the optimum; None where nothing is better.
     """
-    value, point = _value(p, c, w), _newton_point(ratio, c, mean)
+    point = _newton_point((ratio * c[:, None]).T @ ratio, mean)
     lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
     if lower is not None:
         return lower / lower.sum()
@@ -116,16 +129,98 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
     return float(w.sum() - 1.0 - c @ np.log(np.maximum(p @ w, TINY)))
 
 
-def _newton_point(ratio: FloatArray, c: FloatArray, mean: FloatArray) -> FloatArray:
+def _newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c.
 
     Members are scaled to a diagonal of ones: one of weight zero may have ratios of 1e10, which
     would drown those of the others.
     """
-    hessian = (ratio * c[:, None]).T @ ratio
     scale = np.sqrt(np.diag(hessian))
-    hessian /= np.outer(scale, scale)
+    hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
-    lower = cholesky(hessian, lower=True)
-    target = solve_triangular(lower, (2.0 * mean - 1.0) / scale, lower=True)
+    lower = np.linalg.cholesky(hessian)
+    target = np.linalg.solve(lower, (2.0 * mean - 1.0) / scale)
     return nnls(lower.T, target)[0] / scale
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSums:
+    """Sums over rows at some weights of a mixture: of the rows' weights c, of the log-loss, of the
+    ratios ``P_ij / (P w)_i``, (J,), and of their products, (J, J).
+    """
+
+    total: float
+    loss: float
+    ratio: FloatArray
+    product: FloatArray
+
+    @classmethod
+    def of_rows(cls, likelihood: FloatArray, weight: FloatArray, w: FloatArray) -> MixtureSums:
+        """The sums of some rows."""
+        p = np.maximum(likelihood, TINY)
+        mixed = np.maximum(p @ w, TINY)
+        ratio = p / mixed[:, None]
+        product = (ratio * weight[:, None]).T @ ratio
+        loss = -float(weight @ np.log(mixed))
+        return cls(float(weight.sum()), loss, ratio.T @ weight, product)
+
+    def __add__(self, other: MixtureSums) -> MixtureSums:
+        return MixtureSums(
+            self.total + other.total,
+            self.loss + other.loss,
+            self.ratio + other.ratio,
+            self.product + other.product,
+        )
+
+
+Search = Generator[FloatArray, MixtureSums, Solution]
+"""What gives weights, is sent the sums there, and ends with a solution."""
+
+
+def search_together(
+    searches: Sequence[Search],
+    sums_at: Callable[[list[tuple[int, FloatArray]]], Sequence[MixtureSums]],
+) -> list[Solution]:
+    """The solutions of several searches, whose passes are shared: ``sums_at`` is given the numbers
+    of those that go on, and the weights that they ask about.
+    """
+    asked = {number: next(search) for number, search in enumerate(searches)}
+    found: dict[int, Solution] = {}
+    while asked:
+        answers = sums_at(list(asked.items()))
+        for number, sums in zip(list(asked), answers, strict=True):
+            try:
+                asked[number] = searches[number].send(sums)
+            except StopIteration as end:
+                found[number] = end.value
+                del asked[number]
+    return [found[number] for number in range(len(searches))]
+
+
+def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
+    """The weights of `mixture_weights` from sums: gives weights and is sent the sums there, of rows
+    that it never sees. Each is a pass over the data; several searches can share their passes.
+    """
+    w = np.full(n_members, 1.0 / n_members)
+    sums = yield w
+    for n_iter in range(1, max_iter + 1):
+        value, mean = sums.loss / sums.total, sums.ratio / sums.total
+        if _violation(mean, w) <= _TOLERANCE:
+            return Solution(w, value, n_iter, Outcome.CONVERGED)
+        point = _newton_point(sums.product / sums.total, mean)
+        length, best = 1.0, None
+        while best is None and length > 1e-3:
+            trial = w + length * (point - w)
+            trial = trial / trial.sum()
+            found = yield trial
+            best = (trial, found) if found.loss / found.total < value else None
+            length *= 0.25
+        if best is None:  # expectation maximisation never raises the loss
+            trial = w * mean / (w @ mean)
+            found = yield trial
+            best = (trial, found) if found.loss / found.total < value else None
+        if best is None:
+            is_near = _violation(mean, w) <= _AT_ROUND_OFF
+            return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)
+        w, sums = best
+    return Solution(w, sums.loss / sums.total, max_iter, Outcome.ITERATION_LIMIT)

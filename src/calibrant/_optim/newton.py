@@ -25,6 +25,7 @@ another pass over the data, and finite optima of a mean loss this small are of n
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200
+_LAST_CG = 0.001
 _REFRESH_CG = 15
 
 
@@ -49,12 +50,16 @@ def minimize(
         n_iter += 1
         if value <= SEPARABLE_LOSS:
             return Solution(theta, value, n_iter, Outcome.SEPARABLE)
-        if used_cg > _REFRESH_CG:
+        if used_cg > _REFRESH_CG or (n_iter > 1 and objective.brings_hessian):
             solve = objective.solver(theta)
-        step, used_cg = conjugate_gradient(objective, theta, gradient, solve, max_work - work)
+        accuracy = tol * (1 + abs(value))
+        step, used_cg = conjugate_gradient(
+            objective, theta, gradient, solve, max_work - work, accuracy
+        )
         work += used_cg
         promised = -0.5 * float((gradient * step).sum())
-        accuracy = tol * (1 + abs(value))
+        if promised <= accuracy:
+            return Solution(theta + step, value - promised, n_iter, Outcome.CONVERGED)
         moved = line_search(objective, theta, value, gradient, step)
         if moved is None:
             # Close to the optimum round-off hides any decrease: that is convergence, elsewhere it
@@ -62,8 +67,6 @@ def minimize(
             outcome = Outcome.CONVERGED if promised <= 1e3 * accuracy else Outcome.STALLED
             return Solution(theta, value, n_iter, outcome)
         theta, value, gradient = moved
-        if promised <= accuracy:
-            return Solution(theta, value, n_iter, Outcome.CONVERGED)
     return Solution(theta, value, n_iter, Outcome.ITERATION_LIMIT)
 
 
@@ -86,22 +89,29 @@ def line_search(
 
 
 def conjugate_gradient(
-    objective: Objective, theta: FloatArray, gradient: FloatArray, solve: Solve, max_products: int
+    objective: Objective,
+    theta: FloatArray,
+    gradient: FloatArray,
+    solve: Solve,
+    max_products: int,
+    accuracy: float,
 ) -> tuple[FloatArray, int]:
     """An inexact Newton step by preconditioned conjugate gradients, and the number of Hessian
     products it took.
 
     Directions that no probability depends on are projected out; the step is as exact as the
-    gradient is small, so that convergence is superlinear.
+    gradient is small, so that convergence is superlinear, and needs not be where it lowers the
+    objective by less than ``accuracy``: that is the last one.
     """
     # The whole Hessian as preconditioner sees every direction; its blocks alone do not see these.
     gauge = objective.in_gauge if not objective.is_small else np.copy
     residual = gauge(gradient)
     start = np.linalg.norm(residual)
-    target = start * min(0.1, np.sqrt(start))
     step = np.zeros_like(gradient)
     z = gauge(solve(residual))
     direction, rho = -z, float((residual * z).sum())
+    least = _LAST_CG if 0.5 * rho <= accuracy else 0.0
+    target = start * max(min(0.1, np.sqrt(start)), least)
     for n_products in range(1, min(_MAX_CG, max_products) + 1):  # noqa: B007  # returned below
         product = gauge(objective.hessian_product(theta, direction))
         curvature = float((direction * product).sum())

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, Rows, map_blocks, sum_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, ArraySample, RowBlock, Sample
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._simplex import MODERATE, row_max, row_sum, true_class
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 
 FEW_PARAMETERS = 500
 """Up to this many parameters the whole Hessian is made and factorised."""
@@ -31,13 +31,22 @@ MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
 its diagonal cost less than the whole."""
 
 
-def _is_dense(score_map: ScoreMap, n_rows: int) -> bool:
-    """Whether the whole Hessian is worth making."""
+def _is_dense(score_map: ScoreMap, n_rows: int, is_parted: bool) -> bool:
+    """Whether the whole Hessian is worth making: of data in parts, where a product with it is
+    another pass, if it can be made at all.
+    """
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
-    if is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
+    if not is_parted and is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
         return False
     return size <= FEW_PARAMETERS
+
+
+def _even_weight(sample: Sample) -> float | None:
+    """The weight of every row of an array, where it is one and the same."""
+    if not isinstance(sample, ArraySample) or (sample.weight != sample.weight[0]).any():
+        return None
+    return float(sample.weight[0])
 
 
 class Objective:
@@ -53,45 +62,52 @@ class Objective:
         self,
         score_map: ScoreMap,
         penalty: QuadraticPenalty,
-        u: Rows,
-        y: IntArray,
-        weight: FloatArray,
+        sample: Sample,
     ) -> None:
         self.map = score_map
         self.penalty = penalty
-        self.u = u
-        self.y = y
-        self.total = float(weight.sum())
-        self.weight = np.asarray(weight) / self.total
-        self.n_rows, self.n_classes = u.shape
-        self.is_small = _is_dense(score_map, self.n_rows)
+        self.sample = sample.normalized()
+        self.n_rows, self.n_classes = sample.shape
+        self.is_parted = sample.is_parted
+        self.is_small = _is_dense(score_map, self.n_rows, self.is_parted)
+        # Equal weights, the usual case, are a factor of the sums.
+        self._even = _even_weight(self.sample)
         self._is_large = self.n_rows >= MATRIX_ROWS
-        self.keeps = self.n_rows * self.n_classes <= KEEP_ELEMENTS
+        self.keeps = not self.is_parted and self.n_rows * self.n_classes <= KEEP_ELEMENTS
+        # Of data in parts, a pass for the gradient brings the Hessian, if it is made, along.
+        self.brings_hessian = self.is_parted and self.is_small
+        self._hessian: FloatArray | None = None
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._features: dict[int, FloatArray] = {}
+        self._kept_at: FloatArray | None = None
         curvature = penalty.curvature
         self._gauge_normal = np.where(
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
         )
-        self._kept_at: FloatArray | None = None
-        self._elements = max(BLOCK_ELEMENTS, 256 * self.n_classes)
+        is_matrix = score_map.shape[0] > 2
+        # A matrix product needs rows; without one, few keep a block of many classes small.
+        self._elements = max(BLOCK_ELEMENTS, (256 if is_matrix else 2) * self.n_classes)
         # A matrix product costs K operations an element, the rest of a pass about sixteen.
-        self._work = 1 + (self.n_classes // 16 if score_map.shape[0] > 2 else 0)
+        self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
 
-    def _sum(self, function: Callable[[slice], Any]) -> Any:
-        return sum_blocks(
-            function, self.n_rows, self.n_classes, elements=self._elements, work=self._work
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to add up a part: neither the data nor what was kept."""
+        return {**vars(self), "sample": None, "_kept": {}, "_features": {}, "_hessian": None}
+
+    def _sum(self, function: Callable[[RowBlock], Any]) -> Any:
+        return self.sample.sum(function, elements=self._elements, work=self._work)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Objective and its gradient, of the shape of the parameters."""
         self._kept.clear()
         self._kept_at = theta
-        loss, gradient = self._sum(partial(self._loss_block, theta))
+        loss, gradient, *hessian = self._sum(partial(self._loss_block, theta))
+        self._hessian = hessian[0] if hessian else None
         return float(loss) + self.penalty.value(theta), gradient + self.penalty.gradient(theta)
 
-    def _loss_block(self, theta: FloatArray, rows: slice) -> tuple[float, FloatArray]:
-        u, y, weight = self.u[rows], self.y[rows], self.weight[rows]
+    def _loss_block(self, theta: FloatArray, block: RowBlock) -> tuple[Any, ...]:
+        u, y, weight, start = block
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
@@ -101,17 +117,27 @@ class Objective:
         norm = row_sum(p)
         p /= norm[:, None]
         if self.keeps:
-            self._kept[rows.start] = (np.asarray(u, dtype=self._dtype), p.astype(self._dtype))
-        loss = weight @ (np.log(norm) - true)
+            self._keep(u, p, start)
+        loss = np.log(norm) - true
+        more = [self.map.curvature(p, u, np.asarray(weight))] if self.brings_hessian else []
         p[index, y] -= 1.0
+        if self._even is not None:
+            return self._even * float(loss.sum()), self._even * self.map.pullback(p, u), *more
         p *= weight[:, None]
-        return float(loss), self.map.pullback(p, u)
+        return float(weight @ loss), self.map.pullback(p, u), *more
 
-    def _proba_block(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
+    def _keep(self, u: FloatArray, p: FloatArray, start: int) -> None:
+        """What products at this point need; scores are the same at every point."""
+        x = self._features.get(start)
+        if x is None:
+            x = self._features[start] = self.map.features(np.asarray(u, dtype=self._dtype))
+        self._kept[start] = x, p.astype(self._dtype)
+
+    def _proba_block(self, theta: FloatArray, block: RowBlock) -> tuple[FloatArray, FloatArray]:
         """Scores and probabilities of a block at ``theta``."""
         if self.keeps and theta is self._kept_at:
-            return self._kept[rows.start]
-        u = self.u[rows]
+            return self._kept[block.start]
+        u = block.u
         s = self.map.apply(theta, u)
         s -= row_max(s)[:, None]
         p = np.exp(s, out=s)
@@ -122,15 +148,22 @@ class Objective:
         """Hessian at ``theta`` times ``direction``; at the point of the last `value_and_gradient`
         it reuses its work.
         """
-        product = self._sum(partial(self._product_block, theta, direction))
+        if self._hessian is not None and theta is self._kept_at:
+            product = (self._hessian @ direction.ravel()).reshape(direction.shape)
+        else:
+            product = self._sum(partial(self._product_block, theta, direction))
         return product + self.penalty.hessian_diagonal * direction
 
-    def _product_block(self, theta: FloatArray, direction: FloatArray, rows: slice) -> FloatArray:
-        u, p = self._proba_block(theta, rows)
+    def _product_block(
+        self, theta: FloatArray, direction: FloatArray, block: RowBlock
+    ) -> FloatArray:
+        u, p = self._proba_block(theta, block)
         t = self.map.apply(direction.astype(u.dtype), u)
         t -= np.einsum("ij,ij->i", p, t)[:, None]
         t *= p
-        t *= self.weight[rows, None].astype(u.dtype)
+        if self._even is not None:
+            return self._even * self.map.pullback(t, u).astype(np.float64)
+        t *= block.weight[:, None].astype(u.dtype)
         return self.map.pullback(t, u).astype(np.float64)
 
     def in_gauge(self, direction: FloatArray) -> FloatArray:
@@ -172,12 +205,13 @@ class Objective:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """The whole Hessian of the log-loss, without the penalty, (P, P)."""
+        if self._hessian is not None and theta is self._kept_at:
+            return self._hessian
+        return self._sum(partial(self._hessian_block, theta))
 
-        def of_rows(rows: slice) -> FloatArray:
-            u, p = self._proba_block(theta, rows)
-            return self.map.curvature(p, u, np.asarray(self.weight[rows]))
-
-        return self._sum(of_rows)
+    def _hessian_block(self, theta: FloatArray, block: RowBlock) -> FloatArray:
+        u, p = self._proba_block(theta, block)
+        return self.map.curvature(p, u, np.asarray(block.weight))
 
     def solver(self, theta: FloatArray) -> Solve:
         """Products with the inverse Hessian: exact for few parameters, of the blocks on its
@@ -193,14 +227,21 @@ class Objective:
         """The sums that a preconditioner is made of, from evenly spaced rows that are enough."""
         step = max(1, self.n_rows // (BLOCK_ROWS * self.map.shape[1] + LEAST_BLOCK_ROWS))
 
-        def of_rows(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-            u, p = self._proba_block(theta, rows)
-            # Copies: a view of a few rows would keep its whole block.
-            return p[::step].copy(), u[::step].copy(), np.array(self.weight[rows][::step])
-
         if step == 1:
-            return self._sum(lambda rows: self.map.blocks(*of_rows(rows)))
-        some = map_blocks(of_rows, self.n_rows, self.n_classes, elements=self._elements)
+            return self._sum(lambda block: self.map.blocks(*self._some_rows(theta, 1, block)[0]))
+        some = self._sum(partial(self._some_rows, theta, step))
         p, u, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
         # Weights are shares of one; those of the rows that are left out go to the others.
         return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)
+
+    def _some_rows(
+        self, theta: FloatArray, step: int, block: RowBlock
+    ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Probabilities, scores and weights of evenly spaced rows, in a list: lists add up to one
+        of all blocks.
+        """
+        u, p = self._proba_block(theta, block)
+        # Of an array at least one a block; of data in parts no more than are needed travel.
+        rows = slice(-block.start % step if self.is_parted else 0, None, step)
+        # Copies: a view of a few rows would keep its whole block.
+        return [(p[rows].copy(), u[rows].copy(), np.array(block.weight[rows]))]

@@ -17,16 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import Rows, sum_blocks
+from calibrant._blocks import ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
-from calibrant._kernels._numpy import row_moments
+from calibrant._kernels._numpy import row_moments, single_row_moments
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 
 LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
@@ -39,17 +40,44 @@ SEPARABLE_LOSS = 1e-12
 than that of `newton`: here one number grows, each step of it is cheap, and losses between the two
 are those of well separated data with a finite temperature."""
 
-# Newton's error after a step is about the square of the step. With the last point, which gives a
-# cubic of the slope, it is about the square of that times the square of the step before, over 24.
-_LAST_STEP = 1e-5
-_LAST_PRODUCT = 3e-6
 _WARM_ROWS = 16
 _WARM_FROM = 5_000
-# A part of the rows has a spread of its own, which no accuracy of its optimum makes smaller.
-_WARM_STEP = 1e-3
 
-# Below this share of the mean square, a variance has lost too many digits to cancellation.
-_CANCELLED = 1e-6
+
+class Stop(NamedTuple):
+    """The longest step that ends a search.
+
+    Newton's error after a step is about its square. With what is known of the third derivative
+    (``bent``) it is a tenth of that; with the last point, which gives a cubic of the slope, about
+    the square of the product with the step before, over 24.
+    """
+
+    step: float
+    bent: float
+    product: float
+
+
+FINE = Stop(1e-5, 3e-5, 3e-6)
+ROUGH = Stop(1e-3, 3e-2, 4e-4)
+"""After it one pass in double precision is enough, of a step of `FINE`."""
+
+
+class Pass(NamedTuple):
+    """How the rows of a block are added up: ``moments`` of scores times beta of at most ``limit``,
+    where variances are more than a share ``cancelled`` of the mean square: below it they have lost
+    too many digits.
+    """
+
+    moments: Callable[[FloatArray, float], tuple[FloatArray, FloatArray, FloatArray]]
+    limit: float
+    cancelled: float
+
+
+_EXACT = Pass(row_moments, MODERATE, 1e-6)
+_SINGLE = Pass(single_row_moments, 80.0, 1e-3)
+
+# Where parts differ this much in log beta, their mean says no more than that.
+_PART_LIMIT = 3.0
 
 
 class Point(NamedTuple):
@@ -64,51 +92,72 @@ _Path = list[tuple[float, Point]]
 """Points of a search, in its order."""
 
 
-def log_inverse_temperature(
-    u: Rows, y: IntArray, weight: FloatArray, *, prior_scale: float | None = None
-) -> Solution:
+def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
-    prior of scale s. A constant that is added to a row of ``u`` changes nothing.
+    prior of scale s. A constant that is added to a row of scores changes nothing.
 
-    Large data start from the optimum of every 16th row.
+    Large data start from the optimum of every 16th row; where the data have parts, from the mean of
+    what each part finds for itself, which is one pass. The way there is in single precision, where
+    an exponential costs a quarter; the last steps are in double precision, and decide.
     """
-    if len(y) >= _WARM_FROM:
-        rows = slice(None, None, _WARM_ROWS)
-        if weight[rows].any():
-            path: _Path = []
-            part = u[rows], y[rows], weight[rows]
-            start = _solve(*part, prior_scale, 0.0, path, last=_WARM_STEP).parameters[0]
-            return _solve(u, y, weight, prior_scale, start, bend=_bend(path))
-    return _solve(u, y, weight, prior_scale, 0.0)
+    seen: _Seen = {}
+    if isinstance(sample, ArraySample):
+        start, bend = _approach(sample, prior_scale, *_warm_start(sample, prior_scale), seen)
+    else:
+        found = sample.sum_parts(partial(_part_start, prior_scale))
+        start, bend = found[:2] / found[2] if found[2] > 0 else (0.0, 0.0)
+    # What is the same at every beta is kept of an array only.
+    sums = partial(loss_sums, sample, seen=None if sample.is_parted else seen)
+    return solve_sums(sums, sample.total, prior_scale, float(start), bend=float(bend))
 
 
-def _solve(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
-    prior_scale: float | None,
-    start: float,
-    path: _Path | None = None,
-    *,
-    last: float = _LAST_STEP,
-    bend: float = 0.0,
-) -> Solution:
-    """The optimum from a start; the points on the way are added to ``path``."""
-    sums = partial(loss_sums, u, y, weight, seen={})
-    return solve_sums(
-        sums, float(weight.sum()), prior_scale, start, path=path, last=last, bend=bend
-    )
+def _warm_start(sample: ArraySample, prior_scale: float | None) -> tuple[float, float]:
+    """A point close to the optimum of every 16th row of large data, and the bend there; 0 of
+    others.
+    """
+    part = sample.every(_WARM_ROWS)
+    if sample.shape[0] < _WARM_FROM or not part.weight.any():
+        return 0.0, 0.0
+    return _approach(part, prior_scale, 0.0, 0.0, {})
+
+
+def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
+    """A point close to the optimum of a part, or of evenly spaced rows of it, and the bend there,
+    each times the weight, and that.
+    """
+    some = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM))
+    if not some.weight.any():
+        return np.zeros(3)
+    found, bend = _approach(some, prior_scale, 0.0, 0.0, {})
+    # A part of a single class, as of sorted rows, has no optimum of its own.
+    t = float(np.clip(found, -_PART_LIMIT, _PART_LIMIT))
+    return np.array([t, bend, 1.0]) * part.total
+
+
+def _approach(
+    sample: ArraySample, prior_scale: float | None, start: float, bend: float, seen: _Seen
+) -> tuple[float, float]:
+    """A point close to the optimum, and the bend there."""
+    path: _Path = []
+    how = _pass_over(sample)
+    sums = partial(loss_sums, sample, seen=seen, how=_SINGLE if how is _EXACT else how)
+    solution = solve_sums(sums, sample.total, prior_scale, start, path=path, stop=ROUGH, bend=bend)
+    return float(solution.parameters[0]), bend if len(path) < 2 else _bend(path)
+
+
+def _pass_over(sample: Sample) -> Pass:
+    moments = kernel("row_moments", sample.shape[0] * sample.shape[1])
+    return _EXACT if moments is row_moments else _EXACT._replace(moments=moments)
 
 
 def loss_sums(
-    u: Rows, y: IntArray, weight: FloatArray, beta: float, seen: _Seen | None = None
+    sample: Sample, beta: float, seen: _Seen | None = None, how: Pass | None = None
 ) -> _Sums:
     """Sums over rows of the loss, of its slope and of the variance in beta; ``seen`` keeps what is
     the same at every beta.
     """
-    moments = kernel("row_moments", u.shape[0] * u.shape[1])
-    block = partial(_block, u, y, weight, beta, seen=seen, moments=moments)
-    total: _Sums = sum_blocks(block, *u.shape)
+    block = partial(_block, beta, seen=seen, how=how or _pass_over(sample))
+    total: _Sums = sample.sum(block)
     return total
 
 
@@ -119,14 +168,14 @@ def solve_sums(
     start: float = 0.0,
     *,
     path: _Path | None = None,
-    last: float = _LAST_STEP,
+    stop: Stop = FINE,
     bend: float = 0.0,
 ) -> Solution:
     """The best ``t`` of data of which the sums at any beta are asked for: one pass each."""
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
     def evaluate(t: float) -> Point:
-        beta = float(np.exp(t))
+        beta = exp(t)
         value, slope, square = (part / total for part in sums(beta))
         first = beta * slope
         point = Point(
@@ -138,7 +187,7 @@ def solve_sums(
             path.append((t, point))
         return point
 
-    return with_cause(newton_1d(evaluate, start, LIMIT, last=last, bend=bend))
+    return with_cause(newton_1d(evaluate, start, LIMIT, stop=stop, bend=bend))
 
 
 def _bend(path: _Path) -> float:
@@ -165,44 +214,42 @@ _Sums = tuple[float, float, float]
 
 
 def _block(
-    u: Rows,
-    y: IntArray,
-    weight: FloatArray,
     beta: float,
-    rows: slice,
+    block: RowBlock,
     seen: _Seen | None = None,
-    moments: Callable[[FloatArray, float], Any] = row_moments,
+    how: Pass = _EXACT,
 ) -> _Sums:
     """Sums of the loss, of its slope and of the variance in beta over a block.
 
     Scores of moderate size are taken as they are: one exponential, and no largest entry.
     """
-    x, w = u[rows], weight[rows]
-    known = None if seen is None else seen.get(rows.start)
+    x, y, w, start = block
+    known = None if seen is None else seen.get(start)
     if known is None:
         size = max(-float(x.min()), float(x.max()))
-        known = size, weighted_sum(w, true_class(x, y[rows]))
+        known = size, weighted_sum(w, true_class(x, y))
         if seen is not None:
-            seen[rows.start] = known
-    if known[0] * max(beta, 1.0) <= MODERATE:
-        sums = _moderate_sums(moments(x, beta), w, beta, known[1])
+            seen[start] = known
+    if known[0] * max(beta, 1.0) <= how.limit:
+        sums = _moderate_sums(how, x, w, beta, known[1])
         if sums is not None:
             return sums
     x = x - row_max(x)[:, None]
     log_norm, mean, square = row_moments(x, beta)
-    true = true_class(x, y[rows])
+    true = true_class(x, y)
     square -= mean * mean
     parts = log_norm - beta * true, mean - true, square
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
 
 
 def _moderate_sums(
-    moments: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, beta: float, true: float
+    how: Pass, x: FloatArray, w: FloatArray, beta: float, true: float
 ) -> _Sums | None:
     """The sums of a block from those over the true classes, None where digits would be lost."""
-    log_norm, mean, square = moments
-    whole, variance = weighted_sum(w, square), weighted_sum(w, square - mean * mean)
-    if variance < _CANCELLED * whole:
+    log_norm, mean, square = how.moments(x, beta)
+    whole = weighted_sum(w, square)
+    variance = whole - (float(w[0] * (mean @ mean)) if w.strides == (0,) else w @ (mean * mean))
+    if variance < how.cancelled * whole:
         return None
     return weighted_sum(w, log_norm) - beta * true, weighted_sum(w, mean) - true, variance
 
@@ -212,14 +259,13 @@ def newton_1d(
     start: float,
     limit: float,
     *,
-    last: float = _LAST_STEP,
+    stop: Stop = FINE,
     bend: float = 0.0,
 ) -> Solution:
     """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the
     interval if it does not.
 
-    It ends with a step of at most ``last``, or one that the last point makes as good. ``bend`` is
-    what is known beforehand of the third derivative over the curvature.
+    ``bend`` is what is known beforehand of the third derivative over the curvature, 0 for nothing.
     """
     low, high = -limit, limit
     t, before = start, None
@@ -230,9 +276,13 @@ def newton_1d(
         low, high = (t, high) if point.slope < 0 else (low, t)
         root = _cubic_root(t, point, before, bend)
         step = _step(t, point, low, high, limit, root)
-        is_last = abs(step) <= last or (
-            before is not None and step == root and abs(step * (t - before[0])) <= _LAST_PRODUCT
-        )
+        is_last = abs(step) <= stop.step
+        if step == root:
+            is_last |= (
+                bend != 0.0 and abs(step) <= stop.bent
+                if before is None
+                else abs(step * (t - before[0])) <= stop.product
+            )
         before = t, point
         t += step
         if is_last:

@@ -18,6 +18,11 @@ def as_array(data: Any) -> AnyArray:
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
         return np.asarray(data.numpy())
+    if type(data).__module__.startswith("dask."):
+        raise TypeError(
+            "this needs all rows at once, and those of a dask array are not gathered: pass "
+            "X.compute() where they fit into memory, or some of them"
+        )
     if isinstance(data, set | frozenset | dict):
         raise TypeError(f"a {type(data).__name__} has no order: pass a list or a data frame")
     if issparse(data):

@@ -11,49 +11,115 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._blocks import added, sum_in_pairs
+from calibrant._typing import AnyArray
+from calibrant._validation._labels import as_labels
+from calibrant._validation._parts import Part
+
+_TOGETHER = 4
+"""Sums that a task adds up, in pairs: they wait for each other in the memory of a worker, and every
+task costs the scheduler a millisecond."""
+
+_PATIENCE = 10
+"""Seconds that a cluster may be without workers: one that died is often replaced."""
+
 
 def is_chunked(data: Any) -> bool:
-    """Whether data is a dask array; dask is not imported to find out."""
-    return type(data).__module__.startswith("dask.array")
+    """Whether data is a dask array or data frame; dask is not imported to find out."""
+    return type(data).__module__.startswith(("dask.array", "dask.dataframe"))
 
 
-def sum_chunks(
-    function: Callable[[Any, Any, Any], Any],
-    y: Any,
-    scores: Any,
-    weight: Any = None,
-    add: Callable[[Any, Any], Any] | None = None,
-) -> Any:
-    """The sum of ``function(y, scores, weight)`` over the chunks of rows of ``scores``.
+class ChunkedRows:
+    """The chunks of a dask array of scores with their labels and weights.
 
     Labels and weights may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
     """
-    from dask import delayed
 
-    scores = whole_rows(scores)
-    sizes = scores.chunks[0]
-    columns = [_cut(column, sizes) for column in (y, weight)]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    blocks = scores.to_delayed()[:, 0]
-    parts = [
-        delayed(_of_chunk)(function, start, *rows)
-        for start, *rows in zip(starts, blocks, *columns, strict=True)
-    ]
-    plus = delayed(add or _add)
-    while len(parts) > 1:
-        pairs = [plus(*parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
-        parts = [*pairs, *parts[2 * len(pairs) :]]
-    return parts[0].compute()
+    def __init__(self, scores: Any, y: Any, weight: Any = None) -> None:
+        self.scores = whole_rows(scores)
+        self.n_columns = 2 if self.scores.ndim == 1 else int(self.scores.shape[1])
+        sizes = self.scores.chunks[0]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+        self._labels = as_chunked(y) if is_chunked(y) else as_labels(y)
+        own = as_chunked(weight) if is_chunked(weight) else weight
+        self._columns = [_cut(column, sizes) for column in (self._labels, own)]
+
+    def add_up(
+        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+    ) -> Any:
+        """The sum of ``function(part)`` over chunks, added in pairs in their order."""
+        from dask import delayed
+
+        shared = delayed(function, pure=False)
+        of_chunk, sum_group = delayed(_of_chunk), delayed(sum_in_pairs)
+        blocks = self.scores.to_delayed().ravel()
+        parts = [
+            of_chunk(shared, start, *rows)
+            for start, *rows in zip(self._starts, blocks, *self._columns, strict=True)
+        ]
+        while len(parts) > 1:
+            groups = [parts[k : k + _TOGETHER] for k in range(0, len(parts), _TOGETHER)]
+            parts = [sum_group(group, add) for group in groups]
+        return computed(parts[0])
+
+    def distinct_labels(self) -> AnyArray | None:
+        """The labels that occur, in order; None of integers."""
+        if self._labels.dtype.kind in "bui":
+            return None
+        if not is_chunked(self._labels):
+            return np.unique(self._labels)
+        from dask import delayed
+
+        found = computed(delayed(_union)([delayed(np.unique)(p) for p in self._columns[0]]))
+        return as_labels(found)
 
 
 def whole_rows(scores: Any) -> Any:
     """A dask array whose chunks hold whole rows, and are of known length."""
-    if scores.ndim != 2 or np.isnan(scores.shape[0]):
+    scores = as_chunked(scores)
+    if scores.ndim not in (1, 2) or np.isnan(scores.shape[0]):
         raise ValueError(
             f"a dask array of scores must have shape (n, K) and chunks of known length, got shape "
             f"{scores.shape}: call compute_chunk_sizes() first"
         )
-    return scores.rechunk({1: -1})
+    return scores.rechunk({1: -1}) if scores.ndim == 2 else scores
+
+
+def as_chunked(data: Any) -> Any:
+    """A dask array of what is one, or of the columns of a dask data frame, whose partitions are
+    counted.
+    """
+    return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)
+
+
+def computed(total: Any) -> Any:
+    """What a delayed sum comes to, by the user's scheduler; an error where all workers are gone."""
+    from dask.base import get_scheduler
+
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "scheduler_info"):
+        return total.compute()
+    future: Any = client.compute(total)
+    waited = 0
+    while True:
+        try:
+            return future.result(timeout=1)
+        except TimeoutError:
+            waited = 0 if client.scheduler_info()["workers"] else waited + 1
+            if waited >= _PATIENCE:
+                future.cancel()
+                raise RuntimeError(_NO_WORKERS) from None
+        except Exception as error:
+            if type(error).__name__ == "KilledWorker":
+                raise RuntimeError(f"{_KILLED}: {error}") from error
+            raise
+
+
+_NO_WORKERS = (
+    "all workers of the dask cluster are gone, and none came back: start others, and fit again"
+)
+_KILLED = "the workers of the dask cluster died again and again on the same chunk, which may be "
+_KILLED += "too large for their memory"
 
 
 def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
@@ -68,11 +134,8 @@ def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
 
 
 def _of_chunk(function: Callable[..., Any], start: int, scores: Any, y: Any, weight: Any) -> Any:
-    try:
-        return function(y, scores, weight)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"in the chunk that begins with row {start}: {error}") from None
+    return function(Part(scores, y, weight, start))
 
 
-def _add(a: Any, b: Any) -> Any:
-    return tuple(x + y for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else a + b
+def _union(labels: list[AnyArray]) -> AnyArray:
+    return np.unique(np.concatenate(labels))

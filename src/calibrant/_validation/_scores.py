@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from calibrant._blocks import READ_ELEMENTS, map_blocks
+from calibrant._blocks import BLAS_ELEMENTS, READ_ELEMENTS, map_blocks
 from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
@@ -172,7 +172,7 @@ def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> No
             return False
         return bool(np.isfinite(block.min()) or np.isfinite(block.max(axis=1)).all())
 
-    if not all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS)):
+    if not _all_rows(is_fine, array):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
         raise ValueError(
             f"row {row + said.first_row} of the {what} is {_shown(array[row])}: NaN, +inf and rows "
@@ -180,6 +180,13 @@ def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> No
             "remove such rows, or find out why the model gives them (-inf for single impossible "
             "classes is taken as the probability eps)"
         )
+
+
+def _all_rows(is_fine: Callable[[slice], bool], array: FloatArray) -> bool:
+    """Whether all blocks of rows are fine; a few rows are asked for without ado."""
+    if array.size < BLAS_ELEMENTS:
+        return is_fine(slice(None))
+    return all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS))
 
 
 def _check_log_proba(
@@ -238,7 +245,7 @@ def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> 
             return False
         return bool(np.abs(row_sum(block) - 1).max() <= tolerance)
 
-    if all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS)):
+    if _all_rows(is_fine, array):
         return array
     if tolerance is None:
         inside = _clipped(array, _SUM_TOLERANCE[array.dtype], said)

@@ -7,15 +7,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from calibrant._simplex import EPS, finite_logits, log_odds, weighted_sum
+from calibrant._simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import as_seed
+from calibrant._validation import PartedSample, as_seed
 from calibrant.base._calibrator import Calibrator
+from calibrant.notions import Claim, as_notion
+from calibrant.notions._parted import parted_claims
 
 _EXAMPLES = (0.1, 0.5, 0.9)
 """Probabilities by which a map of one claim is explained."""
@@ -80,6 +83,27 @@ class BaseBinaryCalibrator(Calibrator):
     def _lift_claim(self, score: FloatArray) -> FloatArray:
         return log_odds(score, self.eps) if self.form == "log_odds" else score
 
+    def _check_parted(self) -> None:
+        """Every map of one claim is fitted to cells of scores, which add up."""
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        proba = sample.lifted(partial(as_proba, inputs=self.inputs))
+        [claim] = parted_claims(as_notion("class-1"), proba, self._cuts(sample.total))
+        self._fit_cells(claim)
+
+    def _cuts(self, total: float) -> FloatArray | None:
+        """Scores that cells must not lie across, of a claim of so many rows, where they are
+        known beforehand.
+        """
+        return None
+
+    def _fit_cells(self, claim: Claim) -> None:
+        """`_fit` of a claim whose rows were gathered into cells of scores: as copies of rows that
+        have the mean score of their cell.
+        """
+        score = self._lift_claim(np.minimum(claim.score, 1.0))
+        self._fit(score, claim.outcome.astype(np.float64), claim.weight)
+
     def _words(self) -> str:
         return f"{super()._words()} A probability of {self._words_at(_EXAMPLES)}."
 
@@ -95,6 +119,12 @@ class BaseBinaryCalibrator(Calibrator):
         self._fit_claims([self], score[None], outcome[None], weight)
         return self
 
+    def _fit_summary(self, claim: Claim) -> Self:
+        """Fit on a claim whose rows were gathered into cells of scores."""
+        self._begin_claim(float(claim.weight.sum()), weighted_sum(claim.weight, claim.outcome))
+        self._fit_cells(claim)
+        return self
+
     @classmethod
     def _fit_claims(
         cls,
@@ -108,14 +138,17 @@ class BaseBinaryCalibrator(Calibrator):
         """
         total = float(weight.sum())
         for calibrator, hit in zip(calibrators, outcome, strict=True):
-            calibrator._check_parameters(2)
-            calibrator.classes_ = np.arange(2)
-            calibrator.n_classes_, calibrator.n_features_in_ = 2, 1
-            right = weighted_sum(weight, hit)
-            calibrator.class_weights_ = np.array([total - right, right])
+            calibrator._begin_claim(total, weighted_sum(weight, hit))
         cls._fit_all(
             calibrators, calibrators[0]._lift_claim(score), outcome.astype(np.float64), weight
         )
+
+    def _begin_claim(self, total: float, right: float) -> None:
+        """What is known of a claim before its fit: so many rows, so many of them right."""
+        self._check_parameters(2)
+        self.classes_ = np.arange(2)
+        self.n_classes_, self.n_features_in_ = 2, 1
+        self.class_weights_ = np.array([total - right, right])
 
     @classmethod
     def _fit_all(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import map_blocks, one_blas_thread, row_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_of, log_true_class
@@ -29,16 +29,22 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
+    PartedSample,
+    Parts,
     TopPredictions,
     TopScores,
     arrange_as_fitted,
+    as_parts,
     check_classes,
     check_fitted,
     check_predictions,
     check_scores,
     check_top_predictions,
+    checked_sample,
     column_names,
     is_chunked,
+    is_parted,
+    reader_for,
     remark,
     remark_few_weights,
     shortened,
@@ -119,6 +125,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         y: LabelsLike,
         sample_weight: WeightsLike | None = None,
         groups: LabelsLike | None = None,
+        *,
+        verbose: bool = False,
     ) -> Self:
         """Learn the map from scores and labels.
 
@@ -134,6 +142,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         groups : array of shape (n,), optional
             Rows that belong together, such as those of one patient: `CrossFitted` and
             `AutoCalibration` keep them in one fold. Methods that cut no folds need none.
+        verbose : bool
+            Print how often scores that come in parts, such as dask arrays, were read.
 
         Returns
         -------
@@ -141,8 +151,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         if isinstance(X, TopScores):
             return self._fit_top(X, y, sample_weight)
-        if is_chunked(X):
-            return self._fit_chunks(X, y, sample_weight)
+        if is_parted(X):
+            return self._fit_parts(as_parts(X, y, sample_weight), groups, verbose=verbose)
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -190,13 +200,50 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         )
         return self
 
-    def _fit_chunks(self, X: Any, y: LabelsLike, sample_weight: WeightsLike | None) -> Self:
-        """Fit on a dask array without gathering it, where the method is a sum over rows."""
-        raise TypeError(
-            f"{type(self).__name__} is not fitted to dask arrays: pass X.compute() where it fits "
-            "into memory, or some of its rows; TemperatureScaling takes them as they are, and "
-            "every fitted calibrator predicts them"
+    def _fit_parts(self, parts: Parts, groups: Any = None, *, verbose: bool = False) -> Self:
+        """Fit on scores that come in parts, of which nothing but sums is gathered."""
+        self._check_parted()
+        if groups is not None:
+            raise TypeError("groups are for scores in memory: parts of scores are not cut by them")
+        reader = reader_for(parts, self.classes, self.inputs)
+        self._check_parameters(reader.n_classes)
+        sample = checked_sample(parts, reader)
+        self._fit_checked_parts(sample, check_classes(reader.classes, reader.n_classes))
+        self.n_passes_ = sample.passes.n
+        if verbose:
+            said = f"{sample.passes.n} passes over {sample.shape[0]:,} rows"
+            n_parts = len(sample.counts.class_rows)
+            print(f"{type(self).__name__}: {said} in {n_parts} parts")  # noqa: T201  # asked for
+        made = list(self._parts())
+        warn_unless_converged(
+            type(self).__name__, made or [self], self._part_name if made else None
         )
+        return self
+
+    def _fit_checked_parts(self, sample: PartedSample, classes: AnyArray | None = None) -> Self:
+        """Fit on the checked scores of all parts: what a composite calls for its members."""
+        self._check_parted()
+        n_classes = sample.shape[1]
+        self._check_parameters(n_classes)
+        self.classes_ = check_classes(self.classes, n_classes) if classes is None else classes
+        self.n_classes_ = self.n_features_in_ = n_classes
+        self.class_weights_ = sample.class_weights
+        self._fit_parted(sample)
+        return self
+
+    def _check_parted(self) -> None:
+        """Raise where the method cannot be fitted to scores that come in parts."""
+        raise TypeError(
+            f"{type(self).__name__} is not fitted to scores that come in parts, such as dask "
+            "arrays: pass X.compute() where they fit into memory, or some of the rows; the scaling "
+            "family, StructuredScaling, DirichletCalibration, MulticlassToBinary of any binary "
+            "calibrator and AutoCalibration take them as they are, and every fitted calibrator "
+            "predicts them"
+        )
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        """Fit on the checked scores of all parts, of a method that can."""
+        self._check_parted()
 
     def _fit_known(self, data: TopPredictions) -> None:
         """Fit on checked top scores, where the method can."""
@@ -258,6 +305,11 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             self._fit_rows(scores, y, weight, groups)
         return self
 
+    def _begin_like(self, fitted: Any) -> None:
+        """Begin the next fit where that of a calibrator with the same parameters ended, on similar
+        rows: the same optimum, found sooner. For methods that search.
+        """
+
     def _parts(self) -> Iterable[Any]:
         """The fitted calibrators inside, whose outcomes `fit` warns of; none of a method that is
         not made of others.
@@ -313,20 +365,31 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if isinstance(X, TopScores):
             return self._proba_of_known(self._check_new_top(X))
         if is_chunked(X):
-            check_fitted(self)
             one = partial(self._predict_rows, of_rows=of_rows)
-            return whole_rows(X).map_blocks(one, dtype=_output_dtype(X), meta=np.empty((0, 0)))
+            return self._predict_chunks(one, X, (self.n_classes_,))
         scores = self._check_new(X)
-        blocks = list(row_blocks(*scores.shape, elements=self._block_elements))
-        if len(blocks) == 1:
+        if scores.size <= (self._block_elements or BLOCK_ELEMENTS):
             out = of_rows(scores).astype(_output_dtype(scores), copy=False)
             out = out.copy() if np.may_share_memory(out, scores) else out
         else:
             out = np.empty(scores.shape, dtype=_output_dtype(scores))
             with one_blas_thread(scores.size):
-                for rows in blocks:
+                for rows in row_blocks(*scores.shape, elements=self._block_elements):
                     out[rows] = of_rows(scores[rows])
         return _frames.wrapped(out, X, self.classes_, self._output)
+
+    def _predict_chunks(
+        self, predict: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any = None
+    ) -> Any:
+        """``predict`` of every chunk of a dask array, lazily: (n, *shape)."""
+        check_fitted(self)
+        rows = whole_rows(X)
+        dtype = _output_dtype(rows) if dtype is None else dtype
+        chunks = (rows.chunks[0], *((size,) for size in shape))
+        meta = np.empty((0,) * len(chunks), dtype=dtype)
+        axes = {"new_axis": 1} if rows.ndim < len(chunks) else {}
+        axes |= {"drop_axis": 1} if rows.ndim > len(chunks) else {}
+        return rows.map_blocks(predict, dtype=dtype, chunks=chunks, meta=meta, **axes)
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
         """Logarithms of the calibrated probabilities of a block of checked scores, (m, K)."""
@@ -336,6 +399,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
         if isinstance(X, TopScores):
             return self.classes_[self._proba_of_known(self._check_new_top(X)).labels[:, 0]]
+        if is_chunked(X):
+            return self._predict_chunks(self.predict, X, (), self.classes_.dtype)
         scores = self._check_new(X)
         codes = map_blocks(
             lambda rows: self._codes_of(scores[rows]), *scores.shape, elements=self._block_elements

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._blocks import READ_ELEMENTS, row_blocks
 from calibrant._simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
 
@@ -64,10 +65,16 @@ def training_summary(
     n_classes = scores.shape[1]
     rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
     is_all = len(rows) == len(scores)
-    block, truth = (scores, y) if is_all else (scores[rows], y[rows])
     own = weight if is_all else weight[rows]
     total = float(own.sum())
-    before, after = log_true_class(block, truth, inputs), log_true_of(block, truth)
+
+    def of_block(part: slice) -> tuple[FloatArray, FloatArray]:
+        chosen = part if is_all else rows[part]
+        block, truth = scores[chosen], y[chosen]
+        return log_true_class(block, truth, inputs), log_true_of(block, truth)
+
+    blocks = row_blocks(len(rows), n_classes, elements=READ_ELEMENTS)
+    before, after = map(np.concatenate, zip(*map(of_block, blocks), strict=True))
     return TrainingSummary(
         n_samples=float(class_weights.sum()),
         n_classes=n_classes,

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant._blocks import Rows, lifted
+from calibrant._blocks import Rows, Sample, lifted
 from calibrant._simplex import (
     EPS,
     as_proba,
@@ -19,6 +19,7 @@ from calibrant._simplex import (
     softmax_in_place,
 )
 from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import PartedSample
 from calibrant.base._calibrator import Calibrator
 
 
@@ -57,6 +58,19 @@ class BaseCalibrator(Calibrator):
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit(lifted(scores, self._lift), y, weight)
+
+    def _check_parted(self) -> None:
+        if type(self)._fit_sample is BaseCalibrator._fit_sample:
+            super()._check_parted()
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        self._fit_sample(sample.lifted(self._lift))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        """`_fit` of rows that come in blocks, wherever they are: of a method that is made of sums
+        over rows.
+        """
+        raise NotImplementedError
 
     def _proba(self, u: FloatArray) -> FloatArray:
         """The calibrated probabilities of a block."""

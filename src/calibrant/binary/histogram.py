@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._blocks import ROUND_OFF
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
-from calibrant._validation import as_seed, check_count, check_fitted, check_option
+from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
@@ -31,7 +31,7 @@ from calibrant.guarantees import (
     check_unweighted,
     tied_edges,
 )
-from calibrant.notions import as_notion
+from calibrant.notions import Claim, as_notion
 
 STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
@@ -203,15 +203,36 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
+        counts_all = is_unit(weight) or not self.counts_rows
+        rows = total if counts_all else _row_counts(score, weight)
+        self._fit_distinct(values, total, hits, rows)
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        super()._fit_parted(sample)
+        self.is_weighted_ = not sample.counts.is_unit
+
+    def _cuts(self, total: float) -> FloatArray | None:
+        if self.strategy != "uniform" or np.ndim(self.points_per_bin):
+            return None
+        return uniform_edges(self.n_bins or max(1, int(total // self.points_per_bin)))
+
+    def _fit_cells(self, claim: Claim) -> None:
+        ends = claim.score if claim.ends is None else claim.ends
+        sums = distinct_sums(ends, claim.outcome.astype(np.float64), claim.weight)
+        self._fit_distinct(*sums, sums[1])
+
+    def _fit_distinct(
+        self, values: FloatArray, total: FloatArray, hits: FloatArray, rows: FloatArray
+    ) -> None:
+        """Fit on distinct scores with their weights, hits and numbers of rows."""
         n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
         if self.strategy == "uniform":
-            self.edges_, kept = _uniform_edges(n_bins), np.ones(values.size)
+            self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
         else:
             self.edges_ = _equal_mass_edges(values, total, n_bins)
             kept = np.ones(values.size)
             if self.boundary == "exclude":
                 # One row of each edge between two bins is left out, of those that share it.
-                rows = total if is_unit(weight) else _row_counts(score, weight)
                 at_edge = np.searchsorted(values, self.edges_[:-1])
                 kept[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
@@ -299,7 +320,7 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
     return group * size + np.minimum(group, extra)
 
 
-def _uniform_edges(n_bins: int) -> FloatArray:
+def uniform_edges(n_bins: int) -> FloatArray:
     """The largest float of each bin of equal width, so that right-closed bins are exactly
     `UniformBins`.
     """

@@ -14,7 +14,7 @@ from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import ZADROZNY_ELKAN_2002
-from calibrant.binning import distinct_sums
+from calibrant.binning import distinct_sums, interpolated
 
 
 class IsotonicCalibration(BaseBinaryCalibrator):
@@ -108,7 +108,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":
-            return np.interp(score, self.centres_, self.values_)
+            return interpolated(score, self.centres_, self.values_)
         return self.values_[np.searchsorted(self.edges_[:-1], score, side="left")]
 
 

@@ -18,7 +18,7 @@ from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import GUPTA_2021
-from calibrant.binning import distinct_sums
+from calibrant.binning import distinct_sums, interpolated
 
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
@@ -170,7 +170,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         self.scores_, self.values_ = values, np.clip(mapped, 0.0, 1.0)
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.interp(score, self.scores_, self.values_)
+        return interpolated(score, self.scores_, self.values_)
 
 
 def _spline_basis(knots: FloatArray, runout: str) -> PPoly:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 
 import numpy as np
@@ -98,7 +99,15 @@ class VennAbers(BaseBinaryCalibrator):
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:
+        if score.size == 1:  # a search by hand costs less than the calls
+            return np.array([self._predict_one(score.item())])
         low, high = self._interval(score)
+        return high / (1.0 - low + high)
+
+    def _predict_one(self, score: float) -> float:
+        below, above = bisect_right(self.scores_, score) - 1, bisect_left(self.scores_, score)
+        low = 0.0 if below < 0 else self.p0_.item(below)
+        high = 1.0 if above == len(self.p1_) else self.p1_.item(above)
         return high / (1.0 - low + high)
 
     def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:

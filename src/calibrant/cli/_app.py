@@ -48,6 +48,7 @@ from calibrant.cli._options import (
     flattened,
 )
 from calibrant.cli._output import before_after, report_table
+from calibrant.cli._passes import fit_passes, is_passed, open_passes
 from calibrant.cli._top import evaluate_top_file, fit_top_file, is_top_file
 from calibrant.evaluation import Evaluation, TopEvaluation
 from calibrant.selection._methods import METHODS
@@ -135,7 +136,8 @@ def fit(
     seed: Seed = 0,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
-    not trained on. Scores of more than 256 MB stay on disk.
+    not trained on. Of scores of more than 256 MB blocks are read, once for each pass where the
+    method is a sum over rows; other methods keep them in a temporary file.
     """
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
@@ -143,6 +145,10 @@ def fit(
     if is_top_file(options):
         with output.working(f"Fitting {method}"):
             fitted = fit_top_file(options, method, output_path)
+    elif is_passed(options, method, notion):
+        file = open_passes(options, output.say, progress=not output.quiet)
+        with output.working(f"Fitting {method}", spins=False):  # each pass has a bar
+            fitted = fit_passes(file, method, notion, seed, output_path)
     else:
         rows = read_all(options, output.say, output.watch)
         with output.working(f"Fitting {method}"):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,9 +25,14 @@ from calibrant._validation import (
     shortened,
     unknown_name,
 )
-from calibrant.cli._columns import KINDS, PREFIXES, Columns, FileOptions
-from calibrant.cli._labels import LabelRule, label_rule
-from calibrant.cli._sources import (
+from calibrant.cli._spool import Spool
+from calibrant.cli._writers import open_writer
+from calibrant.datasets import digits_predictions
+from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
+from calibrant.io import save
+from calibrant.io._columns import KINDS, PREFIXES, Columns, FileOptions
+from calibrant.io._labels import LabelRule, label_rule
+from calibrant.io._sources import (
     Block,
     Notes,
     Source,
@@ -35,11 +40,6 @@ from calibrant.cli._sources import (
     check_promise,
     open_source,
 )
-from calibrant.cli._spool import Spool
-from calibrant.cli._writers import open_writer
-from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
-from calibrant.io import save
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
 from calibrant.selection import method
@@ -47,7 +47,7 @@ from calibrant.selection import method
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
 
-_BYTES = 8
+BYTES_OF_SCORE = 8
 """Of a score."""
 
 Say = Callable[[str], None]
@@ -95,13 +95,13 @@ def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
 def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     """A whole file, for what needs all rows at once; scores that are many stay on disk."""
     source, rule = open_labelled(options, say)
-    check_promise(source.path, (source.n_rows or 0) * source.n_classes * _BYTES)
+    check_promise(source.path, (source.n_rows or 0) * source.n_classes * BYTES_OF_SCORE)
     notes = Notes()
     codes: list[IntArray] = []
     weights: list[Any] = []
     with Spool() as spool:
         for block in watch(source.blocks(), source.n_rows):
-            spool.add(_checked(block, source, options, say, notes))
+            spool.add(check_scores_of(block, source, options, say, notes))
             codes.append(rule.codes(block.labels, block.start))
             weights.append(block.weight)
         scores = spool.rows()
@@ -110,7 +110,7 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
     return FilePredictions(scores, np.concatenate(codes), weight, rule.classes, source.inputs)
 
 
-def _checked(
+def check_scores_of(
     block: Block, source: Source, options: FileOptions, say: Say, notes: Notes
 ) -> FloatArray:
     """Scores of a block; of the first one it is said where they look like another kind."""
@@ -131,7 +131,7 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
     total, notes = MetricAccumulator(n_bins), Notes()
 
     def evaluated(block: Block) -> MetricAccumulator:
-        scores = _checked(block, source, options, say, notes)
+        scores = check_scores_of(block, source, options, say, notes)
         codes = rule.codes(block.labels, block.start)
         part = MetricAccumulator(n_bins, inputs=check_inputs(source.inputs))
         return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
@@ -144,7 +144,16 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
     return total.compute()
 
 
-def make_calibrator(name: str, notion: str | None, data: FilePredictions, seed: int) -> Any:
+class KnownScores(Protocol):
+    """Scores of which it is known what they hold, and of which classes."""
+
+    @property
+    def inputs(self) -> str: ...
+    @property
+    def classes(self) -> AnyArray: ...
+
+
+def make_calibrator(name: str, notion: str | None, data: KnownScores, seed: int) -> Any:
     """The unfitted calibrator of a method's name, for the scores of a file."""
     calibrator = method(name, notion=notion)
     for one in (calibrator, calibrator.get_params(deep=False).get("calibrator")):
@@ -209,12 +218,12 @@ def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Eval
     """The evaluation of calibrated rows, block by block."""
     total = MetricAccumulator()
     for rows in row_blocks(*data.scores.shape, elements=FILE_ELEMENTS):
-        proba = _on_simplex(proba_of(model, data.scores[rows], data.inputs))
+        proba = on_simplex(proba_of(model, data.scores[rows], data.inputs))
         total._update_checked(proba, data.y[rows], weight[rows])
     return total.compute()
 
 
-def _on_simplex(proba: FloatArray) -> FloatArray:
+def on_simplex(proba: FloatArray) -> FloatArray:
     """Rows divided by their sum where that is not one; a row of zeros becomes uniform."""
     sums = proba.sum(axis=1, keepdims=True)
     uniform = np.full(proba.shape, 1.0 / proba.shape[1])
@@ -290,7 +299,7 @@ def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: 
     n_rows, notes = 0, Notes()
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
-            scores = _checked(block, source, options, say, notes)[:, order]
+            scores = check_scores_of(block, source, options, say, notes)[:, order]
             writer.write(block, _predict(model, scores))
             n_rows += len(scores)
     notes.tell(say)

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._columns import Columns, FileOptions
 from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
-from calibrant.cli._labels import label_rule
 from calibrant.cli._options import Printing, WeightedFile, flattened
-from calibrant.cli._sources import Notes, check_block, open_source
+from calibrant.io._columns import Columns, FileOptions
+from calibrant.io._labels import label_rule
+from calibrant.io._sources import Notes, check_block, open_source
 from calibrant.monitoring import CalibrationMonitor, MonitorStep
 from calibrant.report import monitor_page
 
@@ -50,6 +50,10 @@ When = Annotated[
 ]
 Page = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
+]
+
+Title = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What the page is about; else the state's name.")
 ]
 
 
@@ -123,15 +127,15 @@ def update(
         raise typer.Exit(ALARM)
 
 
-@_command("calibrant monitor show state.json -o monitor.html")
-def show(state: State, printing: Printing, output_path: Page = None) -> None:
+@_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
+def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """What is known now, in sentences, or as a page for those who decide."""
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
         if output_path.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"{output_path}: the page is written as .html")
-        write_text(output_path, monitor_page(monitor, state.stem))
+        write_text(output_path, monitor_page(monitor, title or state.stem))
     output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
 

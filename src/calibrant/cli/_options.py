@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from calibrant.cli._columns import FileOptions
 from calibrant.cli._output import Output
+from calibrant.io._columns import FileOptions
 
 File = Annotated[
     Path,

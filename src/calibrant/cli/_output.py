@@ -60,11 +60,13 @@ class Output:
         )
 
     @contextmanager
-    def working(self, what: str) -> Iterator[None]:
-        """A spinner while something takes long; warnings of fits become remarks."""
+    def working(self, what: str, *, spins: bool = True) -> Iterator[None]:
+        """A spinner while something takes long, unless it shows itself; warnings of fits become
+        remarks.
+        """
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with spinning(what, progress=not self.quiet):
+            with spinning(what, progress=spins and not self.quiet):
                 yield
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             self.say(f"note: {text}")

@@ -13,12 +13,12 @@ import numpy as np
 from calibrant._output.files import check_writable
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import TopScores, shortened
-from calibrant.cli._columns import Columns, FileOptions, choose_label
 from calibrant.cli._commands import Fitted
-from calibrant.cli._labels import LabelRule, class_values
-from calibrant.cli._sources import CsvSource, ParquetSource, TableSource
 from calibrant.evaluation import TopEvaluation, evaluate
 from calibrant.io import save
+from calibrant.io._columns import Columns, FileOptions, choose_label
+from calibrant.io._labels import LabelRule, class_values
+from calibrant.io._sources import CsvSource, ParquetSource, TableSource
 from calibrant.multiclass import TemperatureScaling
 
 REST = "rest_logprob"

@@ -18,8 +18,8 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._output.files import written_aside
 from calibrant._typing import FloatArray
-from calibrant.cli._arrays import ArraySource
-from calibrant.cli._sources import Block, Source
+from calibrant.io._arrays import ArraySource
+from calibrant.io._sources import Block, Source
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".npz", ".npy")
 

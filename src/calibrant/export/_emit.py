@@ -269,16 +269,12 @@ def _temperature(build: Builder, model: TemperatureScaling, scores: int) -> int:
 @register(EnsembleTemperatureScaling)
 def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) -> int:
     u = lifted(build, model, scores)
-    uniform = np.full(model.n_classes_, -np.log(model.n_classes_))
-    members = [
-        _tempered(build, u, model.temperature_, "log_softmax"),
-        build.append("log_softmax", (u,)),
-        build.append("constant", (u,), {"values": uniform}),
-    ]
-    used = np.flatnonzero(model.weights_ > 0)
-    weights = {"weights": np.log(model.weights_[used])}
-    mixed = build.append("log_mix", [members[i] for i in used], weights)
-    return build.append("exp", (mixed,))
+    tempered, raw, uniform = model.weights_.tolist()
+    members = [_tempered(build, u, model.temperature_)]
+    members += [build.append("softmax", (u,))] if raw > 0 else []
+    weights = np.array([tempered, raw][: len(members)])
+    spread = {"weights": weights, "constant": uniform / model.n_classes_}
+    return build.append("mix", members, spread)
 
 
 def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:

@@ -69,28 +69,3 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
         left[rows] += mass[rows, following] - 1
         current[rows] = following
     return kept, other
-
-
-def alias_draws(threshold: UIntArray, values: AnyArray, bits: UIntArray) -> AnyArray:
-    """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
-
-    ``values`` (n, T, 2) is ``columns`` of `alias_tables`, or anything that is known of a column, in
-    its place.
-    """
-    n_rows, n_slots = threshold.shape
-    slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
-    is_other = bits >= threshold.ravel().take(slot)
-    slot += slot
-    slot += is_other
-    return values.ravel().take(slot)
-
-
-def alias_counts(threshold: UIntArray, cells: AnyArray, bits: UIntArray, n_cells: int) -> IntArray:
-    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
-    cell of each column.
-    """
-    drawn = alias_draws(threshold, cells, bits)
-    if len(bits) == 1:
-        return np.bincount(drawn[0], minlength=n_cells)[None]
-    drawn = drawn + np.arange(len(bits))[:, None] * n_cells
-    return np.bincount(drawn.ravel(), minlength=len(bits) * n_cells).reshape(len(bits), n_cells)

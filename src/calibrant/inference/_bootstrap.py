@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._blocks import ROUND_OFF, row_blocks
 from calibrant._crossfit.scores import SCORES
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
@@ -130,13 +130,17 @@ def bootstrap_interval(
     estimate = float(function(y, proba))
     draw = RowDraws(len(y), groups)
     losses = SCORES[function.name].losses(proba, y) if _is_score(function) else None
-    drawn = _resample(
-        (lambda rows: function(y[rows], proba[rows])) if losses is None else _mean_of(losses),
-        n_resamples,
-        draw,
-        np.random.default_rng(rng),
-        progress,
-    )
+    generator = np.random.default_rng(rng)
+    if losses is not None and groups is None:
+        drawn = _resample_means(losses, n_resamples, generator, progress)
+    else:
+        drawn = _resample(
+            (lambda rows: function(y[rows], proba[rows])) if losses is None else _mean_of(losses),
+            n_resamples,
+            draw,
+            generator,
+            progress,
+        )
     error = float(drawn.std(ddof=1))
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
@@ -268,6 +272,25 @@ class RowDraws:
             return generator.integers(0, self.n_rows, self.n_rows)
         parts = self.groups
         return np.concatenate([parts[g] for g in generator.integers(0, len(parts), len(parts))])
+
+
+def _resample_means(
+    losses: FloatArray, n_resamples: int, generator: np.random.Generator, progress: bool
+) -> FloatArray:
+    """Means of resampled losses, as many at a time as stay in the cache; the same draws as one by
+    one.
+    """
+    n_rows = len(losses)
+
+    def means() -> Iterator[float]:
+        for part in row_blocks(n_resamples, n_rows):
+            rows = generator.integers(0, n_rows, (part.stop - part.start, n_rows))
+            yield from losses.take(rows, mode="clip").mean(axis=1).tolist()
+
+    return np.fromiter(
+        tracked(means(), total=n_resamples, description="Bootstrap", progress=progress),
+        dtype=np.float64,
+    )
 
 
 def _resample(

@@ -14,10 +14,12 @@ from typing import Protocol
 import numpy as np
 from scipy import fft
 
-from calibrant._blocks import KEEP_SLOTS, TABLE_SLOTS, row_blocks
+from calibrant._blocks import KEEP_SLOTS, RESAMPLE_ELEMENTS, TABLE_SLOTS, row_blocks
+from calibrant._kernels import kernel
+from calibrant._kernels._numpy import alias_counts, alias_draws
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binning import BinRule, cell_index
-from calibrant.inference._alias import alias_counts, alias_draws, alias_tables
+from calibrant.inference._alias import alias_tables
 from calibrant.notions import Claims
 
 
@@ -85,10 +87,13 @@ class CellDraws:
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
         drawn = np.zeros((size, self.n_cells), dtype=np.int32)
+        count = kernel("alias_counts", size * self.claims.n_rows)
+        # A compiled loop takes few rows and many draws at a time, so that tables stay in the cache.
+        elements = None if count is alias_counts else RESAMPLE_ELEMENTS
         for _, threshold, cells in self._tables:
-            for part in row_blocks(size, len(threshold)):
+            for part in row_blocks(size, len(threshold), elements=elements):
                 bits = random_bits(generator, part.stop - part.start, len(threshold))
-                drawn[part] += alias_counts(threshold, cells, bits, self.n_cells + 1)[:, :-1]
+                drawn[part] += count(threshold, cells, bits, self.n_cells + 1)[:, :-1]
         return drawn
 
     def _make(self, rows: slice) -> tuple[AnyArray, AnyArray]:

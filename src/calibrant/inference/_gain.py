@@ -172,6 +172,21 @@ def paired_gain(
     difference = before - after
     gain = float(weight @ difference) / total
     error = _standard_error(difference, weight, gain) * _overlap(folds)
+    means = float(weight @ before) / total, float(weight @ after) / total
+    return gain_of(total, means, gain, error, score=score, level=level, is_folded=bool(folds))
+
+
+def gain_of(
+    total: float,
+    means: tuple[float, float],
+    gain: float,
+    error: float,
+    *,
+    score: str,
+    level: float = 0.95,
+    is_folded: bool,
+) -> Gain:
+    """The gain of so many rows by their mean scores before and after, and its standard error."""
     reach = max(_quantile(total, level) * error, 1.0 / total)
     return Gain(
         score=score,
@@ -179,9 +194,9 @@ def paired_gain(
         low=gain - reach,
         high=gain + reach,
         level=level,
-        before=float(weight @ before) / total,
-        after=float(weight @ after) / total,
-        interval="nadeau-bengio" if folds else "paired",
+        before=means[0],
+        after=means[1],
+        interval="nadeau-bengio" if is_folded else "paired",
         standard_error=error,
         p_value=_p_value(gain, error, total),
         n_samples=total,

@@ -72,7 +72,9 @@ def own_spread(score: str, proba: FloatArray) -> Spread:
     def moments(rows: slice) -> FloatArray:
         block = np.asarray(proba[rows], dtype=np.float64)
         loss = SCORES[score].of_classes(block)
-        return np.array([np.sum(block * loss**power) for power in (1, 2, 3)])
+        first = block * loss
+        second = first * loss
+        return np.array([first.sum(), second.sum(), np.sum(second * loss)])
 
     n = len(proba)
     first, second, third = (float(part) / n for part in sum_blocks(moments, *proba.shape))

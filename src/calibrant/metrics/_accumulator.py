@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, sum_blocks
+from calibrant._blocks import BLOCK_ELEMENTS, ArraySample
 from calibrant._output.results import html_table
 from calibrant._typing import (
     AnyArray,
@@ -22,13 +22,17 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
+    Part,
+    PartReader,
+    Parts,
+    as_parts,
     check_classes,
     check_count,
     check_inputs,
     check_predictions,
     check_row_counts,
-    is_chunked,
-    sum_chunks,
+    is_parted,
+    reader_for,
 )
 from calibrant.metrics._registry import METRICS
 from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
@@ -177,9 +181,8 @@ class MetricAccumulator:
         The chunks of a dask array are evaluated where they are, without the KS error, for which
         all top scores would have to be gathered.
         """
-        if is_chunked(p):
-            part = partial(_chunk_part, self.n_bins, self._known_classes, self._chunk_options)
-            return self.merge(sum_chunks(part, y, p, sample_weight, MetricAccumulator.merge))
+        if is_parted(p):
+            return self._update_parts(as_parts(p, y, sample_weight))
         scores, codes, weight, names = check_predictions(
             y,
             p,
@@ -194,9 +197,18 @@ class MetricAccumulator:
             self._names = names
         return self
 
-    @property
-    def _chunk_options(self) -> dict[str, Any]:
-        return {"inputs": self.inputs, "keep_top": 0, "renormalize": self.renormalize}
+    def _update_parts(self, parts: Parts) -> MetricAccumulator:
+        """Add rows that come in parts, each evaluated where it is."""
+        reader = reader_for(parts, self._known_classes, self.inputs, renormalize=self.renormalize)
+        self._check_n_classes(reader.n_classes)
+        rule = SumRule(self.inputs, self.n_bins, 0)
+        sums, total = parts.add_up(partial(_sums_of_part, reader, rule))
+        if not total > 0:
+            raise ValueError("all sample weights are zero: at least one row must count")
+        self._add(sums)
+        if reader.classes is not None:
+            self._names = reader.classes
+        return self
 
     @property
     def _known_classes(self) -> LabelsLike | None:
@@ -209,13 +221,7 @@ class MetricAccumulator:
         """Add rows of checked scores and column codes: for whoever has checked them already."""
         self._check_n_classes(scores.shape[1])
         rule = SumRule(self.inputs, self.n_bins, self.keep_top)
-        sums = sum_blocks(
-            lambda rows: EvaluationSums.of_block(scores[rows], y[rows], weight[rows], rule),
-            *scores.shape,
-            # A block must outweigh the tables that it fills.
-            elements=max(8 * BLOCK_ELEMENTS, 8 * scores.shape[1] * self.n_bins),
-        )
-        self._add(sums)
+        self._add(_evaluation_sums(ArraySample(scores, y, weight), rule))
         return self
 
     def _add(self, sums: EvaluationSums) -> None:
@@ -353,10 +359,20 @@ class MetricAccumulator:
         return accumulator
 
 
-def _chunk_part(
-    n_bins: int, classes: Any, options: dict[str, Any], y: Any, p: Any, weight: Any
-) -> MetricAccumulator:
-    return MetricAccumulator(n_bins, classes, **options).update(y, p, weight)
+def _evaluation_sums(sample: ArraySample, rule: SumRule) -> EvaluationSums:
+    n_classes = sample.shape[1]
+    # A block must outweigh the tables that it fills.
+    elements = max(8 * BLOCK_ELEMENTS, 8 * n_classes * rule.n_bins)
+    total: EvaluationSums = sample.sum(
+        lambda block: EvaluationSums.of_block(block.u, block.y, block.weight, rule),
+        elements=elements,
+    )
+    return total
+
+
+def _sums_of_part(reader: PartReader, rule: SumRule, part: Part) -> tuple[EvaluationSums, float]:
+    rows = reader.read(part)
+    return _evaluation_sums(rows, rule), rows.total
 
 
 def _as_list(classes: LabelsLike | None) -> list[Any] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight
+from calibrant._validation import check_row_counts, check_weight, is_parted
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -92,7 +92,7 @@ def expected_calibration_error(
     >>> expected_calibration_error([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
     0.05...
     """
-    if debias and sample_weight is not None:
+    if debias and sample_weight is not None and not is_parted(y_prob):
         check_row_counts(check_weight(sample_weight, len(y_true)), "debias=True")
     table = calibration_curve(
         y_true,

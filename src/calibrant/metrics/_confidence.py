@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight
+from calibrant._validation import check_row_counts, check_weight, is_parted
 from calibrant.notions import ClaimBlock, as_notion, claims_of
 
 
@@ -136,7 +136,7 @@ def sharpness(
     >>> round(sharpness([0, 1], [[1.0, 0.0], [0.5, 0.5]]), 12)
     2.0
     """
-    if sample_weight is not None:
+    if sample_weight is not None and not is_parted(y_prob):
         check_row_counts(check_weight(sample_weight, len(y_true)), "sharpness")
     sums, n_classes = _sums(y_true, y_prob, sample_weight, classes, inputs)
     return sums.sharpness(n_classes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, overload
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, TopScores, check_predictions
+from calibrant._validation import LOGITS_HINT, TopScores, check_predictions, is_parted
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, evaluate_groups
+from calibrant.metrics._ks import ks_error
 from calibrant.metrics._top import TopEvaluation, evaluate_top
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
@@ -125,4 +127,8 @@ def evaluate(
     accumulator = MetricAccumulator(
         n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
     )
-    return accumulator.update(y_true, y_prob, sample_weight).compute()
+    result = accumulator.update(y_true, y_prob, sample_weight).compute()
+    if not is_parted(y_prob):
+        return result
+    ks = ks_error(y_true, y_prob, inputs=inputs, sample_weight=sample_weight, classes=classes)
+    return replace(result, ks=ks)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.signal import fftconvolve
 
+from calibrant._blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
@@ -93,41 +94,54 @@ def kde_calibration_error(
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
     """The integral of the ``norm``-th power of the gap."""
-    hit = claim.weight * claim.outcome
-    width = max(
-        _default_bandwidth(claim.score, claim.weight, hit) if bandwidth is None else bandwidth,
-        _SMALLEST,
-    )
+    width = max(_default_bandwidth(claim) if bandwidth is None else bandwidth, _SMALLEST)
     grid = np.linspace(_LOW, _HIGH, _POINTS)
     inside = (grid > 0) & (grid < 1)
-    density = _mirrored_density(claim.score, claim.weight, width)[inside]
-    hits = _mirrored_density(claim.score, hit, width)[inside]
+    masses = sum_blocks(lambda rows: _masses(claim, rows), len(claim.score), 1)
+    density, hits = (_density(mass, width)[inside] for mass in masses)
     is_dense = density > _NO_DENSITY * density.max()
     rate = np.minimum(np.divide(hits, density, out=np.zeros_like(hits), where=is_dense), 1)
     gap = np.abs(grid[inside] - rate)
     return float(trapezoid(gap**norm * density) / trapezoid(density))
 
 
-def _default_bandwidth(score: FloatArray, weight: FloatArray, hit: FloatArray) -> float:
-    spread = _deviation(score, hit) or _deviation(score, weight)
-    return float(spread * (2 * weight.sum()) ** -0.2)
+def _default_bandwidth(claim: Claim) -> float:
+    spread = _deviation(claim, of_hits=True) or _deviation(claim, of_hits=False)
+    return float(spread * (2 * claim.weight.sum()) ** -0.2)
 
 
-def _deviation(score: FloatArray, weight: FloatArray) -> float:
-    """Standard deviation; 0.0 where nothing varies or nothing is there."""
-    total = weight.sum()
+def _deviation(claim: Claim, *, of_hits: bool) -> float:
+    """Standard deviation of the scores; 0.0 where nothing varies or nothing is there."""
+
+    def moments(rows: slice) -> tuple[float, float]:
+        weight = claim.weight[rows] * claim.outcome[rows] if of_hits else claim.weight[rows]
+        return float(weight.sum()), float(weight @ claim.score[rows])
+
+    def squares(rows: slice) -> float:
+        weight = claim.weight[rows] * claim.outcome[rows] if of_hits else claim.weight[rows]
+        return float(weight @ (claim.score[rows] - mean) ** 2)
+
+    total, first = sum_blocks(moments, len(claim.score), 1)
     if not total > 0:
         return 0.0
-    mean = weight @ score / total
-    return float(np.sqrt(weight @ (score - mean) ** 2 / total))
+    mean = first / total
+    return float(np.sqrt(sum_blocks(squares, len(claim.score), 1) / total))
 
 
-def _mirrored_density(score: FloatArray, weight: FloatArray, width: float) -> FloatArray:
-    """Sums of kernels on the grid, every score counted with its mirror image at the nearer end of
-    [0, 1].
+def _masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
+    """Weights of the rows of a block on the grid, and those of hits, every score counted with its
+    mirror image at the nearer end of [0, 1].
     """
-    mirror = np.where(score < 0.5, -score, 2 - score)
-    mass = _on_grid(score, weight) + _on_grid(mirror, weight)
+    score, weight = claim.score[rows], claim.weight[rows]
+    hit, mirror = weight * claim.outcome[rows], np.where(score < 0.5, -score, 2 - score)
+    return (
+        _on_grid(score, weight) + _on_grid(mirror, weight),
+        _on_grid(score, hit) + _on_grid(mirror, hit),
+    )
+
+
+def _density(mass: FloatArray, width: float) -> FloatArray:
+    """Sums of kernels on the grid."""
     reach = int(3 * width / _STEP)
     offset = np.arange(-reach, reach + 1) * (_STEP / (3 * width))
     kernel = 35 / 32 * (1 - offset**2) ** 3 / (3 * width)

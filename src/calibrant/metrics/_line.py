@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from calibrant._blocks import sum_blocks
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
@@ -96,12 +98,14 @@ class Line(NamedTuple):
 
 def log_odds(score: FloatArray) -> FloatArray:
     """``log(f / (1 - f))``, floored at both ends."""
-    return np.asarray(np.log(np.maximum(score, EPS)) - np.log(np.maximum(1.0 - score, EPS)))
+    odds, rest = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
+    return np.asarray(np.log(odds) - np.log(rest, out=rest))
 
 
 def fit_line(claim: Claim) -> Line:
     """The line of a claim by maximum likelihood."""
-    present = claim.weight > 0
+    is_present = claim.weight > 0
+    present = slice(None) if is_present.all() else is_present
     odds, weight = log_odds(claim.score[present]), claim.weight[present]
     outcome = claim.outcome[present].astype(np.float64)
     if np.ptp(odds) == 0 or np.ptp(outcome) == 0:
@@ -122,10 +126,15 @@ def shift_at(claim: Claim, z: float) -> float:
     """
     odds = log_odds(claim.score)
 
+    def sums(shift: float, rows: slice) -> tuple[float, float]:
+        own, weight = odds[rows], claim.weight[rows]
+        rate, rest = expit(own + shift), expit(-own - shift)  # 1 - rate would lose its digits
+        beyond = weight @ np.where(claim.outcome[rows], rest, -rate)
+        return float(beyond), float(weight @ (rate * rest))
+
     def excess(shift: float) -> float:
-        rate, rest = expit(odds + shift), expit(-odds - shift)  # 1 - rate would lose its digits
-        spread = np.sqrt(claim.weight @ (rate * rest))
-        return float(claim.weight @ np.where(claim.outcome, rest, -rate) - z * spread)
+        beyond, variance = sum_blocks(partial(sums, shift), len(odds), 1)
+        return float(beyond - z * np.sqrt(variance))
 
     # The excess falls with the shift; what no finite shift explains is infinite.
     if excess(-WIDEST) <= 0:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from calibrant._blocks import READ_ELEMENTS, sum_blocks
+from calibrant._blocks import READ_ELEMENTS, RowBlock
 from calibrant._simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant.notions import ClaimBlock, Claims, Notion, as_notion, claims_of, predictions_for
+from calibrant.notions import (
+    ClaimBlock,
+    Claims,
+    Notion,
+    as_notion,
+    claims_from,
+    claims_of,
+    sample_for,
+)
 
 
 def log_loss(
@@ -34,14 +43,14 @@ def log_loss(
     >>> log_loss([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     0.693147...
     """
-    proba, y, weight, _ = predictions_for(
+    sample, _ = sample_for(
         as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
     )
+    return float(sample.sum(partial(_losses, eps), elements=READ_ELEMENTS) / sample.total)
 
-    def losses(rows: slice) -> Any:
-        return weight[rows] @ log_losses(proba[rows], y[rows], eps)
 
-    return float(sum_blocks(losses, *proba.shape, elements=READ_ELEMENTS) / weight.sum())
+def _losses(eps: float, block: RowBlock) -> Any:
+    return block.weight @ log_losses(block.u, block.y, eps)
 
 
 def brier_score(
@@ -68,10 +77,10 @@ def brier_score(
     0.5
     """
     if notion is None:
-        proba, y, weight, _ = predictions_for(
+        sample, _ = sample_for(
             as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
         )
-        return _square_sum(as_notion("class-wise").claims(proba, y, weight))
+        return _square_sum(claims_from(as_notion("class-wise"), sample))
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _square_sum(claims) / claims.n_quantities
 

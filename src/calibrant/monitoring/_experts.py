@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import row_max, row_sum, softmax, true_class
+from calibrant._simplex import EPS, log_floored, row_max, row_sum, softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 
 FULL_INFORMATION = 50
@@ -50,7 +50,10 @@ EXPERTS = (
     Expert(1.0),
     Expert(0.999),
 )
-"""The default: a temperature that follows slowly and quickly, and whole maps."""
+"""Those of a monitor: a temperature that follows slowly and quickly, and whole maps."""
+
+ONLINE_EXPERTS = (*EXPERTS, Expert(0.99))
+"""Those of online recalibration, which is there to follow: a whole map that does so quickly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,18 @@ class ExpertState:
         theta = np.zeros(1 + n_classes)
         theta[0] = 1.0
         return cls(theta, _prior(n_classes))
+
+    def joined(self, n_classes: int) -> ExpertState:
+        """The same map where classes have joined, of which nothing is known."""
+        fresh = ExpertState.start(n_classes)
+        theta, information = fresh.theta, np.array(fresh.information)
+        size = len(self.theta)
+        theta[:size] = self.theta
+        if information.ndim == self.information.ndim:
+            information[(slice(size),) * information.ndim] = self.information
+        else:
+            information[:size] = self.information.diagonal()
+        return ExpertState(theta, information)
 
     def proba(self, u: FloatArray) -> FloatArray:
         """Probabilities for rows of log-probabilities."""
@@ -90,10 +105,19 @@ class ExpertSums(NamedTuple):
         )
 
 
+def as_u(proba: FloatArray) -> FloatArray:
+    """Logarithms of probabilities whose largest in each row is 0, which changes no map of them."""
+    u = log_floored(proba, EPS)
+    u -= row_max(u)[:, None]
+    return u
+
+
 def judge(
     expert: Expert, state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """The probability that an expert gave to what happened, (n,), and what the rows teach it."""
+    """The probability that an expert gave to what happened, (n,), and what the rows teach it; of
+    rows ``u`` as `as_u` makes them.
+    """
     if expert.intercepts:
         q = state.proba(u)
         return true_class(q, y), sum_rows(expert, q, u, y)
@@ -104,8 +128,7 @@ def _judge_temperature(
     state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
     """A temperature alone needs the mean and the variance of u in each row and nothing else."""
-    power = u - row_max(u)[:, None]
-    power *= state.theta[0]
+    power = state.theta[0] * u
     np.exp(power, out=power)
     total, own = row_sum(power), true_class(power, y)
     power *= u
@@ -145,18 +168,33 @@ def _fill_intercepts(information: FloatArray, q: FloatArray, mixed: FloatArray) 
 
 def learn(expert: Expert, state: ExpertState, sums: ExpertSums) -> ExpertState:
     """The state after a Newton step on the rows of ``sums``."""
-    n_classes = len(state.theta) - 1
-    kept, prior = expert.discount**sums.n_rows, _prior(n_classes)
+    kept = expert.discount**sums.n_rows
+    if not expert.intercepts:
+        return _learn_temperature(kept, state, sums)
+    prior, away = _prior(len(state.theta) - 1), state.theta.copy()
+    away[0] -= 1.0
     information = kept * state.information + sums.information + (1.0 - kept) * prior
-    away = state.theta - ExpertState.start(n_classes).theta
     gradient = sums.gradient + (1.0 - kept) * _PRIOR * away
-    diagonal = information if information.ndim == 1 else information.diagonal()
-    step: FloatArray = gradient / diagonal
-    if information.ndim == 2 and expert.intercepts:
-        step = np.linalg.solve(information, gradient)
-    theta = state.theta - np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-    theta[0] = np.clip(theta[0], _LOWEST, _HIGHEST)
-    return ExpertState(np.clip(theta, -_HIGHEST, _HIGHEST), information)
+    if information.ndim == 2:
+        step: FloatArray = np.linalg.solve(information, gradient)
+    else:
+        step = gradient / information
+    theta = state.theta - _clipped(step, _LONGEST_STEP)
+    theta[0] = max(_LOWEST, theta[0])
+    return ExpertState(_clipped(theta, _HIGHEST), information)
+
+
+def _learn_temperature(kept: float, state: ExpertState, sums: ExpertSums) -> ExpertState:
+    beta, theta, information = state.theta[0], state.theta.copy(), state.information.copy()
+    seen = kept * information.flat[0] + sums.information.flat[0] + (1.0 - kept) * _PRIOR
+    step = (sums.gradient[0] + (1.0 - kept) * _PRIOR * (beta - 1.0)) / seen
+    theta[0] = min(max(beta - min(max(step, -_LONGEST_STEP), _LONGEST_STEP), _LOWEST), _HIGHEST)
+    information.flat[0] = seen
+    return ExpertState(theta, information)
+
+
+def _clipped(values: FloatArray, limit: float) -> FloatArray:
+    return np.minimum(np.maximum(values, -limit), limit)  # np.clip takes longer to call
 
 
 @lru_cache(maxsize=8)

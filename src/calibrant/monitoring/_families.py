@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from calibrant._simplex import EPS, log_floored, row_max, row_sum, true_class
+from calibrant._simplex import EPS, row_max, row_sum, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.notions import ClaimBlock, Notion, as_notion
 
@@ -81,14 +81,21 @@ class TemperatureFamily(Family):
         return 1
 
     def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
-        u = log_floored(proba, EPS)
-        top = row_max(u)
-        u -= top[:, None]
-        own = true_class(u, y)
+        p = np.maximum(proba, EPS)
+        top = row_max(p)
+        p /= top[:, None]
+        own = true_class(p, y) * top
         out = np.empty((len(y), 1, self.n_bets))
-        for j, beta in enumerate(SCALES):
-            out[:, 0, j] = np.exp((beta - 1.0) * own - top) / row_sum(np.exp(beta * u))
+        for j, power in enumerate(_powers(p)):
+            out[:, 0, j] = true_class(power, y) / (own * row_sum(power))
         return out
+
+
+def _powers(p: FloatArray) -> tuple[FloatArray, ...]:
+    """``p ** SCALES``: half of them are roots and squares."""
+    u = np.log(p)
+    second, third, fourth = (np.exp(beta * u) for beta in SCALES[1:4])
+    return np.sqrt(p), second, third, fourth, second * second, p * p
 
 
 class ClaimFamily(Family):

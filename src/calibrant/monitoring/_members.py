@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import EPS, TINY, log_floored, true_class
+from calibrant._simplex import EPS, TINY, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.monitoring._evidence import Layout, make_layout
 from calibrant.monitoring._experts import (
     EXPERTS,
     ExpertState,
     ExpertSums,
+    as_u,
     judge,
     learn,
 )
@@ -119,7 +120,7 @@ class Members:
         """Fills the last columns with what was said before the rows were learnt from."""
         if not states:
             return ()
-        u = log_floored(proba, EPS)
+        u = as_u(proba)
         deployed = np.maximum(true_class(proba, y), EPS)
         learnt = []
         for column, (expert, state) in enumerate(

@@ -10,21 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibrant._simplex import EPS, TINY, as_proba, log_floored, normalized, true_class
+from calibrant._simplex import TINY, as_proba, log_losses, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import (
     LOGITS_HINT,
+    as_array,
     check_classes,
     check_fitted,
     check_inputs,
     check_predictions,
     check_scores,
 )
+from calibrant.monitoring._calibeat import TopBins
 from calibrant.monitoring._experts import (
-    EXPERTS,
     FULL_INFORMATION,
+    ONLINE_EXPERTS,
     Expert,
     ExpertState,
+    as_u,
     judge,
     learn,
 )
@@ -60,8 +63,12 @@ class OnlineCalibration(BaseEstimator):
         Beside the deployed forecast.
     share : float
         :math:`\sigma`, from 0 to below 1.
+    calibeat : bool
+        Whether the top claim of a row says how often claims like it came true so far, by bins of
+        the score, instead of what the mixture says.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
+        With them probabilities can be asked for before the first label: the scores as they are.
 
     Attributes
     ----------
@@ -85,8 +92,13 @@ class OnlineCalibration(BaseEstimator):
     at its end. O(K^2) a row, O(K) above 50 classes. Labels that arrive late are learnt from when
     they do. Where decisions change which labels are seen, it learns from those only.
 
+    With ``calibeat``, row by row and for any sequence, the top claims of a bin with n rows lose at
+    most :math:`\ln n + \ln 40` nats to the best constant of the bin with hindsight (20 bins), and
+    a Brier score of at most :math:`1 + \ln(n + 1)`. ``log_loss_`` is that of the mixture still.
+
     References
     ----------
+    Foster & Hart (2023), "Calibeating": beating forecasters at their own game, arXiv:2209.04892;
     Herbster & Warmuth (1998), Tracking the best expert, doi:10.1023/A:1007424614876;
     Gupta & Ramdas (2023), Online Platt scaling with calibeating, arXiv:2305.00070.
 
@@ -97,16 +109,21 @@ class OnlineCalibration(BaseEstimator):
     array([[0.5, 0.5]])
     """
 
+    states_: list[ExpertState]
+    bins_: TopBins
+
     def __init__(
         self,
         experts: Sequence[Expert] | None = None,
         share: float = 1 / 2000,
         *,
+        calibeat: bool = False,
         inputs: str = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.experts = experts
         self.share = share
+        self.calibeat = calibeat
         self.inputs = inputs
         self.classes = classes
 
@@ -127,7 +144,9 @@ class OnlineCalibration(BaseEstimator):
         proba = normalized(as_proba(scores, self.inputs))
         for start in range(0, len(codes), LEARN_ROWS):
             rows = slice(start, start + LEARN_ROWS)
-            self._learn(log_floored(proba[rows], EPS), codes[rows])
+            if self.calibeat:
+                self.bins_ = self.bins_.after(self._mixture(proba[rows]), codes[rows])
+            self._learn(proba[rows], codes[rows])
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
@@ -137,43 +156,84 @@ class OnlineCalibration(BaseEstimator):
         return self.partial_fit(X, y)
 
     def predict_proba(self, X: ScoresLike) -> FloatArray:
-        """Probabilities by the mixture as it is now, (n, K)."""
-        check_fitted(self)
+        """Probabilities by the mixture as it is now, (n, K); before the first label, where the
+        classes are known, the scores themselves.
+        """
+        is_new = not hasattr(self, "classes_")
+        if self.classes is None or not is_new:
+            check_fitted(self)
         scores = check_scores(X, inputs=self.inputs)
-        check_classes(self.classes_, scores.shape[1])
+        check_classes(self.classes if is_new else self.classes_, scores.shape[1])
         proba = as_proba(scores, self.inputs)
-        u = log_floored(proba, EPS)
-        parts = (state.proba(u) for state in self.states_)
+        if not is_new:
+            proba = self._mixture(proba)
+            proba = self.bins_.replaced(proba) if self.calibeat else proba
+        return proba.astype(scores.dtype, copy=False)
+
+    def _mixture(self, proba: FloatArray) -> FloatArray:
+        u = as_u(proba)
         mixture = self.weights_[0] * proba
-        for weight, part in zip(self.weights_[1:], parts, strict=True):
-            mixture = mixture + weight * part
-        mixture /= mixture.sum(axis=1, keepdims=True)
-        return mixture.astype(scores.dtype, copy=False)
+        for weight, state in zip(self.weights_[1:], self.states_, strict=True):
+            mixture = mixture + weight * state.proba(u)
+        return normalized(mixture)
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """The likeliest label of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)
+        names = check_classes(getattr(self, "classes_", self.classes), proba.shape[1])
+        return names[proba.argmax(axis=1)]
 
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
-        """Learn from one row, a dict of label to score; returns self."""
-        labels = list(x)
-        if not hasattr(self, "classes_"):
-            return self.partial_fit([list(x.values())], [y], classes=labels)
-        return self.partial_fit([self._row(x)], [y])
+        """Learn from one row, a dict of label to score; returns self.
+
+        Where ``classes`` are not given, labels join as they are met. A label that a probability
+        is not given for has the probability 0.
+        """
+        self._meet([*x, y])
+        if x and (self.classes is not None or hasattr(self, "classes_")):
+            self.partial_fit([self._row(x)], [y])
+        return self
 
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
         """Probabilities of one row, dict to dict; as they are before the first label."""
-        if not hasattr(self, "classes_"):
+        names = self._names()
+        if not x or (not names and len(x) == 1):  # too few labels were met for a forecast
+            return dict(x)
+        if not names:
             proba = as_proba(check_scores([list(x.values())], inputs=self.inputs), self.inputs)
             return dict(zip(x, proba[0].tolist(), strict=True))
         row = self.predict_proba([self._row(x)])[0]
-        return dict(zip(self.classes_.tolist(), row.tolist(), strict=True))
+        return dict(zip(names, row.tolist(), strict=True))
+
+    def predict_one(self, x: Mapping[Any, float]) -> Any:
+        """The likeliest label of one row; None where there is nothing to choose from."""
+        proba = self.predict_proba_one(x)
+        return max(proba, key=lambda label: proba[label]) if proba else None
+
+    def _meet(self, labels: list[Any]) -> None:
+        """Begin with labels, or go on with those that were not known."""
+        known = self._names()
+        names = list(dict.fromkeys([*known, *labels]))
+        if self.classes is not None or len(names) in (len(known), 1):
+            return
+        classes = as_array(names)
+        if known:
+            self.classes_, self.n_classes_ = classes, len(names)
+            self.states_ = [state.joined(len(names)) for state in self.states_]
+        else:
+            self._start(classes)
+
+    def _names(self) -> list[Any]:
+        """Labels that are known, none at first where they were not given."""
+        known = getattr(self, "classes_", self.classes)
+        return [] if known is None else list(as_array(known).tolist())
 
     def _row(self, x: Mapping[Any, float]) -> list[float]:
-        known = self.classes_.tolist()
-        if set(x) != set(known):
+        known = self._names()
+        lacks = set(known) - set(x)
+        if set(x) - set(known) or (lacks and self.inputs != "proba"):
             raise ValueError(f"expected a score for each of {known}, got those of {list(x)}")
-        return [x[label] for label in known]
+        return [x.get(label, 0.0) for label in known]
 
     @property
     def saved_(self) -> float:
@@ -184,17 +244,20 @@ class OnlineCalibration(BaseEstimator):
         if not 0 <= self.share < 1:
             raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
         self.classes_, self.n_classes_ = classes, len(classes)
-        self.experts_ = [Expert(*e) for e in (EXPERTS if self.experts is None else self.experts)]
+        chosen = ONLINE_EXPERTS if self.experts is None else self.experts
+        self.experts_ = [Expert(*expert) for expert in chosen]
         self.states_ = [ExpertState.start(len(classes)) for _ in self.experts_]
         n_experts = 1 + len(self.experts_)
         self.weights_ = np.full(n_experts, 1.0 / n_experts)
+        self.bins_ = TopBins.start()
         self.n_rows_, self.log_loss_, self.deployed_log_loss_ = 0, 0.0, 0.0
 
-    def _learn(self, u: FloatArray, y: IntArray) -> None:
+    def _learn(self, proba: FloatArray, y: IntArray) -> None:
         """One block: the weights row by row, then a step of every expert."""
+        u = as_u(proba)
         judged = [judge(*pair, u, y) for pair in zip(self.experts_, self.states_, strict=True)]
         said = (np.log(np.maximum(q, TINY)) for q, _ in judged)
-        log_f = np.column_stack([true_class(u, y), *said])
+        log_f = np.column_stack([-log_losses(proba, y), *said])
         loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
         self.log_loss_ += loss
         self.deployed_log_loss_ -= float(log_f[:, 0].sum())
@@ -220,6 +283,8 @@ class OnlineCalibration(BaseEstimator):
                 "n_rows": self.n_rows_,
                 "log_loss": self.log_loss_,
                 "deployed_log_loss": self.deployed_log_loss_,
+                "joins": self.classes is None,
+                "calibeat": self.bins_.to_state() if self.calibeat else None,
             },
             allow_nan=False,
         )
@@ -232,8 +297,17 @@ class OnlineCalibration(BaseEstimator):
         if classes is None:
             raise ValueError("classes of the state must be a list of labels")
         inputs = check_inputs(entry(state, "inputs"))
-        online = cls(experts, number(state, "share", 0.0, 1.0), inputs=inputs, classes=classes)
+        bins, joins = state.get("calibeat"), state.get("joins", False)  # younger than the schema
+        online = cls(
+            experts,
+            number(state, "share", 0.0, 1.0),
+            calibeat=bins is not None,
+            inputs=inputs,
+            classes=None if joins is True else classes,
+        )
         online._start(classes)
+        if bins is not None:
+            online.bins_ = TopBins.from_state(bins)
         online.states_ = read_expert_states(state, len(experts), len(classes))
         online.weights_ = finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
         if abs(online.weights_.sum() - 1.0) > 1e-9:

@@ -17,8 +17,9 @@ def describe(monitor: CalibrationMonitor) -> str:
     if monitor.n_rows == 0:
         return "Nothing has been seen yet."
     gaps = monitor.gaps()
-    lines = [verdict(monitor), *since_sentences(monitor, gaps[0])]
-    lines += [evidence_sentence(monitor), gap_sentence(gaps[0])]
+    since = since_sentences(monitor, gaps[0])
+    over = "Together with the rows before it" if since else "Over all rows"
+    lines = [verdict(monitor), *since, evidence_sentence(monitor), gap_sentence(gaps[0], over)]
     listed = [gap for gap in gaps[1:] if gap.is_listed]
     if listed:
         named = sorted(listed, key=lambda gap: -gap.nats)[:5]
@@ -123,11 +124,11 @@ def _chance(chance: float) -> str:
     return "below one in a billion"
 
 
-def gap_sentence(gap: Gap) -> str:
+def gap_sentence(gap: Gap, over: str = "Over all rows") -> str:
     """Said against happened, of a claim."""
     way = "more" if gap.mean > 0 else "less"
     return (
-        f"Over all rows, {gap.claim}: it came true {abs(gap.mean):.4f} {way} often than was said "
+        f"{over}, {gap.claim}: it came true {abs(gap.mean):.4f} {way} often than was said "
         f"(the true gap is between {gap.low:+.4f} and {gap.high:+.4f})."
     )
 

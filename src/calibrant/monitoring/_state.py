@@ -79,15 +79,15 @@ def entry(state: Mapping[str, Any], key: str) -> Any:
 
 
 def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
-    """Labels of columns: a list of different strings or of different whole numbers, or null."""
+    """Labels of columns: different strings, different whole numbers or false and true; or null."""
     values = entry(state, "classes")
     if values is None:
         return None
     if not isinstance(values, list) or len(values) < low:
         raise ValueError("classes of the state must be a list of labels")
     kinds = {type(value) for value in values}
-    if kinds not in ({str}, {int}) or len(set(values)) != len(values):
-        raise ValueError("classes of the state must be different texts or whole numbers")
+    if kinds not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
+        raise ValueError("classes of the state must be different texts, whole numbers or truths")
     return np.array(values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 from typing import Protocol
 
@@ -131,15 +132,23 @@ class ProjectionPartition:
         """
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
         every = np.arange(len(u))
-        for bins in _by_direction(self.directions):
-            # A threshold below an earlier one of its direction holds nothing.
-            highest = np.maximum.accumulate(self.thresholds[bins])
-            first = np.searchsorted(
-                highest, _along(u, self.directions[bins[0]], every), side="right"
-            )
-            found = np.append(bins, self.n_bins - 1)[first]
-            np.minimum(place, found, out=place)
+        for direction, highest, bins in self._searches:
+            first = np.searchsorted(highest, _along(u, direction, every), side="right")
+            np.minimum(place, bins[first], out=place)
         return place
+
+    @cached_property
+    def _searches(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
+        """Each direction, its thresholds in increasing order, and their bins with the last one."""
+        return [
+            (
+                self.directions[bins[0]],
+                # A threshold below an earlier one of its direction holds nothing.
+                np.maximum.accumulate(self.thresholds[bins]),
+                np.append(bins, self.n_bins - 1),
+            )
+            for bins in _by_direction(self.directions)
+        ]
 
 
 def fit_projections(

@@ -245,7 +245,10 @@ class CanonicalBinning(Calibrator):
     @property
     def _partition(self) -> Partition:
         if self.partition == "projection":
-            return ProjectionPartition(self.directions_, self.thresholds_)
+            kept: ProjectionPartition | None = vars(self).get("_projections")
+            if kept is None or kept.thresholds is not self.thresholds_:
+                kept = self._projections = ProjectionPartition(self.directions_, self.thresholds_)
+            return kept
         return self._fixed_partition(self.n_classes_)
 
     def _words(self) -> str:

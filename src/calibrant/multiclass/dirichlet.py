@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._blocks import Rows, sum_blocks
+from calibrant._blocks import ArraySample, RowBlock, Rows, Sample
 from calibrant._folds import deal_folds
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax, true_class
-from calibrant._typing import BoolArray, FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
 from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -163,51 +164,49 @@ class DirichletCalibration(SoftmaxCalibrator):
         return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        choice = self._select(u, y, weight) if self.lam is None else _Choice(self.lam)
+        self._fit_sample(ArraySample(u, y, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        n_classes = sample.shape[1]
+        choice = self._select(sample) if self.lam is None else _Choice(self.lam)
         self.lam_, self.cv_scores_, start = choice
         self.mu_ = self.lam_ if self.mu is None else self.mu
-        penalty = self._penalty(self.lam_, u.shape[1])
-        solution = fit_map(AffineMap(u.shape[1]), u, y, weight, penalty, start=start)
+        penalty = self._penalty(self.lam_, n_classes)
+        solution = fit_map(AffineMap(n_classes), sample, penalty, start=start)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
-    def _select(self, u: Rows, y: IntArray, weight: FloatArray) -> _Choice:
+    def _select(self, sample: Sample) -> _Choice:
         """The strength of smallest mean held-out loss."""
-        present = weight > 0  # a row of weight zero is absent
-        smallest = int(np.bincount(y[present], minlength=u.shape[1]).min())
+        smallest = int(np.sum([rows for _, rows in sample.class_rows], axis=0).min())
         if smallest < 2:
             return _Choice(FALLBACK_LAM)
         n_folds = min(self.cv, smallest)
-        fold = np.zeros(len(y), dtype=np.intp)
-        fold[present] = deal_folds(y[present], n_folds)
-        paths = [self._path(u, y, weight, fold == held_out) for held_out in range(n_folds)]
+        paths = [self._path(*fold) for fold in _cut_folds(sample, n_folds)]
         scores = np.sum([losses for losses, _ in paths], axis=0)
         # Equal scores differ by the tolerance of the fits; the first of them is chosen.
         best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
         _, last = paths[-1]
         return _Choice(float(self.grid[best]), scores / n_folds, last[best])
 
-    def _path(
-        self, u: Rows, y: IntArray, weight: FloatArray, held_out: BoolArray
-    ) -> tuple[FloatArray, list[FloatArray | None]]:
+    def _path(self, train: Sample, test: Sample) -> tuple[FloatArray, list[FloatArray | None]]:
         """Held-out loss of each candidate, and its parameters where the fit converged: from the
         strongest penalty down, each fit begins where the last one ended.
         """
-        # Rows keep weight zero instead of being left out of copies.
-        train, test = np.where(held_out, 0.0, weight), np.where(held_out, weight, 0.0)
-        score_map = AffineMap(u.shape[1])
+        n_classes = train.shape[1]
+        score_map = AffineMap(n_classes)
         losses = np.empty(len(self.grid))
         found: list[FloatArray | None] = [None] * len(self.grid)
         start = score_map.identity()
         for place in np.argsort(self.grid)[::-1]:
-            penalty = self._penalty(self.grid[place], u.shape[1])
+            penalty = self._penalty(self.grid[place], n_classes)
             solution = fit_map(
-                *(score_map, u, y, train, penalty),
+                *(score_map, train, penalty),
                 start=start,
                 tol=_FOLD_TOLERANCE,
                 max_work=_FOLD_WORK,
             )
-            losses[place] = _held_out_loss(score_map, solution.parameters, u, y, test)
+            losses[place] = _held_out_loss(score_map, solution.parameters, test)
             # Where no finite optimum exists, the way leads nowhere that another penalty could
             # start from.
             found[place] = solution.parameters if solution.converged else None
@@ -291,13 +290,52 @@ def _log_beta(alpha: FloatArray) -> FloatArray:
     return gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
 
 
-def _held_out_loss(
-    score_map: AffineMap, theta: FloatArray, u: Rows, y: IntArray, weight: FloatArray
-) -> float:
+def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
+    """Rows to fit on and rows to judge on, fold after fold. Rows of the others keep weight zero
+    instead of being left out of copies.
+    """
+    deal = _dealer(sample, n_folds)
+    for held in range(n_folds):
+        train, test = (
+            sample.map(partial(_kept, deal, held, judges=judges)) for judges in (False, True)
+        )
+        yield train, test
+
+
+def _dealer(sample: Sample, n_folds: int) -> Callable[[ArraySample], IntArray]:
+    """What gives the rows of a part their folds: those that they have among all rows."""
+    before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
+    for start, rows in sample.class_rows:
+        before[start] = seen
+        seen = seen + rows
+    deal = partial(_deal_part, n_folds, before)
+    if not isinstance(sample, ArraySample):
+        return deal
+    dealt = deal(sample)
+    return lambda _: dealt
+
+
+def _deal_part(n_folds: int, before: Mapping[int, IntArray], part: ArraySample) -> IntArray:
+    """Fold of each row of a part, which goes on where those before it ended."""
+    present = part.weight > 0  # a row of weight zero is absent
+    fold = np.zeros(len(part.y), dtype=np.intp)
+    fold[present] = deal_folds(part.y[present], n_folds, before[part.start])
+    return fold
+
+
+def _kept(
+    deal: Callable[[ArraySample], IntArray], held: int, part: ArraySample, *, judges: bool
+) -> ArraySample:
+    """The rows that a fold judges, or the others, by their weights."""
+    is_held = deal(part) == held
+    return part.weighted(np.where(is_held == judges, part.weight, 0.0))
+
+
+def _held_out_loss(score_map: AffineMap, theta: FloatArray, sample: Sample) -> float:
     """Weighted mean log-loss, true-class probabilities clipped to [1e-15, 1 - 1e-15]."""
+    return -float(sample.sum(partial(_log_true_sum, score_map, theta))) / sample.total
 
-    def of_rows(rows: slice) -> Any:
-        true = true_class(log_softmax(score_map.apply(theta, u[rows])), y[rows])
-        return weight[rows] @ np.clip(true, np.log(_HELD_OUT_FLOOR), np.log1p(-_HELD_OUT_FLOOR))
 
-    return -float(sum_blocks(of_rows, *u.shape)) / float(weight.sum())
+def _log_true_sum(score_map: AffineMap, theta: FloatArray, block: RowBlock) -> Any:
+    true = true_class(log_softmax(score_map.apply(theta, block.u)), block.y)
+    return block.weight @ np.clip(true, np.log(_HELD_OUT_FLOOR), np.log1p(-_HELD_OUT_FLOOR))

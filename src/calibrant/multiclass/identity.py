@@ -6,6 +6,7 @@ from typing import Any
 
 from calibrant._simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._validation import PartedSample
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 
@@ -33,6 +34,12 @@ class Identity(Calibrator):
         return Citation("the identity")
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        """Nothing to learn."""
+
+    def _check_parted(self) -> None:
+        """Nor from parts."""
+
+    def _fit_parted(self, sample: PartedSample) -> None:
         """Nothing to learn."""
 
     def _words(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import Rows
+from calibrant._blocks import ArraySample, Rows, Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
@@ -80,8 +80,11 @@ class VectorScaling(SoftmaxCalibrator):
         return {"coef_": FittedValue(("K",)), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        score_map = DiagonalMap(u.shape[1])
-        solution = fit_map(score_map, u, y, weight, no_penalty(score_map.shape))
+        self._fit_sample(ArraySample(u, y, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        score_map = DiagonalMap(sample.shape[1])
+        solution = fit_map(score_map, sample, no_penalty(score_map.shape))
         self.coef_, self.intercept_ = solution.parameters
         store_outcome(self, solution)
 
@@ -175,9 +178,12 @@ class MatrixScaling(SoftmaxCalibrator):
         return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        mu = self.lam if self.mu is None else self.mu
-        penalty = off_diagonal_and_intercept(self.lam, mu, u.shape[1])
-        solution = fit_map(AffineMap(u.shape[1]), u, y, weight, penalty)
+        self._fit_sample(ArraySample(u, y, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        n_classes, mu = sample.shape[1], self.lam if self.mu is None else self.mu
+        penalty = off_diagonal_and_intercept(self.lam, mu, n_classes)
+        solution = fit_map(AffineMap(n_classes), sample, penalty)
         self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import Rows, mapped
+from calibrant._blocks import ArraySample, Rows, Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
@@ -119,24 +119,38 @@ class StructuredScaling(SoftmaxCalibrator):
         }
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        n_samples, n_classes = float(weight.sum()), u.shape[1]
+        self._fit_sample(ArraySample(u, y, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        n_samples, n_classes = sample.total, sample.shape[1]
         # Whether T is finite does not matter here: the mixture bounds the scores that follow.
-        t = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale).parameters[0]
+        t = log_inverse_temperature(sample, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
-        scores = mapped(u, self._tempered)
+        tempered = sample.lifted(self._tempered)
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
+        score_map: ScoreMap
         if self.structure == "vector":
             ridge = diagonal_ridge_to_identity(own, own, n_classes)
-            score_map: ScoreMap = DiagonalMap(n_classes)
-            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
-            self.coef_, self.intercept_ = solution.parameters
+            score_map = DiagonalMap(n_classes)
         else:
             ridge = ridge_to_identity(own, pair, own, n_classes)
             score_map = AffineMap(n_classes)
-            solution = fit_map(score_map, scores, y, weight, ridge, start=score_map.identity())
+        start = self.__dict__.pop("_start", None)
+        if start is None or start.shape != score_map.shape:
+            start = score_map.identity()
+        solution = fit_map(score_map, tempered, ridge, start=start)
+        if self.structure == "vector":
+            self.coef_, self.intercept_ = solution.parameters
+        else:
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
+
+    def _begin_like(self, fitted: StructuredScaling) -> None:
+        if self.structure == "vector":
+            self._start = np.stack([fitted.coef_, fitted.intercept_])
+        else:
+            self._start = np.column_stack([fitted.coef_, fitted.intercept_])
 
     def _tempered(self, u: FloatArray) -> FloatArray:
         proba = softmax_in_place(u / self.temperature_)

@@ -5,39 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import Rows, lifted, row_blocks
-from calibrant._optim.mixture import mixture_weights
-from calibrant._optim.solution import Outcome
-from calibrant._optim.temperature import log_inverse_temperature, loss_sums, solve_sums
+from calibrant._blocks import ArraySample, RowBlock, Rows, Sample, row_blocks
+from calibrant._optim.mixture import (
+    MixtureSums,
+    mixture_steps,
+    mixture_weights,
+    search_together,
+)
+from calibrant._optim.solution import Outcome, Solution
+from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._optim.top_temperature import (
     Tail,
     tail_of,
     tempered,
     top_log_inverse_temperature,
 )
-from calibrant._simplex import EPS, log_softmax
+from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import (
-    LOGITS_HINT,
     TopPredictions,
     TopScores,
-    check_classes,
     check_eps,
-    check_predictions,
     check_prior_scale,
-    check_weight,
-    encode_labels,
     remark,
-    sum_chunks,
 )
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import TEMPERATURE, FittedValue
-from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._references import GUO_2017, ZHANG_2020
 from calibrant.base._words import is_beyond_chance
 
@@ -128,7 +126,10 @@ class TemperatureScaling(SoftmaxCalibrator):
         return {"temperature_": TEMPERATURE}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        solution = log_inverse_temperature(u, y, weight, prior_scale=self.prior_scale)
+        self._fit_sample(ArraySample(u, y, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        solution = log_inverse_temperature(sample, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 
@@ -145,25 +146,6 @@ class TemperatureScaling(SoftmaxCalibrator):
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_
-
-    def _fit_chunks(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        check_eps(self.eps)
-        check_prior_scale(self.prior_scale)
-        seen = partial(_chunk_classes, X.shape[1], self.classes)
-        self.class_weights_ = sum_chunks(seen, y, X, sample_weight)
-        self.classes_ = check_classes(self.classes, X.shape[1])
-        self.n_classes_ = self.n_features_in_ = X.shape[1]
-
-        def sums(beta: float) -> tuple[float, float, float]:
-            rows = partial(_chunk_sums, self, beta)
-            total: tuple[float, float, float] = sum_chunks(rows, y, X, sample_weight)
-            return total
-
-        solution = solve_sums(sums, float(self.class_weights_.sum()), self.prior_scale)
-        self.temperature_ = float(np.exp(-solution.parameters[0]))
-        store_outcome(self, solution)
-        warn_unless_converged(type(self).__name__, [self], None)
-        return self
 
     def _fit_known(self, data: TopPredictions) -> None:
         top, rows = data.top, slice(None)
@@ -185,22 +167,6 @@ class TemperatureScaling(SoftmaxCalibrator):
         if top.n_known == top.n_classes and top.log_rest is not None:
             log_proba, log_rest = log_softmax(log_proba), top.log_rest
         return top.replaced(log_proba, log_rest)
-
-
-def _chunk_classes(n_classes: int, classes: Any, y: Any, scores: Any, weight: Any) -> FloatArray:
-    """Weights of the classes in a chunk."""
-    codes, _ = encode_labels(np.asarray(y), n_classes, classes)
-    return np.bincount(codes, check_weight(weight, len(codes)), minlength=n_classes)
-
-
-def _chunk_sums(
-    model: TemperatureScaling, beta: float, y: Any, scores: Any, weight: Any
-) -> tuple[float, float, float]:
-    """Loss, slope and curvature of a chunk, which is checked at every pass."""
-    data = check_predictions(
-        y, scores, weight, model.classes, inputs=model.inputs, hint=LOGITS_HINT
-    )
-    return loss_sums(lifted(data.scores, model._lift), data.y, data.weight, beta)
 
 
 def _tail(top: TopScores) -> Tail | None:
@@ -291,13 +257,32 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         return {"temperature_": TEMPERATURE, "weights_": FittedValue((3,), 0.0, 1.0)}
 
     def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        temperature = log_inverse_temperature(u, y, weight)
-        self.temperature_ = float(np.exp(-temperature.parameters[0]))
+        temperature = self._fit_temperature(ArraySample(u, y, weight))
         likelihood = np.empty((len(y), 3))
         for rows in row_blocks(*u.shape):
             block = self._log_members(u[rows])
             likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
-        mixture = mixture_weights(likelihood, weight)
+        self._store(temperature, mixture_weights(likelihood, weight))
+
+    def _fit_sample(self, sample: Sample) -> None:
+        temperature = self._fit_temperature(sample)
+
+        def sums_at(asked: list[tuple[int, FloatArray]]) -> list[MixtureSums]:
+            return [sample.sum(partial(self._mixture_sums, w)) for _, w in asked]
+
+        self._store(temperature, search_together([mixture_steps(3)], sums_at)[0])
+
+    def _fit_temperature(self, sample: Sample) -> Solution:
+        solution = log_inverse_temperature(sample)
+        self.temperature_ = float(np.exp(-solution.parameters[0]))
+        return solution
+
+    def _mixture_sums(self, w: FloatArray, block: RowBlock) -> MixtureSums:
+        members = self._log_members(block.u)
+        likelihood = np.exp(members[:, np.arange(len(block.y)), block.y].T)
+        return MixtureSums.of_rows(likelihood, block.weight, w)
+
+    def _store(self, temperature: Solution, mixture: Solution) -> None:
         self.weights_ = mixture.parameters
         outcome = mixture.outcome if temperature.converged else temperature.outcome
         store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
@@ -318,6 +303,15 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
             f"{uniform} uniform."
         )
+
+    def _proba(self, u: FloatArray) -> FloatArray:
+        tempered, raw, uniform = self.weights_.tolist()
+        out = softmax_in_place(u / self.temperature_)
+        out *= tempered
+        out += uniform / u.shape[1]
+        if raw > 0:
+            out += raw * softmax(u)
+        return out
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         used = self.weights_ > 0

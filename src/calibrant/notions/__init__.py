@@ -40,7 +40,15 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-from calibrant.notions._claims import Claim, ClaimBlock, Claims, claims_of, predictions_for
+from calibrant.notions._claims import (
+    Claim,
+    ClaimBlock,
+    Claims,
+    claims_from,
+    claims_of,
+    predictions_for,
+    sample_for,
+)
 from calibrant.notions._kinds import (
     VALID,
     CanonicalNotion,
@@ -66,11 +74,13 @@ __all__ = [
     "RankNotion",
     "WithinTopNotion",
     "as_notion",
+    "claims_from",
     "claims_of",
     "class_text",
     "complete_rows",
     "is_named",
     "predictions_for",
+    "sample_for",
 ]
 
 

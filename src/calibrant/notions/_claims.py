@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, GATHER_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
+from calibrant._blocks import (
+    BLOCK_ELEMENTS,
+    GATHER_ELEMENTS,
+    READ_ELEMENTS,
+    ArraySample,
+    Sample,
+    row_blocks,
+    sum_blocks,
+)
 from calibrant._simplex import as_proba
 from calibrant._typing import (
     AnyArray,
@@ -20,14 +29,21 @@ from calibrant._typing import (
     WeightsLike,
 )
 from calibrant._validation import (
+    SOFTMAX_HINT,
+    PartedSample,
     Predictions,
     TopScores,
     as_array,
+    as_parts,
+    check_classes,
     check_predictions,
     check_same_length,
     check_top_predictions,
     check_weight,
+    checked_sample,
     encode_labels,
+    is_parted,
+    reader_for,
 )
 
 if TYPE_CHECKING:
@@ -70,6 +86,18 @@ class Claim:
     score: FloatArray
     outcome: BoolArray
     weight: FloatArray
+    ends: FloatArray | None = None
+    """Where rows were gathered into cells of scores, the upper end of the cell of each."""
+
+
+class PartedClaims(Protocol):
+    """Claims of rows that come in parts."""
+
+    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], at_least: int) -> Any:
+        """Sum over all rows: one pass."""
+
+    def whole(self) -> Iterator[Claim]:
+        """Each claim, with its rows gathered into cells of scores."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +115,12 @@ class Claims:
     select: Callable[[slice], ClaimBlock]
     n_columns: int
     """Columns of the data behind a block: what a block costs."""
+    parted: PartedClaims | None = None
+    """Where rows come in parts, what adds them up; ``select`` has none of them then."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to add up a part: not the data."""
+        return {**vars(self), "select": None, "parted": None}
 
     @property
     def n_claims(self) -> int:
@@ -117,6 +151,8 @@ class Claims:
         Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
         elements of the data.
         """
+        if self.parted is not None:
+            return self.parted.sum_over(function, at_least)
         elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
         return sum_blocks(
             lambda rows: function(self.select(rows), self.weight[rows]),
@@ -126,6 +162,9 @@ class Claims:
         )
 
     def __iter__(self) -> Iterator[Claim]:
+        if self.parted is not None:
+            yield from self.parted.whole()
+            return
         step = max(1, GATHER_ELEMENTS // self.n_rows)
         for start in range(0, self.n_quantities, step):
             yield from self._gather(range(start, min(start + step, self.n_quantities)))
@@ -190,10 +229,56 @@ def claims_of(
         data = check_top_predictions(y_true, y_prob, sample_weight, classes)
         names = y_prob.names_with(classes)
         return top_claims(notion.bound(names), data), names
-    proba, y, weight, names = predictions_for(
-        notion, y_true, y_prob, sample_weight, classes, inputs=inputs
-    )
-    return notion.bound(names).claims(proba, y, weight), names
+    sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return claims_from(notion.bound(names), sample), names
+
+
+def claims_from(notion: Notion, sample: Sample) -> Claims:
+    """The claims of a notion that knows its classes about checked probabilities."""
+    if isinstance(sample, ArraySample):
+        return notion.claims(sample.u, sample.y, sample.weight)
+    from calibrant.notions._parted import parted_claims  # needs what is defined here
+
+    if not isinstance(sample, PartedSample):
+        raise TypeError(f"claims are made of arrays and of parts, not of a {type(sample).__name__}")
+    return parted_claims(notion, sample)
+
+
+def sample_for(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    *,
+    inputs: str = "proba",
+) -> tuple[Sample, AnyArray]:
+    """What a user passed, checked as the notion asks, as probabilities wherever they are; and the
+    labels of the classes.
+    """
+    if not is_parted(y_prob):
+        proba, y, weight, names = predictions_for(
+            notion, y_true, y_prob, sample_weight, classes, inputs=inputs
+        )
+        return ArraySample(proba, y, weight), names
+    return sample_of_parts(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
+
+
+def sample_of_parts(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    *,
+    inputs: str = "proba",
+) -> tuple[PartedSample, AnyArray]:
+    """`sample_for` of scores that come in parts."""
+    parts = as_parts(y_prob, y_true, sample_weight)
+    reader = reader_for(parts, classes, inputs, sum_to_one=notion.sums_to_one, hint=SOFTMAX_HINT)
+    sample = checked_sample(parts, reader)
+    names = check_classes(reader.classes, reader.n_classes)
+    return (sample if inputs == "proba" else sample.lifted(partial(as_proba, inputs=inputs))), names
 
 
 def predictions_for(

@@ -5,6 +5,7 @@ data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,15 +16,16 @@ from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, lifted, map_b
 from calibrant._kernels import top_labels
 from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import TopPredictions, TopScores, check_fitted
+from calibrant._validation import PartedSample, TopPredictions, TopScores, check_fitted, is_chunked
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
-from calibrant.binning import Bins
+from calibrant.binning import Bins, is_unit
 from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
+from calibrant.notions._parted import parted_claims
 from calibrant.notions._top import select_top, top_claims
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
@@ -185,12 +187,19 @@ class MulticlassToBinary(Calibrator):
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit_claims(self._bound.claims(lifted(scores, self._lift), y, weight))
 
+    def _check_parted(self) -> None:
+        """Claims that come in parts are summarised, whatever the calibrator."""
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        cuts = self.calibrator._cuts(sample.total)
+        self._fit_claims(parted_claims(self._bound, sample.lifted(self._lift), cuts))
+
     def _fit_known(self, data: TopPredictions) -> None:
         self._fit_claims(top_claims(self._bound, data))
 
     def _fit_claims(self, claims: Claims) -> None:
         weight, base = claims.weight, clone(self.calibrator)
-        if claims.n_labels == 1:
+        if claims.n_labels == 1 and claims.parted is None:
             fits = list(self._fit_together(claims, base))
         else:
             quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
@@ -199,7 +208,7 @@ class MulticlassToBinary(Calibrator):
         self.claim_weights_ = np.array([fit.rows for fit in fits])
         self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
-        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+        self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
 
     @property
     def _bound(self) -> Notion:
@@ -253,6 +262,9 @@ class MulticlassToBinary(Calibrator):
         """
         if isinstance(X, TopScores):
             return self._calibrate(select_top(self._bound, self._check_new_top(X)))
+        if is_chunked(X):
+            n_columns = self._bound.n_quantities(self.n_classes_)
+            return self._predict_chunks(self.predict_claims, X, (n_columns,), np.float64)
         scores, notion = self._check_new(X), self._bound
         parts = self._map(lambda block: self._calibrate(notion.select(self._lift(block))), scores)
         return np.concatenate(list(parts))
@@ -270,10 +282,23 @@ class MulticlassToBinary(Calibrator):
         """
         if isinstance(X, TopScores):
             return self._top_of_known(self._check_new_top(X))
+        if is_chunked(X):
+            return self._top_of_chunks(X)
         parts = list(self._map(self._top_of, self._check_new(X)))
         labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
         top = np.concatenate([claims for _, claims in parts])
         return (labels, top) if top.shape[1] > 1 else (labels[:, 0], top[:, 0])
+
+    def _top_of_chunks(self, X: Any) -> tuple[Any, Any]:
+        """Labels and probabilities of a dask array, lazily; chunks are read for each of them."""
+        n_columns = self._bound.n_quantities(self.n_classes_) if self._bound.reports_labels else 1
+        shape = (n_columns,) if n_columns > 1 else ()
+        kinds = self.classes_.dtype, np.float64
+        labels, claims = (
+            self._predict_chunks(partial(_top_item, self, item), X, shape, kinds[item])
+            for item in (0, 1)
+        )
+        return labels, claims
 
     def _top_of_known(self, top: TopScores) -> tuple[AnyArray, FloatArray]:
         block = select_top(self._bound, top)
@@ -407,7 +432,13 @@ class _ClaimFit(NamedTuple):
     is_pooled: bool
 
 
+def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
+    return model.predict_top(X)[item]
+
+
 def _fit(calibrator: BaseBinaryCalibrator, claim: Claim) -> BaseBinaryCalibrator:
+    if claim.ends is not None:
+        return calibrator._fit_summary(claim)
     score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
     return calibrator._fit_claim(score, claim.outcome, claim.weight)
 
@@ -418,4 +449,6 @@ def _pool(claims: Sequence[Claim]) -> Claim:
         np.concatenate([getattr(c, name) for c in claims])
         for name in ("score", "outcome", "weight")
     )
-    return Claim(_POOLED, slice(None), score, outcome, weight)
+    ends = [claim.ends for claim in claims if claim.ends is not None]
+    cells = np.concatenate(ends) if ends else None
+    return Claim(_POOLED, slice(None), score, outcome, weight, cells)

@@ -35,11 +35,18 @@ def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> s
         "gap": _gap_chart(monitor.history),
         "claims": _claim_table(monitor),
         "updates": _update_table(monitor.history),
-        "rate": escape(f"{rule['false_alarm']:.0%}".replace("%", " %")),
+        "marked": escape(_marked(monitor, rule["false_alarm"])),
         "version": escape(calibrant.__version__),
         "css": _read("static", "report.css"),
     }
     return Template(_read("templates", "monitor.html")).substitute(parts)
+
+
+def _marked(monitor: CalibrationMonitor, rate: float) -> str:
+    if not any(gap.is_listed for gap in (monitor.gaps() if monitor.n_rows else [])):
+        return "None of them stands out by itself."
+    share = f"{rate:.0%}".replace("%", " %")
+    return f"Those marked are worth a look; on average at most {share} of marks are due to chance."
 
 
 def _read(folder: str, name: str) -> str:

@@ -12,7 +12,7 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._folds import Fold, as_folds
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import check_fitted
+from calibrant._validation import PartedSample, check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
@@ -22,6 +22,7 @@ from calibrant.inference._gain import Gain
 from calibrant.multiclass import Identity, StructuredScaling, TemperatureScaling
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._methods import by_name
+from calibrant.selection._parted import judges_of, sum_type, weigh_parts
 from calibrant.selection._pool import (
     MANY_CLASSES,
     Effort,
@@ -147,6 +148,8 @@ class AutoCalibration(Calibrator):
         self.inputs = inputs
         self.classes = classes
 
+    gain_: Gain | None
+
     # Files of version 0.1.0 have none of these.
     top_: MulticlassToBinary | None = None
     top_gain_: Gain | None = None
@@ -191,27 +194,54 @@ class AutoCalibration(Calibrator):
         if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer | None):
             folds = folds[:1]
         # Members that do not converge are judged by their loss on other rows, and not warned of.
-        self._weigh(members, scores, y, folds)
+        maps = self._weigh(members, scores, y, folds)
         present = np.flatnonzero(weight)
         rows = scores[present], y[present], weight[present]
         own = None if groups is None else groups[present]
         # The last weight is that of the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
+        for name in used:
+            if name in maps and isinstance(members[name], Calibrator):
+                members[name]._begin_like(maps[name][0])
         work = (delayed(fit_on)(members[name], *rows, self.inputs, own) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
         self.members_ = dict(zip(used, shown, strict=True))
 
+    def _check_parted(self) -> None:
+        """Members that cannot are refused when it is known which they are."""
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        n_classes = sample.shape[1]
+        if self.candidates is None:
+            chosen = sum_type(default_candidates(sample.total, n_classes))
+        else:
+            chosen = named_candidates(self.candidates)
+        members = {
+            name: set_up(made, self.inputs, n_classes)
+            for name, made in {"identity": Identity(), **chosen}.items()
+        }
+        self.top_, self.top_gain_, self.left_out_ = None, None, ()
+        judges = judges_of(self.cv, sample, is_one=sample.shape[0] * n_classes >= _MANY_SCORES)
+        found = weigh_parts(members, sample, self.inputs, judges)
+        self.names_ = (*members, "uniform")
+        self.weights_, self.losses_, self.gain_ = found
+        shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
+        self.members_ = {
+            name: members[name]._fit_checked_parts(sample) for name, share in shares if share > 0
+        }
+
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
-    ) -> None:
+    ) -> Maps:
+        """Find the weights; what was fitted for them."""
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
         if not folds:
             self.names_ = (*members, "uniform")
             self.weights_ = np.eye(1, len(self.names_))[0]
             self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
-            return
+            return {}
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
         maps = fit_members(members, scores, y, folds, self.inputs, effort)
         self.names_ = (*maps, "uniform")
@@ -221,6 +251,7 @@ class AutoCalibration(Calibrator):
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
         self.gain_ = pool_gain(pool, folds)
         self._correct_top(maps, pool, scores, y, folds)
+        return maps
 
     def _correct_top(
         self, maps: Maps, pool: Pool, scores: FloatArray, y: IntArray, folds: Sequence[Fold]

@@ -80,8 +80,9 @@ def fit_members(
     for name, made in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (maps and is_late):
-            work = (delayed(fit_fold)(made, scores, y, fold, inputs) for fold in folds)
-            maps[name] = Parallel(n_jobs=effort.n_jobs)(work)
+            first = fit_fold(made, scores, y, folds[0], inputs)
+            work = (delayed(fit_fold)(made, scores, y, fold, inputs, first) for fold in folds[1:])
+            maps[name] = [first, *Parallel(n_jobs=effort.n_jobs)(work)]
     return maps
 
 
@@ -163,38 +164,54 @@ def is_thin(n_samples: float, n_classes: int) -> bool:
     return n_classes >= MANY_CLASSES and n_samples < 2 * n_classes
 
 
-_FEW_ERRORS = 4.0
+FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
 
 
-def cautious_weights(pool: Pool) -> FloatArray:
-    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`.
+_FAR = 2.0
+"""Standard errors of a gain from which on caution is as small as errors allow: one is enough."""
+
+_COST_OF_A_MEMBER = 4.0
+"""What fitting the weight of a member to other rows may cost in log-likelihood: one half is
+usual."""
+
+
+def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
+    r"""Weights of the members: of highest out-of-fold likelihood, with `caution`. The search begins
+    at ``start``.
 
     They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
     :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
     arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
     to the identity: a single surprise is no reason to spread probability over all classes.
     """
-    n_samples, kappa = float(pool.weight.sum()), caution(pool)
-    weights = _best_weights(pool, kappa)
+    n_samples, kappa = float(pool.weight.sum()), caution(pool, start)
+    weights = _best_weights(pool, kappa, start)
     returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
     return weights
 
 
-def _best_weights(pool: Pool, kappa: float) -> FloatArray:
-    """Weights of highest likelihood, with the fraction ``kappa`` of a row for the identity."""
-    likelihood = pool.likelihood if pool.is_spread else pool.likelihood[:, :-1]
-    prior = np.where(np.arange(likelihood.shape[1]) == 0, 1.0, 1e-6)[None, :]
-    solution = mixture_weights(np.vstack([likelihood, prior]), np.append(pool.weight, kappa))
+def _best_weights(pool: Pool, kappa: float, start: FloatArray | None = None) -> FloatArray:
+    """Weights of highest likelihood, with the fraction ``kappa`` of a row for the identity, sought
+    from ``start``.
+    """
+    n_members = pool.likelihood.shape[1] - (not pool.is_spread)
+    likelihood = pool.likelihood[:, :n_members]
+    prior = np.where(np.arange(n_members) == 0, 1.0, 1e-6)[None, :]
+    solution = mixture_weights(
+        np.vstack([likelihood, prior]),
+        np.append(pool.weight, kappa),
+        start=None if start is None else start[:n_members],
+    )
     weights = np.zeros(pool.likelihood.shape[1])
-    weights[: likelihood.shape[1]] = solution.parameters
+    weights[:n_members] = solution.parameters
     return weights
 
 
-def caution(pool: Pool) -> float:
+def caution(pool: Pool, start: FloatArray | None = None) -> float:
     r"""How much of a row the caution of the weights is worth, in [0, 1].
 
     :math:`\max((4 / e)^2, 1 - z)` within these limits: all of it up to four rows on which the
@@ -202,36 +219,50 @@ def caution(pool: Pool) -> float:
     than their own; little where they gain more than a standard error there (z) and many rows were
     wrong.
     """
-    errors = max(float(pool.weight @ pool.is_wrong), _FEW_ERRORS)
-    few = (_FEW_ERRORS / errors) ** 2
-    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool), few, 1.0))
+    errors = max(float(pool.weight @ pool.is_wrong), FEW_ERRORS)
+    few = (FEW_ERRORS / errors) ** 2
+    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool, start), few, 1.0))
 
 
-def _gain_in_errors(pool: Pool) -> float:
+def _gain_in_errors(pool: Pool, best: FloatArray | None) -> float:
     """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
-    errors; zero where one fold is all there is.
+    errors; zero where one fold is all there is. Where weights of all rows gain by far more than
+    fitting them to fewer rows could cost, theirs is told, which leads to the same caution.
     """
+    numbers = np.unique(pool.fold)
+    if len(numbers) > 1:
+        if best is None:
+            best = mixture_weights(pool.likelihood, pool.weight).parameters
+        gain = np.log(pool.likelihood @ best / pool.likelihood[:, 0])
+        if _in_errors(gain, pool.weight, _COST_OF_A_MEMBER * len(best)) >= _FAR:
+            return _FAR
     gain = np.zeros(len(pool.weight))
-    for number in np.unique(pool.fold):
+    for number in numbers:
         held = pool.fold == number
         if not held.all():
-            best = _best_weights(pool.of_rows(~held), 0.0)
+            best = _best_weights(pool.of_rows(~held), 0.0, best)
             gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
-    mean = np.average(gain, weights=pool.weight)
-    variance = np.average((gain - mean) ** 2, weights=pool.weight) / pool.weight.sum()
-    return float(mean / np.sqrt(variance)) if variance > 0 else 0.0
+    return _in_errors(gain, pool.weight, 0.0)
+
+
+def _in_errors(gain: FloatArray, weight: FloatArray, cost: float) -> float:
+    """The sum of the gains of rows, less a cost, in its standard errors."""
+    total = float(weight.sum())
+    mean = float(weight @ gain) / total
+    variance = float(weight @ (gain - mean) ** 2) / total**2
+    return float((mean - cost / total) / np.sqrt(variance)) if variance > 0 else 0.0
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
     """Log-loss gain of the pool; the weights, too, have not seen the rows that they are judged
     on.
     """
-    after = np.empty(len(pool.weight))
+    after, weights = np.empty(len(pool.weight)), None
     for number in np.unique(pool.fold):
         held = pool.fold == number
         others = pool.of_rows(~held)
         weights = (
-            cautious_weights(others)
+            cautious_weights(others, weights)
             if len(others.weight)
             else np.eye(1, pool.likelihood.shape[1])[0]
         )

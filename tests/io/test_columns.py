@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._columns import Columns, FileOptions, choose_columns  # needs pyarrow
+from calibrant.io._columns import Columns, FileOptions, choose_columns  # needs pyarrow
 
 
 def chosen(kinds, needs_label=True, expected=None, **said):

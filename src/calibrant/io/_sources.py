@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
 from calibrant._blocks import FILE_ELEMENTS
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import check_scores
-from calibrant.cli._columns import Columns, FileOptions, choose_columns
+from calibrant.io._columns import Columns, FileOptions, choose_columns
 
 _CSV_BYTES = 2**23
 """Of a block of a text file: about as many scores as those of other files, at eight letters each
@@ -118,15 +119,17 @@ def open_source(
         raise FileNotFoundError(f"there is no file {path}")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
-        from calibrant.cli._arrays import ArraySource
+        from calibrant.io._arrays import ArraySource
 
         return ArraySource(options, needs_label=needs_label, expected=expected)
     if ending in (".csv", ".tsv", ".txt"):
         return CsvSource(options, needs_label=needs_label, expected=expected, as_text=as_text)
     if ending in (".parquet", ".pq"):
         return ParquetSource(options, needs_label=needs_label, expected=expected)
+    if ending in (".arrow", ".feather"):
+        return ArrowSource(options, needs_label=needs_label, expected=expected)
     raise ValueError(
-        f"{path} has an ending that is not known: CSV, Parquet, .npz and .npy files are read"
+        f"{path} has an ending that is not known: CSV, Parquet, Arrow, .npz and .npy files are read"
     )
 
 
@@ -278,6 +281,26 @@ class ParquetSource(TableSource):
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
         with self._open() as file:
             yield from file.iter_batches(batch_size=rows, columns=names)
+
+
+class ArrowSource(TableSource):
+    """An Arrow file (version 2 of Feather), mapped: its batches are those that were written."""
+
+    def _read_schema(self) -> Any:
+        with self._open() as file:
+            return file.schema
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_file(mapped) as file:
+            yield file
+
+    def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        with self._open() as file:
+            for place in range(file.num_record_batches):
+                batch = file.get_batch(place).select(names)
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
 
 
 class CsvSource(TableSource):

@@ -13,8 +13,8 @@ import pyarrow as pa
 from calibrant._blocks import FILE_ELEMENTS, row_blocks
 from calibrant._typing import AnyArray
 from calibrant._validation import shortened
-from calibrant.cli._columns import Columns, FileOptions
-from calibrant.cli._sources import Block, Source, check_promise
+from calibrant.io._columns import Columns, FileOptions
+from calibrant.io._sources import Block, Source, check_promise
 
 ARRAY_NAMES = {
     "proba": ("probs", "proba", "probabilities", "y_prob", "y_proba"),

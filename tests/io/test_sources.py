@@ -9,8 +9,8 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from calibrant.cli._columns import Columns, FileOptions
-from calibrant.cli._sources import Block, Notes, as_text, check_block, open_source
+from calibrant.io._columns import Columns, FileOptions
+from calibrant.io._sources import Block, Notes, as_text, check_block, open_source
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 LABELS = np.array([0, 1, 1])

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._columns import FileOptions
 from calibrant.cli._commands import read_all  # needs pyarrow
+from calibrant.io._columns import FileOptions
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._arrays import ArraySource
-from calibrant.cli._columns import FileOptions
+from calibrant.io._arrays import ArraySource
+from calibrant.io._columns import FileOptions
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 

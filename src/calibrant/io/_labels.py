@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from calibrant._typing import AnyArray, IntArray
 from calibrant._validation import shortened
-from calibrant.cli._columns import FileOptions
-from calibrant.cli._sources import Source, as_text
+from calibrant.io._columns import FileOptions
+from calibrant.io._sources import Source, as_text
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,286 @@
+"""How CPU time grows with rows and with classes: the exponent of every calibrator and metric, from
+sizes that double.
+
+    python benchmarks/growth.py                     all cases, and docs/growth.md
+    python benchmarks/growth.py --only vector --kind classes
+    python benchmarks/growth.py --page              the page, of what was measured before
+
+One thread, CPU time of the process. Sizes take turns in rounds and the shortest time of each
+counts, so that a busy moment of the machine falls on all of them; the exponent is the slope of a
+line through the logarithms. Times are kept in ``results/growth.json`` after every case and are not
+measured again: what was interrupted goes on. Smaller sets of rows are the first rows of the
+largest.
+"""
+
+from __future__ import annotations
+
+import _one_thread  # noqa: F401  # must come before NumPy
+
+# isort: split
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, evaluate
+from calibrant.metrics import expected_calibration_error, kernel_calibration_error
+from calibrant.metrics._registry import METRICS
+from calibrant.selection import method
+from calibrant.selection._methods import METHODS
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "growth.json"
+PAGE = HERE.parent / "docs" / "growth.md"
+
+FEW_CLASSES, FEW_ROWS, FIT_ROWS = 3, 512, 16
+"""What stays as it is while the other grows, and rows that are fitted where predictions count."""
+
+N_SIZES = {"sum": 6, "sort": 6, "many": 6, "classes": 4}
+"""Sizes: those of classes are all beyond what is kept between passes, 2^22 scores."""
+
+MOST = {"sum": 10_000_000, "sort": 1_000_000, "many": 1_000_000, "classes": 100_000}
+BARS = {"sum": 1.05, "sort": 1.15, "many": 1.15, "classes": 1.05}
+N_ROUNDS, ROUND_SECONDS = 3, 0.02
+"""Rounds of a case, and the least that a round spends on a size."""
+
+LONG_SECONDS = 5.0
+"""A case whose largest size takes longer has one round."""
+
+Call = Callable[[np.ndarray, np.ndarray], Any]
+Times = dict[str, float]
+
+
+class Case(NamedTuple):
+    """Work on labels and probabilities, and what it is: a "sum" over rows, a "sort" of them,
+    "many" fits of either, or something of many "classes".
+    """
+
+    name: str
+    call: Call
+    kind: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.name} | {self.kind}"
+
+    @property
+    def sizes(self) -> list[int]:
+        return [MOST[self.kind] >> step for step in reversed(range(N_SIZES[self.kind]))]
+
+
+SORTING_METHODS = {"canonical", "isotonic", "histogram", "bbq", "spline", "venn-abers"}
+MANY_FITS = {"auto", "dirichlet", "gp"}
+SORTING_METRICS = {
+    "ks",
+    "kernel_calibration_error",
+    "integrated_calibration_index",
+    "local_gap_quantile",
+    "e90",
+    "averaged_two_bin_error",
+    "cutoff_calibration_error",
+}
+"""What puts rows in order; everything else adds them up."""
+
+
+def fit(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
+    make().fit(p, y)
+
+
+def predict(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
+    """The fit of a few rows, which costs next to nothing beside the prediction of all."""
+    make().fit(p[:FIT_ROWS], y[:FIT_ROWS]).predict_proba(p)
+
+
+def method_cases() -> Iterator[Case]:
+    for name, entry in METHODS.items():
+        make = partial(method, name, notion="class-wise" if entry.is_binary else None)
+        kind = "sort" if name in SORTING_METHODS else "many" if name in MANY_FITS else "sum"
+        yield Case(f"fit {name}", partial(fit, make), kind)
+    fixed = partial(DirichletCalibration, 1e-3)
+    yield Case("fit dirichlet, lam=1e-3", partial(fit, fixed), "sum")
+    yield Case("fit histogram, equal width", partial(fit, equal_width), "sum")
+    for name in ("temperature", "structured-matrix"):
+        yield Case(f"predict {name}", partial(predict, partial(method, name)), "sum")
+
+
+def equal_width() -> Any:
+    return MulticlassToBinary(HistogramBinning(15, strategy="uniform"), notion="class-wise")
+
+
+def metric_cases() -> Iterator[Case]:
+    unique = {metric.name: metric for metric in METRICS.values()}
+    for name, metric in unique.items():
+        call: Call = metric
+        if name == "kernel_calibration_error":  # of whole vectors it is a sum over pairs
+            call = partial(kernel_calibration_error, notion="confidence")
+        yield Case(name, call, "sort" if name in SORTING_METRICS else "sum")
+    quantiles = partial(expected_calibration_error, strategy="quantile")
+    yield Case("conf_ece, equal mass", quantiles, "sort")
+    yield Case("evaluate", evaluate, "sort")  # the KS error is part of it
+
+
+def class_cases() -> Iterator[Case]:
+    """What is made for many classes: two maps, and the metrics. Vector scaling without a penalty
+    has no optimum where classes were never seen, so that its steps are not those of its use.
+    """
+    for name in ("temperature", "structured-vector"):
+        yield Case(f"fit {name}", partial(fit, partial(method, name)), "classes")
+        yield Case(f"predict {name}", partial(predict, partial(method, name)), "classes")
+    yield from (case._replace(kind="classes") for case in metric_cases())
+
+
+def all_cases() -> list[Case]:
+    """Those that take longest last."""
+    cases = [*metric_cases(), *class_cases(), *method_cases()]
+    return sorted(cases, key=lambda case: case.kind == "many")
+
+
+@cache
+def many_rows() -> tuple[np.ndarray, np.ndarray]:
+    return make_data(MOST["sum"], FEW_CLASSES)
+
+
+@cache
+def many_classes(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    return make_data(FEW_ROWS, n_classes)
+
+
+def make_data(n_rows: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and probabilities that are too sure of them, made block by block."""
+    rng = np.random.default_rng(0)
+    y, p = np.empty(n_rows, dtype=np.int64), np.empty((n_rows, n_classes))
+    for start in range(0, n_rows, 100_000):
+        rows = slice(start, min(start + 100_000, n_rows))
+        z = 2.0 * rng.normal(size=(rows.stop - rows.start, n_classes))
+        y[rows] = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        z = np.exp(1.7 * z + 0.3 * rng.normal(size=z.shape))
+        p[rows] = z / z.sum(axis=1, keepdims=True)
+    return y, p
+
+
+def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
+    if case.kind == "classes":
+        return many_classes(size)
+    y, p = many_rows()
+    return y[:size], p[:size]
+
+
+def cpu_seconds(case: Case, size: int) -> float:
+    """The shortest of some calls."""
+    data = data_of(case, size)
+    best, spent = np.inf, 0.0
+    while spent < ROUND_SECONDS:
+        start = time.process_time()
+        case.call(*data)
+        taken = time.process_time() - start
+        best, spent = min(best, taken), spent + taken
+    return float(best)
+
+
+def measure(case: Case) -> Times:
+    """Seconds by size."""
+    times: Times = {}
+    for _ in range(N_ROUNDS):
+        for size in case.sizes:
+            taken = cpu_seconds(case, size)
+            times[str(size)] = min(taken, times.get(str(size), np.inf))
+        if taken > LONG_SECONDS:
+            break
+    return times
+
+
+def exponent(times: Times) -> float:
+    sizes, seconds = np.log([int(size) for size in times]), np.log(list(times.values()))
+    return float(np.polyfit(sizes, seconds, 1)[0])
+
+
+def row_of(case: Case, times: Times) -> list[str]:
+    value, bar = exponent(times), BARS[case.kind]
+    least, most = (times[str(case.sizes[place])] for place in (0, -1))
+    said = "yes" if value <= bar else "no"
+    return [case.name, f"{least:.3g}", f"{most:.3g}", f"{value:.2f}", f"{bar:.2f}", said]
+
+
+HEAD = ["case", "s, least", "s, most", "exponent", "at most", "met"]
+TITLES = {
+    "sum": f"Sums over rows of {FEW_CLASSES} classes",
+    "sort": f"What puts rows of {FEW_CLASSES} classes in order",
+    "many": f"Many fits in one, of rows of {FEW_CLASSES} classes",
+    "classes": f"Classes of {FEW_ROWS} rows",
+}
+
+
+def title(kind: str) -> str:
+    least, most = MOST[kind] >> (N_SIZES[kind] - 1), MOST[kind]
+    return f"{TITLES[kind]}: {least:,} to {most:,}"
+
+
+def page(results: dict[str, Times]) -> str:
+    lines = [
+        "# Growth",
+        "",
+        "Written by `python benchmarks/growth.py`: CPU seconds of one thread for four or six "
+        "sizes, each twice the one before, and the exponent, the slope of the line through their "
+        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes.",
+        "",
+    ]
+    for kind in TITLES:
+        rows = [
+            row_of(case, results[case.key])
+            for case in all_cases()
+            if case.kind == kind and case.key in results
+        ]
+        lines += [f"## {title(kind)}", "", *table(HEAD, rows)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+    return [*lines, ""]
+
+
+def read_results() -> dict[str, Times]:
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+
+
+def write_results(results: dict[str, Times]) -> None:
+    aside = RESULTS.with_suffix(".tmp")
+    aside.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    aside.replace(RESULTS)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these texts")
+    parser.add_argument("--kind", nargs="+", choices=BARS, default=list(BARS))
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no case after these")
+    parser.add_argument("--again", action="store_true", help="measure what is there already")
+    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    return parser.parse_args()
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # about data that are few, or fits that do not converge
+    options = parsed()
+    for case in [] if options.page else all_cases():
+        is_asked = not options.only or any(text in case.name for text in options.only)
+        if case.kind not in options.kind or not is_asked:
+            continue
+        if options.again or case.key not in read_results():
+            if time.process_time() > options.seconds:
+                print("there is more to measure: run it again", flush=True)
+                break
+            times = measure(case)
+            write_results({**read_results(), case.key: times})
+        print(" | ".join([case.kind, *row_of(case, read_results()[case.key])]), flush=True)
+    PAGE.write_text(page(read_results()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Scores that come in parts: each is checked and added up where it is.
+
+`Parts` are what a user has: the chunks of a dask array, the blocks of a file or of an iterator, as
+they are. `PartedSample` is what a fit asks for: lifted scores, column codes and weights of every
+part, of which nothing but sums comes back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from calibrant._blocks import ArraySample, LiftedRows, Sample, added
+from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from calibrant._validation._labels import as_labels, check_classes, encode_labels
+from calibrant._validation._scores import LOGITS_HINT, check_inputs, check_scores
+from calibrant._validation._text import shortened
+
+
+class Part(NamedTuple):
+    """Rows as the user has them: scores, labels, weights or None, and the number of the first."""
+
+    scores: Any
+    y: Any
+    weight: Any
+    start: int
+
+
+class Parts(Protocol):
+    """Rows that come in parts, any number of times."""
+
+    @property
+    def n_columns(self) -> int:
+        """Classes; 2 where there is one score a row."""
+
+    def add_up(
+        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+    ) -> Any:
+        """The sum of ``function(part)``, added in pairs in the order of the rows: one pass."""
+
+    def distinct_labels(self) -> AnyArray | None:
+        """The labels that occur, in order; None where they are integers, whose order is known."""
+
+
+class PartedScores(ABC):
+    """Scores that come in parts by themselves: blocks of a file, or of an iterator that can begin
+    anew. Passed where an array of scores is.
+    """
+
+    @abstractmethod
+    def parts(self, y: Any, weight: Any = None) -> Parts:
+        """The parts, with labels and weights."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "these scores come in blocks, of which what is a sum over rows is made; something else "
+            "was asked for, which needs all of them: gather the blocks where they fit into memory, "
+            "or do it block by block"
+        )
+
+
+class PartReader(NamedTuple):
+    """How a part becomes checked scores, column codes and weights.
+
+    ``is_trusted`` after a pass has checked all rows and found nothing to repair.
+    """
+
+    inputs: str = "proba"
+    classes: AnyArray | None = None
+    n_classes: int = 2
+    sum_to_one: bool = True
+    hint: str = LOGITS_HINT
+    renormalize: bool = False
+    is_trusted: bool = False
+
+    def read(self, part: Part) -> ArraySample:
+        """Rows of a part, checked."""
+        scores = np.asarray(part.scores) if self.is_trusted else self._checked(part)
+        try:
+            y, _ = encode_labels(as_labels(part.y), self.n_classes, self.classes)
+            weight = check_part_weight(part.weight, len(scores), part.start)
+            if len(y) != len(scores):
+                raise ValueError(f"rows do not match: {len(y)} labels, {len(scores)} scores")
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"in the part that begins with row {part.start}: {error}") from None
+        return ArraySample(scores, y, weight, part.start)
+
+    def _checked(self, part: Part) -> FloatArray:
+        return check_scores(
+            part.scores,
+            inputs=self.inputs,
+            sum_to_one=self.sum_to_one,
+            hint=self.hint,
+            first_row=part.start,
+            renormalize=self.renormalize,
+        )
+
+
+def reader_for(parts: Parts, classes: LabelsLike | None, inputs: str, **how: Any) -> PartReader:
+    """How parts are read: labels that are no integers are looked at first, unless ``classes`` are
+    given, so that every part is encoded alike.
+    """
+    n_classes = parts.n_columns
+    own = getattr(parts, "classes", None)  # of columns that have names, as those of files
+    if own is not None:
+        _check_own(own, classes, n_classes)
+        names = own
+    elif classes is None:
+        labels = parts.distinct_labels()
+        names = None if labels is None else encode_labels(labels, n_classes)[1]
+    else:
+        names = check_classes(classes, n_classes)
+    return PartReader(check_inputs(inputs), names, n_classes, **how)
+
+
+def _check_own(own: AnyArray, classes: LabelsLike | None, n_classes: int) -> None:
+    """Raise where other classes are asked for than the columns are named after."""
+    if classes is not None and not np.array_equal(check_classes(classes, n_classes), own):
+        raise ValueError(
+            f"classes are {shortened(check_classes(classes, n_classes))}, and the columns are "
+            f"named after {shortened(own)}"
+        )
+
+
+class Counts(NamedTuple):
+    """What is known of parted rows after they were checked."""
+
+    n_rows: int
+    class_weights: FloatArray
+    is_plain: bool
+    """Whether the scores were taken as they are, so that later passes need not check them."""
+    class_rows: list[tuple[int, IntArray]]
+    """The first row of each part, and its rows of each class with a weight above zero, (K,)."""
+    is_unit: bool = False
+    """Whether all weights are one."""
+
+
+def _counts_of(reader: PartReader, part: Part) -> tuple[Any, ...]:
+    found = reader.read(part)
+    is_other = not (isinstance(part.scores, np.ndarray) and part.scores is found.u)
+    n_weighted = 0 if part.weight is None else int((found.weight != 1).sum())
+    return found.shape[0], found.class_weights, int(is_other), found.class_rows, n_weighted
+
+
+class Passes:
+    """How often the data were read."""
+
+    n = 0
+
+
+class PartedSample(Sample):
+    """A sample whose parts are read at every pass; nothing but sums comes back.
+
+    ``prepare`` makes checked rows of a part, ``change`` what is asked of them: lifted, with other
+    weights.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        prepare: Callable[[Part], ArraySample],
+        counts: Counts,
+        passes: Passes,
+    ) -> None:
+        self.parts, self.prepare, self.counts, self.passes = parts, prepare, counts, passes
+        self.shape = (counts.n_rows, len(counts.class_weights))
+        self._class_weights: FloatArray | None = counts.class_weights
+        self._class_rows: list[tuple[int, IntArray]] | None = counts.class_rows
+
+    @property
+    def class_weights(self) -> FloatArray:
+        if self._class_weights is None:
+            self._class_weights = self.sum_parts(_class_weights_of)
+        return self._class_weights
+
+    @property
+    def class_rows(self) -> list[tuple[int, IntArray]]:
+        if self._class_rows is None:
+            self._class_rows = self.sum_parts(_class_rows_of)
+        return self._class_rows
+
+    @property
+    def weight(self) -> FloatArray:
+        """Something that sums to the weight of all rows: ones that take no memory, or their sum."""
+        if self.counts.is_unit and self._class_rows is self.counts.class_rows:
+            return np.broadcast_to(np.float64(1.0), (self.shape[0],))
+        return np.array([self.total])
+
+    def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
+        self.passes.n += 1
+        return self.parts.add_up(partial(_apply_to, self.prepare, function))
+
+    def map(self, function: Callable[[ArraySample], ArraySample]) -> PartedSample:
+        changed = PartedSample(
+            self.parts, partial(_apply_to, self.prepare, function), self.counts, self.passes
+        )
+        changed._class_weights = changed._class_rows = None
+        return changed
+
+    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> PartedSample:
+        other = self.map(partial(_lift_part, lift))
+        other._class_weights, other._class_rows = self._class_weights, self._class_rows
+        return other
+
+
+def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
+    """Parts of which all rows were checked, which is one pass."""
+    passes = Passes()
+    passes.n = 1
+    found = parts.add_up(partial(_counts_of, reader))
+    n_rows, class_weights, n_others, rows, n_weighted = found
+    if not class_weights.sum() > 0:
+        raise ValueError("all sample weights are zero: at least one row must count")
+    counts = Counts(int(n_rows), class_weights, not n_others, rows, not n_weighted)
+    trusting = reader._replace(is_trusted=counts.is_plain)
+    return PartedSample(parts, trusting.read, counts, passes)
+
+
+def check_part_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
+    """Weights of a part, all of which may be zero."""
+    from calibrant._validation import check_weight
+
+    if weight is None or np.any(weight):
+        return check_weight(weight, n_rows)
+    return np.zeros(n_rows)
+
+
+def _apply_to(prepare: Callable[[Any], Any], function: Callable[[Any], Any], part: Any) -> Any:
+    return function(prepare(part))
+
+
+def _class_rows_of(part: ArraySample) -> list[tuple[int, IntArray]]:
+    return part.class_rows
+
+
+def _class_weights_of(part: ArraySample) -> FloatArray:
+    return part.class_weights
+
+
+def _lift_part(lift: Callable[[FloatArray], FloatArray], part: ArraySample) -> ArraySample:
+    # By blocks, when they are asked for: a pass asks once.
+    u = LiftedRows(part.u, lift) if isinstance(part.u, np.ndarray) else part.u.map(lift)
+    return ArraySample(u, part.y, part.weight, part.start)

@@ -1,0 +1,131 @@
+"""Fits to files that are read once for each pass, so that nothing of them is kept: for methods that
+are sums over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from calibrant._crossfit.members import proba_of
+from calibrant._output.files import check_writable
+from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import Part, PartReader, as_parts, reader_for
+from calibrant.base import BaseCalibrator
+from calibrant.cli._commands import (
+    BYTES_OF_SCORE,
+    Fitted,
+    Say,
+    check_scores_of,
+    make_calibrator,
+    on_simplex,
+    open_labelled,
+)
+from calibrant.cli._spool import KEEP_BYTES
+from calibrant.evaluation import MetricAccumulator
+from calibrant.io import RowBlocks, save
+from calibrant.io._columns import FileOptions
+from calibrant.io._labels import LabelRule
+from calibrant.io._sources import Notes, Source, open_source
+from calibrant.selection import method
+
+
+class PassedFile(NamedTuple):
+    """A file that is read at every pass: its blocks, what its columns are called and hold."""
+
+    rows: RowBlocks
+    classes: AnyArray
+    inputs: str
+
+
+class BlockReader:
+    """Blocks of a file at each call: checked, until all were seen as they are in the file. What is
+    to be said is said once.
+    """
+
+    def __init__(self, source: Source, rule: LabelRule, options: FileOptions, say: Say) -> None:
+        self.source, self.rule, self.options, self._tell = source, rule, options, say
+        self._said: set[str] = set()
+        self._is_plain = False
+
+    def __call__(self) -> Iterator[tuple[Any, ...]]:
+        notes, is_plain = Notes(), True
+        for block in self.source.blocks():
+            scores = block.scores
+            if not self._is_plain:
+                scores = check_scores_of(block, self.source, self.options, self._say, notes)
+                is_plain = is_plain and scores is block.scores
+            labels = self.rule.classes[self.rule.codes(block.labels, block.start)]
+            yield scores, labels, block.weight
+        self._is_plain = is_plain
+        notes.tell(self._say)
+
+    def _say(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._tell(line)
+
+
+def is_passed(options: FileOptions, name: str, notion: str | None) -> bool:
+    """Whether a method is fitted to a file pass by pass: it is made of sums over rows, and the
+    scores are too many to be kept in memory.
+    """
+    if not takes_parts(method(name, notion=notion)):
+        return False
+    source = open_source(options, needs_label=True)
+    if source.n_rows is None:
+        return source.path.stat().st_size > KEEP_BYTES
+    return source.n_rows * source.n_classes * BYTES_OF_SCORE > KEEP_BYTES
+
+
+def takes_parts(calibrator: Any) -> bool:
+    """Whether a calibrator is the same from sums over parts as from all rows."""
+    if not isinstance(calibrator, BaseCalibrator):
+        return False
+    try:
+        calibrator._check_parted()
+    except TypeError:
+        return False
+    return True
+
+
+def open_passes(options: FileOptions, say: Say, *, progress: bool) -> PassedFile:
+    """A file to be read at every pass, with a bar each."""
+    source, rule = open_labelled(options, say)
+    rows = RowBlocks(
+        BlockReader(source, rule, options, say),
+        n_rows=source.n_rows,
+        classes=rule.classes,
+        progress=progress,
+    )
+    return PassedFile(rows, rule.classes, source.inputs)
+
+
+def fit_passes(file: PassedFile, name: str, notion: str | None, seed: int, output: Path) -> Fitted:
+    """Fit a method to a file pass by pass, and save it."""
+    model = make_calibrator(name, notion, file, seed)
+    check_writable(output)
+    model.fit(file.rows.scores, file.rows.labels, sample_weight=file.rows.weight)
+    parts = as_parts(file.rows.scores, file.rows.labels, file.rows.weight)
+    reader = reader_for(parts, file.classes, file.inputs)
+    before, after = parts.add_up(partial(_judge, model, reader), _merge)
+    save(model, output)
+    return Fitted(name, model, before.compute(), after.compute())
+
+
+_Pair = tuple[MetricAccumulator, MetricAccumulator]
+
+
+def _judge(model: Any, reader: PartReader, part: Part) -> _Pair:
+    """A block before and after calibration."""
+    rows = reader.read(part)
+    scores: FloatArray = rows.u[:]
+    before = MetricAccumulator(inputs=model.inputs)._update_checked(scores, rows.y, rows.weight)
+    proba = on_simplex(proba_of(model, scores, model.inputs))
+    return before, MetricAccumulator()._update_checked(proba, rows.y, rows.weight)
+
+
+def _merge(a: _Pair, b: _Pair) -> _Pair:
+    return a[0].merge(b[0]), a[1].merge(b[1])

@@ -1,0 +1,268 @@
+"""Predictions that come as blocks of rows, any number of times: more than memory holds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant._blocks import added, in_order, n_threads, sum_in_pairs
+from calibrant._output.progress import tracked
+from calibrant._typing import AnyArray, LabelsLike, WeightsLike
+from calibrant._validation import Part, PartedScores, as_array, check_classes
+
+Block = tuple[Any, ...]
+"""Scores and labels, or scores, labels and weights."""
+
+
+class RowBlocks:
+    """Predictions that a function gives block by block, and gives again at each pass over them.
+
+    What is a sum over rows takes ``scores``, ``labels`` and ``weight`` in the place of arrays: fits
+    of the scaling family, of histogram binning, `evaluate`, the metrics. A few blocks are in memory
+    at a time; threads work on some while the next is read.
+
+    Parameters
+    ----------
+    read : callable without arguments
+        Gives an iterable of blocks that begins with the first row at each call: tuples ``(scores,
+        labels)`` or ``(scores, labels, weights)``.
+    n_rows : int, optional
+        Rows in all, where they are known, for the bar.
+    classes : labels of the columns, optional
+    progress : bool
+        Show a bar for each pass, where there is a terminal.
+
+    Attributes
+    ----------
+    scores, labels, weight
+        Stand for all rows; ``weight`` is None where blocks have none.
+    n_classes : int
+
+    Examples
+    --------
+    >>> from calibrant import evaluate
+    >>> def read():
+    ...     yield [[0.9, 0.1], [0.2, 0.8]], [0, 1]
+    ...     yield [[0.4, 0.6]], [0]
+    >>> blocks = RowBlocks(read)
+    >>> round(evaluate(blocks.labels, blocks.scores).accuracy, 3)
+    0.667
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Iterable[Block]],
+        *,
+        n_rows: int | None = None,
+        classes: LabelsLike | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.read = read
+        self.n_rows = n_rows
+        self._given_classes = classes
+        self.progress = progress
+        self._seen: int | None = None
+        self.scores, self.labels = BlockScores(self), BlockColumn(self, "labels")
+
+    @cached_property
+    def _first(self) -> Block:
+        for block in self.read():
+            return block
+        raise ValueError("there are no blocks: read() must give at least one, at every call")
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Columns of the scores; 2 where there is one score a row."""
+        scores = as_array(self._first[0])
+        return int(scores.shape[1]) if scores.ndim == 2 else 2
+
+    @cached_property
+    def classes(self) -> AnyArray | None:
+        """Labels of the columns, or None where nobody said them."""
+        given = self._given_classes
+        return None if given is None else check_classes(given, self.n_classes)
+
+    @property
+    def weight(self) -> BlockColumn | None:
+        """Stands for the weights of all rows."""
+        has_none = len(self._first) < 3 or self._first[2] is None
+        return None if has_none else BlockColumn(self, "weights")
+
+    def __iter__(self) -> Iterator[Part]:
+        """The blocks, from the first row on: scores, labels, weights or None, and the number of the
+        first row.
+        """
+        start = 0
+        for scores, labels, *rest in self.read():
+            yield Part(scores, labels, rest[0] if rest else None, start)
+            start += len(scores)
+        if self._seen not in (None, start):
+            raise ValueError(
+                f"read() gave {start:,} rows, and {self._seen:,} before: it must begin anew with "
+                "the first row at every call"
+            )
+        self._seen = start
+
+    def __repr__(self) -> str:
+        rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
+        return f"<{type(self).__name__}: {rows} in blocks>"
+
+
+class BlockColumn:
+    """Stands for the labels, or the weights, of `RowBlocks`."""
+
+    def __init__(self, rows: RowBlocks, name: str) -> None:
+        self.rows, self.name = rows, name
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"these {self.name} come in blocks: pass them together with their scores")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.rows!r}>"
+
+
+class BlockScores(PartedScores):
+    """Stands for the scores of `RowBlocks`."""
+
+    def __init__(self, rows: RowBlocks) -> None:
+        self.rows = rows
+
+    def parts(self, y: Any, weight: Any = None) -> BlockParts:
+        return BlockParts(self.rows, y, weight)
+
+    def __repr__(self) -> str:
+        return f"<scores of {self.rows!r}>"
+
+
+class BlockParts:
+    """The blocks with their own labels and weights, or with those of an array of all rows."""
+
+    def __init__(
+        self,
+        rows: RowBlocks,
+        y: LabelsLike | BlockColumn,
+        weight: WeightsLike | BlockColumn | None = None,
+    ) -> None:
+        self.rows = rows
+        self.n_columns = rows.n_classes
+        self._y, self._weight = (_own_or_array(rows, column) for column in (y, weight))
+        own = rows.classes if isinstance(self._y, BlockColumn) else None
+        # Numbers of columns need not be looked up.
+        is_plain = own is not None and np.array_equal(own, np.arange(self.n_columns))
+        self.classes = None if is_plain else own
+
+    def add_up(
+        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+    ) -> Any:
+        """The sum of ``function(part)`` over blocks, added in pairs in their order."""
+        with ThreadPoolExecutor(n_threads()) as pool:
+            blocks = in_order(pool, function, self._watched(), ahead=n_threads() + 1)
+            return sum_in_pairs(blocks, add)
+
+    def distinct_labels(self) -> AnyArray | None:
+        """The labels that occur, in order; None of integers."""
+        if not isinstance(self._y, BlockColumn):
+            return None if self._y.dtype.kind in "bui" else np.unique(self._y)
+        if as_array(self.rows._first[1]).dtype.kind in "bui":
+            return None
+        return np.unique(np.concatenate([np.unique(as_array(part.y)) for part in self.rows]))
+
+    def _watched(self) -> Iterator[Part]:
+        return tracked(
+            self._with_columns(),
+            total=self.rows.n_rows,
+            description="Reading",
+            progress=self.rows.progress,
+            size=lambda part: len(part.scores),
+        )
+
+    def _with_columns(self) -> Iterator[Part]:
+        """Blocks with the labels and weights that were asked for."""
+        stop = 0
+        for part in self.rows:
+            stop = part.start + len(part.scores)
+            own = slice(part.start, stop)
+            y = part.y if isinstance(self._y, BlockColumn) else self._y[own]
+            weight = self._weight
+            if isinstance(weight, BlockColumn):
+                weight = part.weight
+            elif weight is not None:
+                weight = weight[own]
+            yield part._replace(y=y, weight=weight)
+        for column in (self._y, self._weight):
+            if isinstance(column, np.ndarray) and len(column) != stop:
+                raise ValueError(
+                    f"rows do not match: {len(column):,} labels or weights, {stop:,} scores"
+                )
+
+
+class ScoreParts(PartedScores):
+    """Scores that something else holds in parts, such as the tables of a cluster: a subclass says
+    how a function is applied to each of them, where it is.
+
+    Passed in the place of an array of scores, with None for the labels, which come with the parts.
+    A part is ``Part(scores, labels, weights, start)``: labels are the numbers of columns, or those
+    of ``classes``, weights may be None, and ``start`` is the number of the first row, for errors.
+
+    Examples
+    --------
+    >>> from calibrant import evaluate
+    >>> from calibrant.io import Part
+    >>> class Two(ScoreParts):
+    ...     n_columns = 2
+    ...     def map_parts(self, function):
+    ...         return [function(Part([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
+    >>> evaluate(None, Two()).accuracy
+    0.5
+    """
+
+    classes: AnyArray | None = None
+    """Labels of the columns, where they are not their numbers."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Classes."""
+
+    @abstractmethod
+    def map_parts(self, function: Callable[[Part], Any]) -> Iterable[Any]:
+        """``function`` of each part, in the order of the rows; it can be pickled, and so can what
+        it gives.
+        """
+
+    def parts(self, y: Any, weight: Any = None) -> MappedParts:
+        if y is not None or weight is not None:
+            raise TypeError("labels and weights come with the parts: pass None for them")
+        return MappedParts(self)
+
+
+class MappedParts:
+    """What fits ask of `ScoreParts`."""
+
+    def __init__(self, scores: ScoreParts) -> None:
+        self.scores = scores
+        self.n_columns = scores.n_columns
+        self.classes = scores.classes
+
+    def add_up(
+        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+    ) -> Any:
+        """The sum of ``function(part)``, added in pairs."""
+        return sum_in_pairs(self.scores.map_parts(function), add)
+
+    def distinct_labels(self) -> None:
+        """Nothing: labels are numbers of columns, or ``classes`` are known."""
+
+
+def _own_or_array(rows: RowBlocks, column: Any) -> Any:
+    """A column of the blocks themselves, or an array of all rows."""
+    if isinstance(column, BlockColumn):
+        if column.rows is not rows:
+            raise ValueError(f"the {column.name} are those of other blocks than the scores")
+        return column
+    return None if column is None else as_array(column)

@@ -1,0 +1,263 @@
+"""A stack of calibrators of rows that come in parts: members are fitted, judged and weighed by sums
+over rows.
+
+Folds go by the number of the row: row i is judged in fold ``i mod cv``, by maps that have not seen
+it. ``AutoCalibration(cv=[(rows[rows % cv != k], rows[rows % cv == k]), ...])`` does the same in
+memory. Where one fold judges, its rows are dealt in turn to the parts that weights are judged on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from calibrant._blocks import ArraySample
+from calibrant._crossfit.members import proba_of
+from calibrant._crossfit.scores import likelihood_losses
+from calibrant._folds import folds_for
+from calibrant._optim.mixture import MixtureSums, mixture_steps, search_together
+from calibrant._simplex import EPS, true_class
+from calibrant._typing import FloatArray, IntArray
+from calibrant._validation import PartedSample, check_count
+from calibrant.base import BaseBinaryCalibrator, Calibrator
+from calibrant.inference._gain import Gain, gain_of
+from calibrant.reductions import MulticlassToBinary
+from calibrant.selection._pool import DEALT, FEW_ERRORS, Pool
+
+Maps = Mapping[str, Sequence[Any]]
+Judge = Callable[[ArraySample], Pool]
+Task = tuple[frozenset[int], FloatArray]
+"""The numbers of rows that are left out, and weights of the members."""
+
+_PRIOR = 1e-6
+"""What members but the identity gave to the row that caution invents."""
+
+
+class Judges(NamedTuple):
+    """How rows are dealt: to so many folds, of which the first few judge."""
+
+    n_folds: int
+    n_judging: int
+
+    @property
+    def n_numbers(self) -> int:
+        """Groups of judged rows: each is judged by weights that were found on the others."""
+        return self.n_judging if self.n_judging > 1 else DEALT
+
+    def fold(self, part: ArraySample) -> IntArray:
+        """The fold of each row."""
+        return (part.start + np.arange(part.shape[0])) % self.n_folds
+
+    def numbers(self, part: ArraySample, rows: IntArray, fold: int) -> IntArray:
+        """The group of some rows of a fold that judges."""
+        if self.n_judging > 1:
+            return np.full(len(rows), fold)
+        return (part.start + rows) // self.n_folds % DEALT
+
+
+def judges_of(cv: Any, sample: PartedSample, *, is_one: bool) -> Judges:
+    """Folds of rows that come in parts; one of them judges where there are many rows."""
+    if cv is not None and not isinstance(cv, int | np.integer):
+        raise TypeError(
+            "of scores that come in parts, such as dask arrays, folds go by the number of the "
+            f"row: pass cv as a number of folds; got {cv!r}"
+        )
+    wanted = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
+    n_folds = min(wanted, sample.shape[0])
+    return Judges(n_folds, 1 if is_one else n_folds)
+
+
+def sum_type(candidates: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates whose fit is a sum over rows, and none that would be summarised."""
+    return {name: made for name, made in candidates.items() if not _is_ordered(made)}
+
+
+def _is_ordered(made: Any) -> bool:
+    return isinstance(made, BaseBinaryCalibrator | MulticlassToBinary)
+
+
+def weigh_parts(
+    members: Mapping[str, Any], sample: PartedSample, inputs: str, judges: Judges
+) -> tuple[FloatArray, FloatArray, Gain]:
+    """Cautious weights of the members and of the uniform forecast, their cross-fitted losses, and
+    the gain of the stack.
+    """
+    for made in members.values():
+        if not isinstance(made, Calibrator):
+            raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
+        made._check_parted()
+    trains = [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
+    maps = {
+        name: [clone(made)._fit_checked_parts(train) for train in trains]
+        for name, made in members.items()
+    }
+    pool = _PartedPool(sample, partial(_pool, maps, inputs, judges), len(maps) + 1, judges)
+    return pool.weigh()
+
+
+class _PartedPool:
+    """What members gave to what happened, by maps that had not seen it: sums of it."""
+
+    def __init__(self, sample: PartedSample, judge: Judge, n_members: int, judges: Judges) -> None:
+        self.sample, self.judge, self.n_members, self.judges = sample, judge, n_members, judges
+
+    def weigh(self) -> tuple[FloatArray, FloatArray, Gain]:
+        numbers = range(self.judges.n_numbers)
+        nobody: frozenset[int] = frozenset()
+        singles = [frozenset({q}) for q in numbers]
+        pairs = [frozenset(pair) for pair in combinations(numbers, 2)]
+        sets = [left_out for left_out in (*singles, *pairs) if len(left_out) < len(numbers)]
+        # Where nobody is left to learn from, nothing is gained.
+        best = dict.fromkeys(pairs, np.eye(1, self.n_members)[0])
+        best |= dict(zip(sets, self._search(sets), strict=True))
+        caution = self._cautions(best)
+        sets = [nobody, *singles]
+        solved = self._search(sets, [caution[s].kappa for s in sets])
+        weights = {s: _returned(w, caution[s]) for s, w in zip(sets, solved, strict=True)}
+        losses, gain = self._judged([weights[s] for s in singles])
+        return weights[nobody], losses, gain
+
+    def _search(
+        self, sets: Sequence[frozenset[int]], kappas: Sequence[float] | None = None
+    ) -> list[FloatArray]:
+        """Best weights without each set of rows, all at once; with caution where it is given."""
+
+        def sums_at(asked: list[tuple[int, FloatArray]]) -> list[MixtureSums]:
+            tasks = [(sets[number], w) for number, w in asked]
+            found = self.sample.sum_parts(partial(_mixture_sums, self.judge, tasks))
+            if kappas is None:
+                return list(found)
+            prior = np.where(np.arange(self.n_members) == 0, 1.0, _PRIOR)[None]
+            return [
+                sums + MixtureSums.of_rows(prior, np.array([kappas[number]]), w)
+                for sums, (number, w) in zip(found, asked, strict=True)
+            ]
+
+        searches = [mixture_steps(self.n_members) for _ in sets]
+        return [found.parameters for found in search_together(searches, sums_at)]
+
+    def _cautions(
+        self, best: Mapping[frozenset[int], FloatArray]
+    ) -> dict[frozenset[int], _Caution]:
+        """`caution` of all rows, and of those without each group."""
+        numbers = range(self.judges.n_numbers)
+        found = self.sample.sum_parts(partial(_gain_sums, self.judge, best, len(numbers)))
+        sets = [frozenset[int](), *(frozenset({q}) for q in numbers)]
+        return {left_out: _caution_of(sums) for left_out, sums in zip(sets, found, strict=True)}
+
+    def _judged(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, Gain]:
+        """Losses of the members, and the gain of weights that have not seen what they judge."""
+        own, moments = self.sample.sum_parts(partial(_loss_sums, self.judge, weights))
+        by_number = moments[:, 0]
+        total, before, after, square = moments.sum(axis=0)
+        gain = (before - after) / total
+        spread = max(0.0, square - total * gain**2)
+        error = float(np.sqrt(spread / (total - 1) / total)) if total > 1 else 0.0
+        error *= self._overlap(by_number)
+        means = before / total, after / total
+        return own / total, gain_of(total, means, gain, error, score="log_loss", is_folded=True)
+
+    def _overlap(self, judged: FloatArray) -> float:
+        """Factor of Nadeau and Bengio, of folds with so much judged weight."""
+        own = judged if self.judges.n_judging > 1 else judged.sum(keepdims=True)
+        return float(np.sqrt(1.0 + len(own) * np.mean(own / (self.sample.total - own))))
+
+
+class _Caution(NamedTuple):
+    """How much of a row caution is worth, and the weight of the rows."""
+
+    kappa: float
+    total: float
+
+
+def _caution_of(sums: FloatArray) -> _Caution:
+    total, first, second, wrong = sums
+    few = (FEW_ERRORS / max(float(wrong), FEW_ERRORS)) ** 2
+    mean = first / total
+    variance = max(0.0, second / total - mean**2) / total
+    errors = mean / np.sqrt(variance) if variance > 0 else 0.0
+    kappa = few if few == 1.0 else float(np.clip(1.0 - errors, few, 1.0))
+    return _Caution(kappa, float(total))
+
+
+def _returned(w: FloatArray, caution: _Caution) -> FloatArray:
+    """Weights with a part of the uniform forecast's given back to the identity."""
+    weights = w.copy()
+    returned = min(weights[-1], caution.kappa / caution.total)
+    weights[-1] -= returned
+    weights[0] += returned
+    return weights
+
+
+def _train(judges: Judges, fold: int, part: ArraySample) -> ArraySample:
+    return part.weighted(np.where(judges.fold(part) == fold, 0.0, part.weight))
+
+
+def _pool(maps: Maps, inputs: str, judges: Judges, part: ArraySample) -> Pool:
+    """The rows of a part that folds judge."""
+    scores, n_classes = part.u[:], part.shape[1]
+    fold, found = judges.fold(part), []
+    for judging in range(judges.n_judging):
+        rows = np.flatnonzero((fold == judging) & (part.weight > 0))
+        y = part.y[rows]
+        given = [
+            np.maximum(true_class(proba_of(own[judging], scores, inputs, rows), y), EPS)
+            for own in maps.values()
+        ]
+        likelihood = np.column_stack([*given, np.full(len(rows), 1.0 / n_classes)])
+        is_wrong = scores[rows].argmax(axis=1) != y
+        number = judges.numbers(part, rows, judging)
+        found.append((likelihood, part.weight[rows], number, is_wrong))
+    likelihood, weight, number, is_wrong = map(np.concatenate, zip(*found, strict=True))
+    return Pool(likelihood, weight, number, is_wrong)
+
+
+def _mixture_sums(judge: Judge, tasks: Sequence[Task], part: ArraySample) -> tuple[Any, ...]:
+    pool = judge(part)
+    return tuple(_sums_without(pool, left_out, w) for left_out, w in tasks)
+
+
+def _sums_without(pool: Pool, left_out: frozenset[int], w: FloatArray) -> MixtureSums:
+    own = pool.of_rows(~np.isin(pool.fold, list(left_out)))
+    return MixtureSums.of_rows(own.likelihood, own.weight, w)
+
+
+def _gain_sums(
+    judge: Judge, best: Mapping[frozenset[int], FloatArray], n_numbers: int, part: ArraySample
+) -> FloatArray:
+    """Weight, log-likelihood gain, its square, and weight of wrong rows: of all rows, and of those
+    without each group; every group by weights that have seen neither.
+    """
+    pool = judge(part)
+    sums = np.zeros((1 + n_numbers, 4))
+    for number in range(n_numbers):
+        own = pool.of_rows(pool.fold == number)
+        for place in range(1 + n_numbers):
+            if place - 1 != number:
+                left_out = frozenset({number} if place == 0 else {number, place - 1})
+                gain = np.log(own.likelihood @ best[left_out] / own.likelihood[:, 0])
+                each = np.ones(len(gain)), gain, gain**2, own.is_wrong.astype(np.float64)
+                sums[place] += [float(own.weight @ values) for values in each]
+    return sums
+
+
+def _loss_sums(
+    judge: Judge, weights: Sequence[FloatArray], part: ArraySample
+) -> tuple[FloatArray, FloatArray]:
+    """Log-losses of the members, (J,); of each group its weight, and the losses before and after
+    with the square of their difference.
+    """
+    pool = judge(part)
+    moments = np.zeros((len(weights), 4))
+    for number, w in enumerate(weights):
+        own = pool.of_rows(pool.fold == number)
+        before = likelihood_losses(own.likelihood[:, 0])
+        after = likelihood_losses(own.likelihood @ w)
+        each = np.ones(len(before)), before, after, (before - after) ** 2
+        moments[number] = [float(own.weight @ values) for values in each]
+    return -(pool.weight @ np.log(pool.likelihood)), moments

@@ -1,0 +1,99 @@
+"""Files that are fitted pass by pass: the fit of all rows, and nothing of them kept."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+import calibrant
+from calibrant.cli import run
+from calibrant.cli._passes import is_passed, takes_parts
+from calibrant.io._columns import FileOptions
+from calibrant.selection import method
+
+NAMES = np.array(["pear", "apple", "fig"])
+
+
+@pytest.fixture
+def file(rng, tmp_path, monkeypatch):
+    """600 rows in blocks of about 60, of which the scores are too many to be kept."""
+    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 1000)
+    monkeypatch.setattr("calibrant.io._sources.FILE_ELEMENTS", 180)
+    logits = 2 * rng.normal(size=(600, 3))
+    labels = (0.6 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    columns = {f"z_{name}": logits[:, k] for k, name in enumerate(NAMES)}
+    table = pa.table({**columns, "label": NAMES[labels], "w": rng.integers(1, 4, 600)})
+    pa.parquet.write_table(table, tmp_path / "x.parquet")
+    return tmp_path / "x.parquet"
+
+
+def fitted(file, capsys, *options):
+    out = file.with_name("model.json")
+    assert run(["fit", str(file), "-o", str(out), "--json", *options]) == 0
+    return calibrant.load(out), json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ["temperature", "structured-vector", "vector"])
+def test_a_fit_pass_by_pass_is_the_fit_of_all_rows(name, file, capsys, monkeypatch):
+    assert is_passed(FileOptions(file), name, None)
+    model, said = fitted(file, capsys, "-m", name, "--weight", "w")
+    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
+    whole, all_said = fitted(file, capsys, "-m", name, "--weight", "w")
+    scores = np.random.default_rng(0).normal(size=(20, 3))
+    assert np.abs(model.predict_proba(scores) - whole.predict_proba(scores)).max() < 1e-8
+    assert model.classes_.tolist() == NAMES.tolist()
+    for when in ("before", "after"):
+        assert said[when] == pytest.approx(all_said[when], rel=1e-7)
+
+
+def test_what_needs_all_rows_is_not_fitted_pass_by_pass(file):
+    assert not is_passed(FileOptions(file), "isotonic", None)
+    assert not is_passed(FileOptions(file), "auto", None)
+    assert takes_parts(method("dirichlet"))
+    assert not takes_parts(method("canonical"))
+
+
+def test_nothing_is_written_beside_the_model(file, capsys, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a temporary file was made")
+
+    monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
+    fitted(file, capsys, "-m", "temperature")
+
+
+def test_a_text_file_is_large_by_its_size(file, capsys):
+    table = pa.parquet.read_table(file)
+    pa.csv.write_csv(table, file.with_suffix(".csv"))
+    model, _ = fitted(file.with_suffix(".csv"), capsys, "-m", "temperature")
+    whole, _ = fitted(file, capsys, "-m", "temperature")
+    assert model.temperature_ == pytest.approx(whole.temperature_, rel=1e-9)
+
+
+def test_a_bad_row_is_named_and_what_is_odd_is_said_once(file, capsys):
+    table = pa.parquet.read_table(file)
+    scores = table.column("z_fig").to_numpy().copy()
+    scores[432] = np.nan
+    pa.parquet.write_table(table.set_column(2, "z_fig", pa.array(scores)), file)
+    out = file.with_name("model.json")
+    assert run(["fit", str(file), "-m", "temperature", "-o", str(out)]) == 2
+    assert "row 432" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_rounded_rows_are_repaired_with_one_remark(file, capsys, rng):
+    proba = rng.dirichlet(np.ones(3), size=600).round(3)
+    columns = {f"p_{name}": proba[:, k] for k, name in enumerate(NAMES)}
+    table = pa.table({**columns, "label": NAMES[rng.integers(3, size=600)]})
+    pa.parquet.write_table(table, file)
+    out = file.with_name("model.json")
+    run(["fit", str(file), "-m", "temperature", "-o", str(out)])
+    assert capsys.readouterr().err.count("--renormalize says so") == 1

@@ -1,0 +1,89 @@
+"""A stack of rows that come in parts is that of all rows, where folds are cut alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from calibrant import (
+    AutoCalibration,
+    EnsembleTemperatureScaling,
+    IsotonicCalibration,
+    StructuredScaling,
+    TemperatureScaling,
+)
+from calibrant.selection import _auto
+from parts import Slices
+
+MEMBERS = {"temperature": TemperatureScaling(), "vector": StructuredScaling("vector")}
+
+
+@pytest.fixture
+def data(rng):
+    logits = 2 * rng.normal(size=(900, 3))
+    y = (0.6 * logits * [1, 1.5, 1] + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, y
+
+
+def folds(n_rows, n_folds):
+    rows = np.arange(n_rows)
+    return [(rows[rows % n_folds != k], rows[rows % n_folds == k]) for k in range(n_folds)]
+
+
+@pytest.mark.parametrize("n_folds", [2, 3])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
+    logits, y = data
+    weight = rng.integers(3, size=len(y)).astype(float) if is_weighted else None
+    made = {"candidates": MEMBERS, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(len(y), n_folds), **made).fit(logits, y, weight)
+    parts = AutoCalibration(cv=n_folds, **made)._fit_parts(Slices(logits, y, weight, size=470))
+    assert parts.names_ == whole.names_
+    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
+    np.testing.assert_allclose(parts.losses_, whole.losses_, atol=1e-9)
+    for name in ("gain", "low", "high", "before", "after", "p_value", "standard_error"):
+        own, other = getattr(whole.gain_, name), getattr(parts.gain_, name)
+        assert other == pytest.approx(own, abs=1e-8)
+    whole.top_ = None  # the top probability of parts is not corrected
+    np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
+
+
+def test_one_fold_judges_many_rows(data, monkeypatch):
+    logits, y = 3 * data[0], data[1]  # so wrong that caution is least, whatever the groups
+    monkeypatch.setattr(_auto, "_MANY_SCORES", 1000)
+    made = {"candidates": MEMBERS, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(len(y), 5)[:1], **made).fit(logits, y)
+    parts = AutoCalibration(**made)._fit_parts(Slices(logits, y, size=470))
+    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
+    # The groups that weights are judged on differ.
+    difference = parts.gain_.gain - whole.gain_.gain
+    assert abs(difference) < 0.2 * whole.gain_.standard_error
+
+
+def test_members_by_default_are_sums(data):
+    parts = AutoCalibration(cv=2, inputs="logits")._fit_parts(Slices(*data, size=500))
+    assert "structured-vector" in parts.names_
+    assert "isotonic" not in parts.names_
+
+
+def test_what_cannot_be_fitted_to_parts_is_refused(data):
+    source = Slices(*data)
+    with pytest.raises(TypeError, match="members are ours"):
+        AutoCalibration([LogisticRegression()], inputs="logits")._fit_parts(source)
+    with pytest.raises(TypeError, match="number of folds"):
+        AutoCalibration(cv=folds(900, 3), inputs="logits")._fit_parts(source)
+
+
+def test_members_that_order_scores_are_summarised_where_they_are_asked_for(data):
+    model = AutoCalibration([IsotonicCalibration()], cv=2, inputs="logits")
+    parts = model._fit_parts(Slices(*data, size=500))
+    assert parts.predict_proba(data[0]).sum(axis=1) == pytest.approx(1)
+
+
+def test_the_ensemble_of_parts_is_that_of_all_rows(data):
+    logits, y = data
+    whole = EnsembleTemperatureScaling(inputs="logits").fit(logits, y)
+    parts = EnsembleTemperatureScaling(inputs="logits")._fit_parts(Slices(logits, y))
+    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-7)
+    np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
