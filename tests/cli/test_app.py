@@ -553,7 +553,7 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
 INTERRUPTED = """
 import os, signal, sys
 import calibrant
-from calibrant.cli import _sources as sources
+from calibrant.io import _sources as sources
 from calibrant.cli import main
 
 sources.FILE_ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
