@@ -227,7 +227,10 @@ def page(results: dict[str, Times]) -> str:
         "",
         "Written by `python benchmarks/growth.py`: CPU seconds of one thread for four or six "
         "sizes, each twice the one before, and the exponent, the slope of the line through their "
-        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes.",
+        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes. "
+        "Beyond 2^22 scores nothing is kept between passes: a step within the sizes of fits, which "
+        "raises their exponents; how much of them it explains was not measured. A case that was "
+        "not measured has no row.",
         "",
     ]
     for kind in TITLES:
