@@ -7,7 +7,7 @@ fit and of `evaluate`, and of the command line.
 Each case is a process of its own, on a terminal so that it shows its bars. ``MB`` is the largest
 growth of RssAnon, the memory of the process that no file backs, after the package was imported
 (Linux): pages of a map belong to its file and can be dropped at any time. Files are written to a
-temporary folder (``TMPDIR``, 2 GB) and removed.
+temporary folder (``TMPDIR``, 2 GB) and removed, or to ``--folder`` and kept.
 """
 
 from __future__ import annotations
@@ -131,6 +131,14 @@ def fit_array(path: Path) -> dict[str, Any]:
     return {"found": f"T = {model.temperature_:.5f}", "passes": model.n_iter_}
 
 
+def judge_array(path: Path) -> dict[str, Any]:
+    from calibrant import evaluate
+
+    scores, labels = (np.load(path.with_name(name), mmap_mode="r") for name in ("z.npy", "y.npy"))
+    result = evaluate(labels, scores, inputs="logits")
+    return {"found": f"conf-ECE = {result.conf_ece:.5f}", "passes": 1}
+
+
 def command(path: Path) -> dict[str, Any]:
     from calibrant import load
     from calibrant.cli import run
@@ -141,7 +149,13 @@ def command(path: Path) -> dict[str, Any]:
     return {"found": f"T = {load(out).temperature_:.5f}", "passes": ""}
 
 
-WORK = {"fit": fit, "evaluate": judge, "fit of numpy.memmap": fit_array, "calibrant fit": command}
+WORK = {
+    "fit": fit,
+    "evaluate": judge,
+    "fit of numpy.memmap": fit_array,
+    "evaluate of numpy.memmap": judge_array,
+    "calibrant fit": command,
+}
 
 
 def serve(name: str, path: Path, answer: Path) -> None:
@@ -174,19 +188,29 @@ def run_case(name: str, path: Path) -> dict[str, Any]:
     return {**json.loads(answer.read_text(encoding="utf-8")), "bar": "━".encode() in shown}
 
 
-def report(folder: Path, n_rows: int) -> bool:
-    write_map(folder, n_rows)
-    write_parquet(folder / "z.parquet", n_rows)
-    write_parquet(folder / "half.parquet", n_rows // 2)
+def write_files(folder: Path, n_rows: int) -> None:
+    """The files that are not there yet."""
+    if not (folder / "z.npy").exists():
+        write_map(folder, n_rows)
+    for name, rows in (("z.parquet", n_rows), ("half.parquet", n_rows // 2)):
+        if not (folder / name).exists():
+            write_parquet(folder / name, rows)
+
+
+def report(folder: Path, n_rows: int, only: list[str] | None) -> bool:
+    write_files(folder, n_rows)
     cases = [
         *((name, folder / file) for file in ("z.npy", "z.parquet") for name in ("fit", "evaluate")),
         ("fit of numpy.memmap", folder / "z.npy"),
+        ("evaluate of numpy.memmap", folder / "z.npy"),
         ("calibrant fit", folder / "half.parquet"),
     ]
     print("| case | file | found | passes | MB | CPU s | s | bar |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     is_met = True
     for name, path in cases:
+        if only and not any(text in f"{name} {path.name}" for text in only):
+            continue
         said = run_case(name, path)
         rows = n_rows // 2 if path.stem == "half" else n_rows
         size = f"{rows:,} rows, {path.suffix[1:]}"
@@ -201,14 +225,19 @@ def report(folder: Path, n_rows: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--only", nargs="*", help="cases whose name and file hold these texts")
+    parser.add_argument("--folder", type=Path, help="for files that are to stay")
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         name, path, answer = options.serve
         serve(name, Path(path), Path(answer))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        is_met = report(Path(folder), options.rows)
+    if options.folder:
+        is_met = report(options.folder, options.rows, options.only)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            is_met = report(Path(folder), options.rows, options.only)
     sys.exit(0 if is_met else 1)
 
 

@@ -28,6 +28,7 @@ run benchmarks/promises.py
 run benchmarks/speed.py --quick
 run benchmarks/cli.py
 run benchmarks/memory.py
+run benchmarks/cluster.py --rows 40_000
 
 # On real predictions.
 data=${CALIBRANT_DATA:-../shared/data}

@@ -94,6 +94,8 @@ def serve(package: str) -> None:
                         )
                 call = call_of(package, order["case"], data)
                 answer: dict[str, Any] = {"ms": one_ms(call, time.process_time)}
+                if answer["ms"] <= 2 * ENOUGH_MS:  # the first call may have compiled something
+                    answer = {"ms": one_ms(call, time.process_time)}
             elif order["do"] == "run":
                 answer = {"ms": shortest_ms(call)}
             elif order["do"] == "wait":

@@ -878,6 +878,41 @@ PROBCAL = {
 }
 
 
+# -- conventions, and the row of a page whose check shows each
+
+CONVENTIONS = {
+    "bins of equal width": ("torchmetrics", "a confidence of exactly 1.0: a bin of its own"),
+    "number of bins": ("scikit-learn", "`calibration_curve(y, p, n_bins=10)`"),
+    "centre of a bin": None,  # that library cannot be installed any more: read
+    "bins of equal mass": ("uncertainty-calibration", "`get_ece_em(p, y)`"),
+    "class-wise error": ("mapie", "`expected_calibration_error(..., classwise=True)`"),
+    "top-label error": ("mapie", "`top_label_ece(y, p, num_bins=16)`"),
+    "norm": ("uncertainty-calibration", "`get_calibration_error(p, y)`"),
+    '"top-label"': ("uncertainty-calibration", "`get_top_calibration_error(p, y)`"),
+    '"ACE"': ("netcal", "`ACE(15).measure(p, y)`"),
+    "Brier score": ("scikit-learn", "`brier_score_loss(y, p)`, two classes"),
+    "Platt": ("scikit-learn", '`method="sigmoid"`'),
+    "penalties of Dirichlet calibration": (
+        "dirichletcal",
+        "the same with `ref_row=True`, its default",
+    ),
+    "logits or probabilities": (
+        "torchmetrics",
+        "logits: recognised by values outside $[0, 1]$",
+    ),
+    "row constants of logits": ("dirichletcal", "`VectorScaling(logit_input=True)`"),
+    "labels": ("dirichletcal", "a class without rows in the calibration set: an error"),
+    "order of arguments": ("torchmetrics", "`metric(preds, target)`"),
+}
+
+
+def test_every_convention_is_shown_by_a_row():
+    text = (PAGES / "index.md").read_text(encoding="utf-8").split("## Conventions")[1]
+    found = re.findall(r"^\| (.+?) \|", text, re.MULTILINE)[1:]
+    assert found == list(CONVENTIONS)
+    assert {shown for shown in CONVENTIONS.values() if shown} <= set(CHECKS)
+
+
 # -- the pages
 
 

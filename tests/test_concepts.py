@@ -65,6 +65,8 @@ def test_every_picture_of_the_manual_is_drawn_by_one_page_or_script():
     ]
     gallery = (DOCS / "make_gallery.py").read_text(encoding="utf-8")
     drawn += [f"{name}.png" for name in re.findall(r"^def (\w+)\(\):", gallery, re.MULTILINE)]
+    figures = DOCS.parent / "benchmarks" / "papers" / "reproduction.py"
+    drawn += re.findall(r"images/(papers_\w+\.png)", figures.read_text(encoding="utf-8"))
     drawn += ["layers.svg"]  # docs/draw_layers.py
     assert len(set(drawn)) == len(drawn)
     assert {path.name for path in (DOCS / "images").iterdir()} <= set(drawn)

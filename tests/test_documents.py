@@ -81,7 +81,7 @@ def folder(tmp_path, monkeypatch):
 # these may be left out, and no other.
 NOT_OF_AN_EXTRA = {
     *("torch", "skl2onnx", "onnxruntime", "mlflow", "pandas", "skops"),
-    *("betacal", "calibration"),
+    *("betacal", "calibration", "pyspark", "ray"),
 }
 
 

@@ -199,6 +199,9 @@ def sum_blocks(
     """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
     these.
     """
+    if n_rows * n_columns <= min(elements or BLOCK_ELEMENTS, THREAD_ELEMENTS // work):
+        with one_blas_thread(n_rows * n_columns):
+            return function(slice(0, n_rows))
     parts = map_blocks(function, n_rows, n_columns, elements=elements, work=work)
     total = next(parts)
     for part in parts:

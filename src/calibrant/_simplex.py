@@ -53,7 +53,7 @@ def _ones(size: int) -> FloatArray:
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
     """``sum_i w_i x_i``; equal weights, a stride-0 array, multiply the sum."""
     if weight.strides == (0,) and weight.size:
-        return float(weight[0] * values.sum())
+        return float(weight[0] * np.add.reduce(values))
     return float(weight @ values)
 
 

@@ -331,11 +331,15 @@ def distinct_sums(
     return values, np.add.reduceat(total, starts), np.add.reduceat(hits, starts)
 
 
-def with_finite_slopes(score: FloatArray) -> FloatArray:
-    """Scores below 1e-290 as zero: closer together, a line between two of them has no finite
-    slope.
+def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
+    """Values on the lines between places, at scores; next to each other below 1e-300, two places
+    have a line of infinite slope, and the value of one of them is as good.
     """
-    return np.where(score < 1e-290, 0.0, score)
+    found = np.interp(score, places, values)
+    is_lost = ~np.isfinite(found)
+    if is_lost.any():
+        found[is_lost] = values[np.searchsorted(places, score[is_lost])]
+    return found
 
 
 def present_rows(

@@ -118,3 +118,10 @@ def test_the_right_end_of_the_interval_is_calibrated():
         rows = chosen == p
         error = 4 * np.sqrt(p * (1 - p) / rows.sum()) + 1e-12
         assert abs(outcome[rows, n].mean() - p) <= max(error, 4 / rows.sum())
+
+
+def test_one_row_is_predicted_as_among_many(rng):
+    model = VennAbers().fit(np.round(rng.random(50), 2), rng.integers(2, size=50))
+    new = np.concatenate([model.scores_, np.linspace(0, 1, 7)])
+    alone = np.concatenate([model.predict_proba(score[None]) for score in new])
+    np.testing.assert_array_equal(alone, model.predict_proba(new))

@@ -79,7 +79,7 @@ def _peak(function):
     [
         # A row at a time and what it is made into.
         (TemperatureScaling(inputs="logits"), 12),
-        # Blocks of eight rows, by threads, and arrays of the size of the parameters.
+        # Blocks of two rows, by threads, and arrays of the size of the parameters.
         (StructuredScaling("vector", inputs="logits"), 140),
     ],
     ids=["temperature", "structured vector"],

@@ -79,6 +79,19 @@ def test_large_data_lifted_on_demand_give_the_same_fit(structure, data, monkeypa
     np.testing.assert_allclose(lazy.coef_, kept.coef_, atol=1e-8)
 
 
+@pytest.mark.parametrize("structure", ["matrix", "vector"])
+def test_a_fit_that_begins_where_another_ended_finds_the_same_optimum(structure, data):
+    proba, y = data
+    other = StructuredScaling(structure).fit(proba[::2], y[::2])
+    alone, begun = StructuredScaling(structure), StructuredScaling(structure)
+    begun._begin_like(other)
+    for model in (alone, begun):
+        model.fit(proba, y)
+    np.testing.assert_allclose(begun.coef_, alone.coef_, atol=1e-8)
+    assert begun.objective_ == pytest.approx(alone.objective_, abs=1e-13)
+    assert "_start" not in vars(begun)
+
+
 def test_an_unknown_structure_is_named():
     with pytest.raises(ValueError, match="structure must be one of 'matrix', 'vector'; got 'full'"):
         StructuredScaling("full").fit([[0.5, 0.5]], [0])

@@ -101,3 +101,14 @@ def test_the_warning_points_at_the_line_of_the_user():
     with pytest.warns(ConvergenceWarning, match="separate the calibration labels") as record:
         TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     assert record[0].filename == __file__
+
+
+def test_probabilities_of_the_ensemble_are_those_of_its_logarithms(rng):
+    proba = rng.dirichlet(np.ones(4), 60)
+    y = (np.log(proba) + rng.gumbel(size=proba.shape)).argmax(axis=1)
+    model = EnsembleTemperatureScaling().fit(proba, y)
+    for weights in ([0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]):
+        model.weights_ = np.array(weights)
+        np.testing.assert_allclose(
+            model.predict_proba(proba), np.exp(model.predict_log_proba(proba)), rtol=1e-13
+        )

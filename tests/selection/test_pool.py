@@ -57,6 +57,14 @@ def test_caution_is_whole_where_the_scores_were_hardly_ever_wrong(n_wrong):
     assert caution(judged(0.3, n_wrong)) == 1.0
 
 
+@pytest.mark.parametrize("gain", [-0.3, 0.0, 0.001, 0.01, 0.3])
+def test_a_gain_by_far_is_told_without_folds_and_leads_to_the_same_caution(gain, monkeypatch):
+    pool = judged(gain, 50, n_rows=2000)
+    short = caution(pool)
+    monkeypatch.setattr("calibrant.selection._pool._FAR", np.inf)
+    assert short == caution(pool)
+
+
 def test_caution_is_whole_where_the_stack_gains_nothing_on_other_folds():
     assert caution(judged(0.0, 50)) == pytest.approx(1.0, abs=0.05)
 

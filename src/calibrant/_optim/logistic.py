@@ -17,9 +17,9 @@ from calibrant._typing import FloatArray, IntArray
 
 # Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.
 _MAX_ITER = 100
-# Newton's decrement is about twice the excess of the mean loss; at the square root of round-off the
-# next step is exact.
-_CONVERGED = 1e-18
+# Newton's decrement is about twice the excess of the mean loss, the square of the distance; the
+# next step squares that distance, 1e-6, once more.
+_CONVERGED = 1e-12
 # Near a finite optimum the decrement collapses (quadratic convergence). Without one it falls by a
 # factor e a step.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
@@ -128,17 +128,23 @@ class _Problem(NamedTuple):
                 self.share[rows] / total,
                 True,
             ).take(often)
-            for claim, found in zip(
-                often, _newton(part, start[often], _WARM_DECREMENT, with_loss=False), strict=True
-            ):
-                start[claim] = found.parameters if found.converged else start[claim]
+            _improve(start, often, part)
+            _improve(start, often, self._in_single_precision().take(often))
         return start
+
+    def _in_single_precision(self) -> _Problem:
+        """The same in numbers whose exponentials cost a quarter."""
+        target, share = self.target.astype(np.float32), self.share.astype(np.float32)
+        return self._replace(
+            design=[x.astype(np.float32) for x in self.design], target=target, share=share
+        )
 
     def _blocks(self) -> list[slice]:
         return list(row_blocks(len(self.share), len(self.target), elements=BLOCK_ELEMENTS // 2))
 
     def _eta(self, beta: FloatArray, rows: slice) -> FloatArray:
         last = beta[:, -1:] if self.intercept else np.zeros((len(beta), 1))
+        beta, last = (b.astype(self.target.dtype, copy=False) for b in (beta, last))
         if not self.design:
             return np.repeat(last, len(self.share[rows]), axis=1)
         out = self.design[0][:, rows] * beta[:, :1]
@@ -179,6 +185,13 @@ class _Problem(NamedTuple):
         for j in range(size):
             hessian[:, j + 1 :, j] = hessian[:, j, j + 1 :]
         return gradient, hessian
+
+
+def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
+    """Put the starts of some claims where a problem like theirs has its optimum."""
+    found = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
+    for claim, solution in zip(claims, found, strict=True):
+        start[claim] = solution.parameters if solution.converged else start[claim]
 
 
 def _sum_with(a: FloatArray, column: FloatArray | None) -> FloatArray:

@@ -86,8 +86,11 @@ class Objective:
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
         )
         is_matrix = score_map.shape[0] > 2
-        # A matrix product needs rows; without one, enough of them to outweigh a gradient.
-        self._elements = max(BLOCK_ELEMENTS, (256 if is_matrix else 8) * self.n_classes)
+        # A matrix product needs rows; without one, few keep a block of many classes small.
+        self._elements = max(BLOCK_ELEMENTS, (256 if is_matrix else 2) * self.n_classes)
+        if is_matrix and self.brings_hessian:  # it makes K + 1 columns of each
+            size = 4 * BLOCK_ELEMENTS // (self.n_classes + 1)
+            self._elements = max(size, 256 * self.n_classes)
         # A matrix product costs K operations an element, the rest of a pass about sixteen.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -174,7 +175,7 @@ def solve_sums(
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
     def evaluate(t: float) -> Point:
-        beta = float(np.exp(t))
+        beta = exp(t)
         value, slope, square = (part / total for part in sums(beta))
         first = beta * slope
         point = Point(
@@ -246,7 +247,8 @@ def _moderate_sums(
 ) -> _Sums | None:
     """The sums of a block from those over the true classes, None where digits would be lost."""
     log_norm, mean, square = how.moments(x, beta)
-    whole, variance = weighted_sum(w, square), weighted_sum(w, square - mean * mean)
+    whole = weighted_sum(w, square)
+    variance = whole - (float(w[0] * (mean @ mean)) if w.strides == (0,) else w @ (mean * mean))
     if variance < how.cancelled * whole:
         return None
     return weighted_sum(w, log_norm) - beta * true, weighted_sum(w, mean) - true, variance

@@ -214,7 +214,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _cuts(self, total: float) -> FloatArray | None:
         if self.strategy != "uniform" or np.ndim(self.points_per_bin):
             return None
-        return _uniform_edges(self.n_bins or max(1, int(total // self.points_per_bin)))
+        return uniform_edges(self.n_bins or max(1, int(total // self.points_per_bin)))
 
     def _fit_cells(self, claim: Claim) -> None:
         ends = claim.score if claim.ends is None else claim.ends
@@ -227,7 +227,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         """Fit on distinct scores with their weights, hits and numbers of rows."""
         n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
         if self.strategy == "uniform":
-            self.edges_, kept = _uniform_edges(n_bins), np.ones(values.size)
+            self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
         else:
             self.edges_ = _equal_mass_edges(values, total, n_bins)
             kept = np.ones(values.size)
@@ -320,7 +320,7 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
     return group * size + np.minimum(group, extra)
 
 
-def _uniform_edges(n_bins: int) -> FloatArray:
+def uniform_edges(n_bins: int) -> FloatArray:
     """The largest float of each bin of equal width, so that right-closed bins are exactly
     `UniformBins`.
     """

@@ -14,7 +14,7 @@ from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import ZADROZNY_ELKAN_2002
-from calibrant.binning import distinct_sums, with_finite_slopes
+from calibrant.binning import distinct_sums, interpolated
 
 
 class IsotonicCalibration(BaseBinaryCalibrator):
@@ -94,8 +94,6 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         return {"edges_": SCORES, "centres_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        if self.interpolation == "linear":
-            score = with_finite_slopes(score)
         values, total, hits = distinct_sums(score, outcome, weight)
         starts = _block_starts(hits, total)
         mass, moment = total, total * values
@@ -110,7 +108,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":
-            return np.interp(score, self.centres_, self.values_)
+            return interpolated(score, self.centres_, self.values_)
         return self.values_[np.searchsorted(self.edges_[:-1], score, side="left")]
 
 

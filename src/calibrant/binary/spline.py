@@ -18,7 +18,7 @@ from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import GUPTA_2021
-from calibrant.binning import distinct_sums, with_finite_slopes
+from calibrant.binning import distinct_sums, interpolated
 
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
@@ -149,7 +149,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         return {"scores_": SCORES, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(with_finite_slopes(score), outcome, weight)
+        values, total, hits = distinct_sums(score, outcome, weight)
         offset = values if self.residual else np.zeros_like(values)
         fractile = np.append(0.0, np.cumsum(total) / total.sum())
         fractile[-1] = 1.0
@@ -170,7 +170,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         self.scores_, self.values_ = values, np.clip(mapped, 0.0, 1.0)
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        return np.interp(score, self.scores_, self.values_)
+        return interpolated(score, self.scores_, self.values_)
 
 
 def _spline_basis(knots: FloatArray, runout: str) -> PPoly:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +19,10 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation import check_count
-from calibrant.binning import BinTable, bin_table
+from calibrant._validation import check_count, is_parted
+from calibrant.binning import BinRule, BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
+from calibrant.inference._parted import CellBinomials, claims_to_draw
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
@@ -94,6 +95,10 @@ def consistency_test(
     drawn from the exact Poisson-binomial law, without any labels. For several claims (class-wise)
     labels are drawn, and the null hypothesis is that of canonical calibration.
 
+    Of scores that come in parts, such as dask arrays, errors of equal-width bins are tested for
+    notions of one claim a row: scores are taken together in cells (docs/howto-large-data.md), so
+    that the law of the counts is right but for the width of a cell.
+
     Binned errors: O(n K) time once, then one random number a row and resample (confidence: a bin
     and resample), memory for the counts of some resamples. Others are computed once a resample.
 
@@ -127,9 +132,23 @@ def consistency_test(
     >>> consistency_test(noisy.labels, noisy.proba, "cw_ece", 999, rng=0).p_value
     0.001
     """
-    proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
+    if is_parted(y_prob):
+        how = _parted_options(metric, notion, n_bins)
+        claims = claims_to_draw(
+            as_notion(how.pop("notion", "confidence")),
+            *(y_true, y_prob, sample_weight, classes),
+            inputs=inputs,
+            n_bins=how["n_bins"],
+        )
+        counted = _CountNull.of_claims(claims, how, CellBinomials)
+        resampled = _resample(counted, generator, n_resamples, progress)
+        statistic = counted.table.error(**counted.norm)
+        return _result(
+            metric, statistic, resampled, counted.hypothesis, claims.n_rows, "asymptotic"
+        )
+    proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
     options = chosen.binned_options
     null: _CountNull | _LabelNull
@@ -140,16 +159,40 @@ def consistency_test(
         null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **options})
         statistic = null.table.error(**null.norm)
     resampled = _resample(null, generator, n_resamples, progress)
+    return _result(metric, statistic, resampled, null.hypothesis, len(y), "exact")
+
+
+def _result(
+    metric: MetricLike,
+    statistic: float,
+    resampled: FloatArray,
+    hypothesis: str,
+    n_samples: int,
+    guarantee: str,
+) -> CalibrationTestResult:
     return CalibrationTestResult(
         test=f"consistency test, {metric_label(metric)}",
         statistic=float(statistic),
         p_value=monte_carlo_p_value(statistic, resampled),
-        null=null.hypothesis,
-        guarantee="exact",
-        n_samples=len(y),
-        n_resamples=n_resamples,
+        null=hypothesis,
+        guarantee=guarantee,
+        n_samples=n_samples,
+        n_resamples=len(resampled),
         expected=float(resampled.mean()),
     )
+
+
+def _parted_options(metric: MetricLike, notion: str | Notion | None, n_bins: int) -> dict[str, Any]:
+    """How a metric bins rows that come in parts; an error where it does not, or by ranks."""
+    options = as_metric(metric).binned_options
+    if options is None or options.get("bins") or options.get("strategy", "uniform") != "uniform":
+        raise TypeError(
+            "of rows that come in parts, such as dask arrays, the consistency test takes errors of "
+            "bins of equal width: 'conf_ece', 'tl_ece', 'mce'; pass X.compute() where the rows fit "
+            "into memory, or some of them"
+        )
+    own = {} if notion is None else {"notion": notion}
+    return {"n_bins": n_bins, **options, **own}
 
 
 def _with_options(
@@ -179,12 +222,24 @@ class _CountNull:
     def of(
         cls, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]
     ) -> _CountNull:
-        binning = {
+        binning: dict[str, Any] = {
             key: options.pop(key) for key in ("n_bins", "strategy", "bins") if key in options
         }
         claims = _claims(as_notion(options.pop("notion", "confidence")), proba, y, weight, options)
-        table = bin_table(claims, **binning)
-        return cls(table, options, count_draws(claims, table.bins), label_hypothesis(claims))
+        return cls.of_claims(claims, {**binning, **options}, count_draws)
+
+    @classmethod
+    def of_claims(
+        cls,
+        claims: Claims,
+        options: dict[str, Any],
+        draw: Callable[[Claims, BinRule], CountDraws],
+    ) -> _CountNull:
+        """The null of claims, binned and measured as the ``options`` say."""
+        keys = ("n_bins", "strategy", "bins")
+        table = bin_table(claims, **{key: options[key] for key in keys if key in options})
+        norm = {key: value for key, value in options.items() if key not in keys}
+        return cls(table, norm, draw(claims, table.bins), label_hypothesis(claims))
 
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:

@@ -98,12 +98,14 @@ class Line(NamedTuple):
 
 def log_odds(score: FloatArray) -> FloatArray:
     """``log(f / (1 - f))``, floored at both ends."""
-    return np.asarray(np.log(np.maximum(score, EPS)) - np.log(np.maximum(1.0 - score, EPS)))
+    odds, rest = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
+    return np.asarray(np.log(odds) - np.log(rest, out=rest))
 
 
 def fit_line(claim: Claim) -> Line:
     """The line of a claim by maximum likelihood."""
-    present = claim.weight > 0
+    is_present = claim.weight > 0
+    present = slice(None) if is_present.all() else is_present
     odds, weight = log_odds(claim.score[present]), claim.weight[present]
     outcome = claim.outcome[present].astype(np.float64)
     if np.ptp(odds) == 0 or np.ptp(outcome) == 0:

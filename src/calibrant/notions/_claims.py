@@ -261,6 +261,19 @@ def sample_for(
             notion, y_true, y_prob, sample_weight, classes, inputs=inputs
         )
         return ArraySample(proba, y, weight), names
+    return sample_of_parts(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
+
+
+def sample_of_parts(
+    notion: Notion,
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    *,
+    inputs: str = "proba",
+) -> tuple[PartedSample, AnyArray]:
+    """`sample_for` of scores that come in parts."""
     parts = as_parts(y_prob, y_true, sample_weight)
     reader = reader_for(parts, classes, inputs, sum_to_one=notion.sums_to_one, hint=SOFTMAX_HINT)
     sample = checked_sample(parts, reader)

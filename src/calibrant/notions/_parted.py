@@ -8,7 +8,7 @@ less than
 
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
-which is 0.0009 at most for the 8,192 cells of a claim where there are up to 8 of them. Rows of a
+which is 0.0009 at most for the 8,192 cells of a claim where there are up to 6 of them. Rows of a
 cell are taken to have its mean score. So the cumulated scores and outcomes at the end of a cell are
 exact, and what lies within a cell is known up to the share of its rows.
 """
@@ -28,7 +28,7 @@ from calibrant._validation import PartedSample
 from calibrant.notions._claims import Claim, ClaimBlock, Claims
 from calibrant.notions._notion import Notion
 
-MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 2**16, 2**8
+MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 3 * 2**14, 2**8
 """Cells of a claim, of all claims together, and of a claim where there are many."""
 
 _SOFT = 1e-6
