@@ -256,7 +256,9 @@ def test_every_name_of_ours_on_a_page_exists(path):
 _OF_OTHERS = {
     *("CalibratedClassifierCV", "GaussianNB", "HistGradientBoostingClassifier", "MLPClassifier"),
     *("RandomForestClassifier", "ValueError", "False"),
-    *("Client", "MatMul", "Tab", "NAME_labels", "NAME_logits"),  # dask, ONNX, a key, arrays
+    *("Client", "LocalCluster", "MatMul", "Tab"),  # dask, ONNX, a key
+    *("NAME_labels", "NAME_logits"),  # arrays of a file
+    *("Sample", "ArraySample", "Parts", "PartedSample"),  # ours, and private: the architecture
 }
 _CLASS = re.compile(r"`(?:\w+\.)*([A-Z]\w*[a-z]\w*)(?=[(`.])")
 ABOUT_US = [path for path in WRITTEN if path.parent.name != "coming-from"]
