@@ -82,10 +82,6 @@ afterwards."""
 KEEP_SLOTS = 10 * TABLE_SLOTS
 """Up to this many slots of alias tables (120 MB) are kept for the next draw."""
 
-CACHE_SLOTS = 2**13
-"""Slots of alias tables that a compiled draw goes through again and again: 100 kB, which stay in
-the cache."""
-
 FILE_ELEMENTS = 2**21
 """Scores of a file that are read at a time: 16 MB in float64."""
 

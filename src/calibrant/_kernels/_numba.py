@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from calibrant._blocks import CACHE_SLOTS
 from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52
 _CHUNK = 2048
+_TILE = (
+    8192  # slots of alias tables, 100 kB, which stay in the cache while all draws go through them
+)
 
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -147,7 +149,7 @@ def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
 @_compiled
 def _alias_counts(threshold, cells, bits, shift, counts):  # type: ignore[no-untyped-def]
     n_rows, n_slots = threshold.shape
-    step = max(1, CACHE_SLOTS // n_slots)
+    step = max(1, _TILE // n_slots)
     for first in range(0, n_rows, step):
         for i in range(bits.shape[0]):
             for j in range(first, min(first + step, n_rows)):
