@@ -194,7 +194,7 @@ def targets(program, rows, folder):
         "onnx": lambda: run_onnx(program, rows, folder),
         "torch": lambda: run_torch(program, rows),
     }
-    is_wide = program.n_classes == THOUSAND and "log_mix" in {node.op for node in program.nodes}
+    is_wide = program.n_classes == THOUSAND and "mix" in {node.op for node in program.nodes}
     is_long = n_edges(program) > LONG or (program.n_classes == THOUSAND and len(program.nodes) > 12)
     if not (is_wide or is_long):  # a table of SQLite has up to 2,000 columns
         runs["sqlite"] = lambda: run_sql(program, rows, "sqlite")
