@@ -86,6 +86,18 @@ def test_a_class_that_never_occurs_is_named_once_in_a_warning(data):
     assert np.isfinite(out).all()
 
 
+def test_the_factor_of_a_class_that_never_occurs_is_that_of_the_temperature(rng):
+    """No row tells anything about it; one that ends anywhere makes the class likely elsewhere."""
+    logits = 2 * rng.normal(size=(200, 4))
+    logits[:, 3] = rng.uniform(-36, -8, 200)
+    y = (1.5 * logits[:, :3] + rng.gumbel(size=(200, 3))).argmax(axis=1)
+    with pytest.warns(ConvergenceWarning, match="some class never occurs"):
+        fitted = VectorScaling(inputs="logits", classes=range(4)).fit(logits, y)
+    tempered = TemperatureScaling(inputs="logits", classes=range(4)).fit(logits, y)
+    np.testing.assert_allclose(fitted.coef_[3], 1 / tempered.temperature_, rtol=1e-6)
+    assert fitted.predict_proba(logits)[:, 3].max() < 1e-9
+
+
 def test_the_identity_returns_probabilities_bit_for_bit(data):
     logits, y = data
     proba = softmax(logits)

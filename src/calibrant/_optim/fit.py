@@ -13,7 +13,7 @@ from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
-from calibrant._typing import FloatArray
+from calibrant._typing import BoolArray, FloatArray
 
 
 def fit_map(
@@ -31,12 +31,30 @@ def fit_map(
     objective = Objective(score_map, penalty, sample)
     if start is None:
         start = _best_start(objective, sample)
+    objective.penalty = _held(penalty, start, sample.class_weights > 0)
     solution = minimize(objective, start, tol=tol, max_work=max_work)
     settled = objective.settled(solution.parameters, objective.gauged(start))
     solution = replace(solution, parameters=settled)
     if not (sample.class_weights > 0).all() and not _is_bounded(penalty):
         return replace(solution, outcome=Outcome.MISSING_CLASS)
     return solution
+
+
+HELD = 1e-3
+"""Curvature that holds the factors of classes that never occur."""
+
+
+def _held(penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray) -> QuadraticPenalty:
+    """The penalty, and one on the free factors of a diagonal map that belong to classes without a
+    row: their offsets alone make such a class improbable. Factors that no row tells anything about
+    would end anywhere, and on rows unlike these make the class likely.
+    """
+    if is_seen.all() or start.shape[0] != 2:
+        return penalty
+    is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
+    return QuadraticPenalty(
+        np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.centre)
+    )
 
 
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
