@@ -302,6 +302,10 @@ def harm(done: dict[Case, dict[str, float]]) -> dict[Case, float]:
     return {case: row[OURS] - row[RAW] for case, row in done.items()}
 
 
+def share_harmed(done: dict[Case, dict[str, float]]) -> float:
+    return float(np.mean([value > MOST_HARM for value in harm(done).values()]))
+
+
 def failures(done: dict[Case, dict[str, float]]) -> Iterator[str]:
     """Criteria that are not met."""
     for family in dict.fromkeys(case.family for case in done):
@@ -313,8 +317,7 @@ def failures(done: dict[Case, dict[str, float]]) -> Iterator[str]:
                 yield f"{family}: mean {said} {figures[0]:.3f}, {rival}"
     if (share := share_lost(done)) > 0.02:
         yield f"{share:.1%} lose by more than {MOST_LOST}"
-    share = np.mean([value > MOST_HARM for value in harm(done).values()])
-    if share > 0.01:
+    if (share := share_harmed(done)) > 0.01:
         yield f"{share:.1%} are harmed by more than {MOST_HARM}"
 
 
@@ -329,7 +332,8 @@ def words_about_losing(done: dict[Case, dict[str, float]], folder: Path) -> str:
         f"judge {share_lost(many):.1%} lose by more than {MOST_LOST}, of the {len(few)} others "
         f"{share_lost(few):.1%}. With losses averaged over the splits of a data set, so that the "
         f"best of six is one method for all of them, {share_lost(over_seeds(done)):.1%} of "
-        f"{len(over_seeds(done))} pairs of a data set and a family do."
+        f"{len(over_seeds(done))} pairs of a data set and a family do, and "
+        f"{share_harmed(over_seeds(done)):.1%} of the pairs are harmed by more than {MOST_HARM}."
     )
 
 
