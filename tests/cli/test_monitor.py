@@ -137,3 +137,41 @@ def test_weights_of_a_column_count(started, capsys, tmp_path):
     (tmp_path / "heavy.csv").write_text("\n".join(heavy) + "\n")
     said = command(capsys, "monitor", "update", "state.json", "heavy.csv", "--weight", "w", code=2)
     assert "at most 1" in said.err
+
+
+def with_column(tmp_path, name, column, values):
+    """Adds a column to the file of a week."""
+    lines = (tmp_path / f"{name}.csv").read_text().splitlines()
+    rows = [f"{line},{value}" for line, value in zip(lines[1:], values, strict=True)]
+    (tmp_path / f"{name}.csv").write_text("\n".join([f"{lines[0]},{column}", *rows]) + "\n")
+
+
+def test_the_group_that_is_not_honest_is_named(started, capsys, tmp_path):
+    for week, beta in (("north", 1.0), ("south", 0.3)):
+        started(week, beta, n_rows=1500)
+        with_column(tmp_path, week, "region", [week] * 1500)
+    lines = [(tmp_path / f"{week}.csv").read_text().splitlines() for week in ("north", "south")]
+    (tmp_path / "both.csv").write_text("\n".join([*lines[0], *lines[1][1:]]) + "\n")
+    update = ("monitor", "update", "state.json", "both.csv", "--group", "region")
+    step = json.loads(command(capsys, *update, "--json", code=3).out)
+    assert "group south" in step["listed"]
+    assert "group north" not in step["listed"]
+    said = command(capsys, "monitor", "show", "state.json").out
+    assert "group south" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("area", ["n"] * 400, "has columns"),
+        ("region", [0.5] * 400, "names or whole numbers"),
+        ("region", ["n"] * 7 + [""] * 393, "row 7 has no group"),
+    ],
+)
+def test_a_group_that_cannot_be_read_is_said(started, capsys, tmp_path, column, values, said):
+    started("week")
+    with_column(tmp_path, "week", column, values)
+    before = (tmp_path / "state.json").read_text()
+    update = ("monitor", "update", "state.json", "week.csv", "--group", "region")
+    assert said in command(capsys, *update, code=2).err
+    assert (tmp_path / "state.json").read_text() == before

@@ -14,11 +14,12 @@ from typing import Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
+from calibrant._validation import shortened
 from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
 from calibrant.cli._options import Printing, WeightedFile, flattened
 from calibrant.io._columns import Columns, FileOptions
 from calibrant.io._labels import label_rule
-from calibrant.io._sources import Notes, check_block, open_source
+from calibrant.io._sources import Block, Notes, Source, as_text, check_block, open_source
 from calibrant.monitoring import CalibrationMonitor, MonitorStep
 from calibrant.report import monitor_page
 
@@ -47,6 +48,10 @@ Metrics = Annotated[
 ]
 When = Annotated[
     str | None, typer.Option(metavar="NAME", help="What to call this update; else the file.")
+]
+GroupColumn = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="Groups of rows: which are not honest?"),
 ]
 Page = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
@@ -105,6 +110,7 @@ def update(
     printing: Printing,
     metrics: Metrics = None,
     when: When = None,
+    group: GroupColumn = None,
 ) -> None:
     """Add the rows of a file whose labels have arrived. Exit code 0: quiet, 3: alarm, 2: bad input,
     and the state stays as it was.
@@ -114,9 +120,13 @@ def update(
         check_writable(metrics)
     with locked(state):
         monitor = read_monitor(state)
-        rows = read_for(monitor, data.options(), output.say, output.watch)
+        rows, groups = read_for(monitor, data.options(), group, output.say, output.watch)
         step = monitor.update(
-            rows.labels, rows.scores, sample_weight=rows.weight, when=when or data.file.stem
+            rows.labels,
+            rows.scores,
+            sample_weight=rows.weight,
+            group=groups,
+            when=when or data.file.stem,
         )
         write_text(state, monitor.to_json())
     if metrics is not None:
@@ -151,29 +161,56 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 
 
 def read_for(
-    monitor: CalibrationMonitor, options: FileOptions, say: Say, watch: Watch
-) -> FilePredictions:
-    """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor."""
+    monitor: CalibrationMonitor, options: FileOptions, group: str | None, say: Say, watch: Watch
+) -> tuple[FilePredictions, list[str] | None]:
+    """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor; and
+    the names in its column ``group``.
+    """
     classes: Any = monitor.classes
     names = tuple(str(label) for label in classes.tolist())
     inputs = monitor.to_dict()["rule"]["inputs"]
     expected = Columns((), names, inputs, None, None, was_guessed=True)
     source = open_source(options, needs_label=True, expected=expected)
     rule = label_rule(source, replace(options, classes=names))
+    if group is not None:
+        check_column(source, group)
     if source.said:
         say(source.said)
     notes = Notes()
-    parts = (
-        (
-            check_block(b, source, options.renormalize, notes),
-            rule.codes(b.labels, b.start),
-            b.weight,
-        )
-        for b in watch(source.blocks(), source.n_rows)
-    )
-    read = FilePredictions.of_blocks(parts, classes, inputs)
+    groups: list[str] = []
+
+    def parts() -> Iterator[tuple[Any, Any, Any]]:
+        for block in watch(source.blocks(whole=group is not None), source.n_rows):
+            if group is not None:
+                groups.extend(names_of(block, group))
+            checked = check_block(block, source, options.renormalize, notes)
+            yield checked, rule.codes(block.labels, block.start), block.weight
+
+    read = FilePredictions.of_blocks(parts(), classes, inputs)
     notes.tell(say)
-    return read
+    return read, groups if group is not None else None
+
+
+def check_column(source: Source, name: str) -> None:
+    """Raise where a file has no such column."""
+    there = list(getattr(source, "kinds", ()))
+    if name not in there:
+        has = f"has columns {shortened(there)}" if there else "holds arrays without such columns"
+        raise ValueError(f"--group names the column {name!r}: {source.path} {has}")
+
+
+def names_of(block: Block, name: str) -> list[str]:
+    """What a column says of every row."""
+    try:
+        found = as_text(block.table.column(name)).to_pylist()
+    except ValueError:
+        raise ValueError(
+            f"--group {name}: groups are names or whole numbers, which the column does not hold"
+        ) from None
+    for row, value in enumerate(found, start=block.start):
+        if not value:
+            raise ValueError(f"row {row} has no group in column {name!r}")
+    return found
 
 
 @contextmanager
