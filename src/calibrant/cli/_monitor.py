@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
 from calibrant.cli._options import Printing, WeightedFile, flattened
-from calibrant.io._columns import Columns, FileOptions
-from calibrant.io._labels import label_rule
-from calibrant.io._sources import Notes, check_block, open_source
-from calibrant.monitoring import CalibrationMonitor, MonitorStep
-from calibrant.report import monitor_page
+
+if TYPE_CHECKING:  # imported where they are needed: help needs none
+    from calibrant.cli._commands import FilePredictions, Say, Watch
+    from calibrant.io._columns import FileOptions
+    from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
 ALARM = 3
 """Exit code of an update with an alarm."""
@@ -76,6 +75,9 @@ def start(
     """Begin to watch: classes and columns are those of a reference file, whose rows are judged but
     not counted.
     """
+    from calibrant.cli._commands import read_all
+    from calibrant.monitoring import CalibrationMonitor
+
     output = printing.output()
     check_writable(output_path)
     rows = read_all(data.options(), output.say, output.watch)
@@ -130,6 +132,8 @@ def update(
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """What is known now, in sentences, or as a page for those who decide."""
+    from calibrant.report import monitor_page
+
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
@@ -142,6 +146,8 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
 
 def read_monitor(path: Path) -> CalibrationMonitor:
     """The monitor of a file; a ``ValueError`` that names it where it is damaged."""
+    from calibrant.monitoring import CalibrationMonitor
+
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: begin with calibrant monitor start")
     try:
@@ -154,6 +160,11 @@ def read_for(
     monitor: CalibrationMonitor, options: FileOptions, say: Say, watch: Watch
 ) -> FilePredictions:
     """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor."""
+    from calibrant.cli._commands import FilePredictions
+    from calibrant.io._columns import Columns
+    from calibrant.io._labels import label_rule
+    from calibrant.io._sources import Notes, check_block, open_source
+
     classes: Any = monitor.classes
     names = tuple(str(label) for label in classes.tolist())
     inputs = monitor.to_dict()["rule"]["inputs"]
