@@ -60,8 +60,8 @@ prediction has fixed costs."""
 GATHER_ELEMENTS = 2**23
 """Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
 
-TOGETHER_ELEMENTS = 2**18
-"""Scores of claims that are fitted at a time: a few arrays of this size (2 MB) are alive at
+TOGETHER_ELEMENTS = 2**17
+"""Scores of claims that are fitted at a time: a few arrays of this size (1 MB) are alive at
 once."""
 
 COLUMN_ELEMENTS = 2**19
