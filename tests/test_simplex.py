@@ -110,3 +110,13 @@ def test_a_sum_with_equal_weights_is_that_with_as_many_numbers(rng):
     assert _simplex.weighted_sum(equal, values) == pytest.approx(
         _simplex.weighted_sum(np.array(equal), values), rel=1e-13
     )
+
+
+def test_the_true_class_is_found_in_every_layout(rng):
+    scores, y = rng.normal(size=(40, 6)), rng.integers(3, size=40)
+    for block in (scores, np.asfortranarray(scores), scores[:, ::2], scores[:, :3]):
+        expected = [row[label] for row, label in zip(block, y, strict=True)]
+        np.testing.assert_array_equal(_simplex.true_class(block, y), expected)
+    np.testing.assert_array_equal(
+        _simplex.true_class(scores[::2], y[::2]), scores[::2][range(20), y[::2]]
+    )

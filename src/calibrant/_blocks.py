@@ -60,8 +60,8 @@ prediction has fixed costs."""
 GATHER_ELEMENTS = 2**23
 """Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
 
-TOGETHER_ELEMENTS = 2**18
-"""Scores of claims that are fitted at a time: a few arrays of this size (2 MB) are alive at
+TOGETHER_ELEMENTS = 2**17
+"""Scores of claims that are fitted at a time: a few arrays of this size (1 MB) are alive at
 once."""
 
 COLUMN_ELEMENTS = 2**19
@@ -379,9 +379,10 @@ class ArraySample(Sample):
         return ArraySample(self.u, self.y, weight, self.start)
 
     def every(self, step: int) -> ArraySample:
-        """Evenly spaced rows."""
+        """Evenly spaced rows, side by side in memory."""
         rows = slice(None, None, step)
-        return ArraySample(self.u[rows], self.y[rows], self.weight[rows], self.start)
+        u = np.ascontiguousarray(self.u[rows])
+        return ArraySample(u, self.y[rows], self.weight[rows], self.start)
 
     def block(self, rows: slice) -> RowBlock:
         """Some rows, lifted."""

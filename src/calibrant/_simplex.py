@@ -197,7 +197,10 @@ def log_true_class(scores: FloatArray, y: IntArray, inputs: str, eps: float = EP
 
 def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
     """The entry of the true class of each row, (n,)."""
-    return scores[np.arange(len(y)), y]
+    if not scores.flags.c_contiguous:
+        return scores[np.arange(len(y)), y]
+    # One index an entry instead of two: half the time.
+    return scores.reshape(-1).take(np.arange(0, scores.size, scores.shape[1]) + y)
 
 
 def log_losses(proba: FloatArray, y: IntArray, eps: float = EPS) -> FloatArray:

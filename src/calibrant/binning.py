@@ -319,7 +319,7 @@ def distinct_sums(
     Rows of weight zero are absent. This is how every method that orders scores treats ties.
     """
     if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
-        return _pair_sums(*ordered_pairs(score, outcome))
+        return pair_sums(*ordered_pairs(score, outcome))
     score, outcome, weight = present_rows(score, outcome, weight)
     order = np.argsort(score, kind="stable")
     values, starts = _steps(score[order])
@@ -366,7 +366,7 @@ def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
     return (score if starts.size == score.size else score[starts]), starts
 
 
-def _pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`distinct_sums` of ordered scores that count one each."""
     values, starts = _steps(score)
     if values.size == score.size:

@@ -115,3 +115,13 @@ def test_many_rows_start_from_a_part_and_end_where_others_do(rng, monkeypatch):
     cold = fit_logistic(column, target, np.ones(8000))
     assert warm.n_iter < cold.n_iter
     np.testing.assert_allclose(warm.parameters, cold.parameters, rtol=1e-10)
+
+
+def test_few_outcomes_among_many_rows_end_where_no_rows_are_left_out(rng, monkeypatch):
+    columns, target = rng.normal(size=(6000, 2)), (rng.random(6000) < 0.01).astype(float)
+    fit = fit_logistic(columns, target, np.ones(6000))
+    monkeypatch.setattr("calibrant._optim.logistic._WARM_FROM", 10**6)
+    cold = fit_logistic(columns, target, np.ones(6000))
+    assert fit.n_iter < cold.n_iter
+    np.testing.assert_allclose(fit.parameters, cold.parameters, atol=1e-9)
+    assert fit.objective <= cold.objective + 1e-15

@@ -15,7 +15,7 @@ from calibrant._simplex import log_softmax
 def solved_in_double(u, y, weight, start=0.0):
     """The optimum by passes in double precision alone."""
     sums = partial(temperature.loss_sums, ArraySample(u, y, weight))
-    return temperature.solve_sums(sums, weight.sum(), None, start)
+    return temperature.solve_sums(sums, weight.sum(), None, temperature.Near(start))
 
 
 def mean_loss(t, u, y, weight):
@@ -115,11 +115,11 @@ def test_newton_in_one_dimension_says_where_it_was_cut_short(monkeypatch):
     def evaluate(t):
         return temperature.Point((t - 3.0) ** 4, 4 * (t - 3.0) ** 3, 12 * (t - 3.0) ** 2)
 
-    whole = temperature.newton_1d(evaluate, 0.0, 16.0)
+    whole = temperature.newton_1d(evaluate, temperature.Near(), 16.0)
     assert whole.outcome is Outcome.CONVERGED
     assert whole.parameters[0] == pytest.approx(3.0, abs=1e-3)
     monkeypatch.setattr(temperature, "MAX_ITER", 2)
-    cut = temperature.newton_1d(evaluate, 0.0, 16.0)
+    cut = temperature.newton_1d(evaluate, temperature.Near(), 16.0)
     assert (cut.outcome, cut.n_iter) == (Outcome.ITERATION_LIMIT, 2)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calibrant.binary import HistogramBinning
-from calibrant.binning import UniformBins
+from calibrant.binning import UniformBins, distinct_sums
 from calibrant.metrics import expected_calibration_error
 
 SIX_SCORES = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
@@ -440,3 +440,16 @@ def test_prediction_before_the_fit_raises():
 def test_a_wrong_parameter_is_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         HistogramBinning(**parameters).fit([0.2, 0.8], [0, 1])
+
+
+@pytest.mark.parametrize("boundary", ["exclude", "include"])
+@pytest.mark.parametrize("decimals", [1, 2, 12])
+@pytest.mark.parametrize("n_bins", [1, 7, 300])
+def test_slices_of_ordered_rows_are_the_bins_of_distinct_scores(boundary, decimals, n_bins, rng):
+    score, outcome = np.round(rng.random(300), decimals), rng.random(300) < 0.3
+    made = HistogramBinning(n_bins=n_bins, boundary=boundary).fit(score, outcome)
+    same = HistogramBinning(n_bins=n_bins, boundary=boundary)
+    sums = distinct_sums(score, outcome.astype(float), np.ones(300))
+    same._fit_distinct(*sums, sums[1])
+    for name in ("edges_", "counts_", "hits_", "values_", "n_tied_edges_"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(same, name))

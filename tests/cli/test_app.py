@@ -633,10 +633,23 @@ def mutated(raw, rng):
     return bytes(data)
 
 
-def test_the_version_is_said_without_scikit_learn():
+def imported_by(*arguments):
+    """What the command line said, and which large packages it imported for that."""
     code = (
-        "import sys; from calibrant.cli import run; code = run(['--version']); "
+        f"import sys; from calibrant.cli import run; code = run({list(arguments)!r}); "
         "print(code, [name for name in ('numpy', 'scipy', 'sklearn') if name in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == [f"calibrant {calibrant.__version__}", "0 []"]
+    *lines, last = said.stdout.splitlines()
+    return lines, last
+
+
+def test_the_version_is_said_without_scikit_learn():
+    assert imported_by("--version") == ([f"calibrant {calibrant.__version__}"], "0 []")
+
+
+@pytest.mark.parametrize("asked", [["--help"], ["evaluate", "-h"], ["monitor", "update", "-h"]])
+def test_help_is_given_without_scikit_learn(asked):
+    lines, last = imported_by(*asked)
+    assert last == "0 []"
+    assert any("Usage: calibrant" in line for line in lines)

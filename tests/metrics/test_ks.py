@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrant import datasets
 from calibrant._blocks import BLOCK_ELEMENTS
 from calibrant.metrics import expected_calibration_error, ks_error
-from calibrant.metrics._ks import ks_path
+from calibrant.metrics._ks import claim_ks, ks_path
 from calibrant.notions import Claim
 
 
@@ -105,3 +105,10 @@ def test_between_distinct_scores_the_path_is_linear():
     path = path_of([0.5, 0.5, 0.8, 0.8], [0, 0, 1, 1])
     at = path.excess_at(np.array([0.0, 0.25, 0.5, 0.75, 1.0]))
     assert at == pytest.approx([0.0, 0.125, 0.25, 0.2, 0.15])
+
+
+@pytest.mark.parametrize("decimals", [1, 3, 12])
+def test_the_error_of_rows_that_count_one_is_that_of_their_path(decimals, rng):
+    score = np.round(rng.random(BLOCK_ELEMENTS), decimals)
+    claim = Claim(0, slice(None), score, rng.random(score.size) < score**1.1, np.ones(score.size))
+    assert claim_ks(claim) == ks_path(claim).error

@@ -91,7 +91,7 @@ def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, Flo
     x = np.ascontiguousarray(x, dtype=np.float64)
     norm, mean, square = np.empty((3, len(x)))
     _moments(x, beta, norm, mean, square)
-    return np.log(norm), mean, square
+    return norm, mean, square
 
 
 @_compiled

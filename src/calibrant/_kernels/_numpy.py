@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 # On many short rows a pass over the columns beats argmax, which pays for a call a row.
@@ -95,14 +95,15 @@ def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, Int
 
 
 def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``log sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
+    """``sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
     e = np.multiply(x, beta)
     np.exp(e, out=e)
-    norm = row_sum(e)
+    ones = _ones(x.shape[1], np.float64)
+    norm = e @ ones
     e *= x
-    mean = row_sum(e) / norm
+    mean = e @ ones / norm
     e *= x
-    return np.log(norm), mean, row_sum(e) / norm
+    return norm, mean, e @ ones / norm
 
 
 def single_row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -112,17 +113,17 @@ def single_row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArr
     x = x.astype(np.float32)
     e = np.multiply(x, np.float32(beta))
     np.exp(e, out=e)
-    ones = _single_ones(x.shape[1])
+    ones = _ones(x.shape[1], np.float32)
     norm = (e @ ones).astype(np.float64)
     e *= x
-    mean = (e @ ones) / norm
+    mean = e @ ones / norm
     e *= x
-    return np.log(norm), mean, (e @ ones) / norm
+    return norm, mean, e @ ones / norm
 
 
 @lru_cache(maxsize=8)
-def _single_ones(size: int) -> FloatArray:
-    ones = np.ones(size, dtype=np.float32)
+def _ones(size: int, dtype: type[np.floating[Any]]) -> FloatArray:
+    ones = np.ones(size, dtype=dtype)
     ones.flags.writeable = False
     return ones
 

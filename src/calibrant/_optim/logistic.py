@@ -28,7 +28,8 @@ _RANK = 1e-12
 
 
 # Large data start from the optimum of every 16th row where that has so many of both outcomes, else
-# from the rate of the outcome; the decrement at which a part is good enough.
+# from the rate of the outcome, and go on in single precision where there are so many in all; the
+# decrement at which that is good enough.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
 # A step is taken for good where the slope at its end is at most this share of that at its start.
 _GOOD_STEP = 0.1
@@ -117,8 +118,8 @@ class _Problem(NamedTuple):
         rate = self.target @ self.share
         known = np.flatnonzero((rate > 0.0) & (rate < 1.0))
         start[known, -1] = np.log(rate[known] / (1.0 - rate[known]))
-        least = np.minimum(rate, 1.0 - rate) * (len(self.share) // _WARM_ROWS)
-        often = np.flatnonzero(least >= _WARM_OUTCOMES)
+        least = np.minimum(rate, 1.0 - rate) * len(self.share)
+        often = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
         rows = slice(None, None, _WARM_ROWS)
         total = self.share[rows].sum()
         if often.size and total > 0:
@@ -129,7 +130,9 @@ class _Problem(NamedTuple):
                 True,
             ).take(often)
             _improve(start, often, part)
-            _improve(start, often, self._in_single_precision().take(often))
+        enough = np.flatnonzero(least >= _WARM_OUTCOMES)
+        if enough.size:
+            _improve(start, enough, self._in_single_precision().take(enough))
         return start
 
     def _in_single_precision(self) -> _Problem:

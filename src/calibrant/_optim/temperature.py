@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, RowBlock, Sample
+from calibrant._blocks import READ_ELEMENTS, ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import row_moments, single_row_moments
 from calibrant._optim.solution import Outcome, Solution
@@ -57,8 +57,8 @@ class Stop(NamedTuple):
     product: float
 
 
-FINE = Stop(1e-5, 3e-5, 3e-6)
-ROUGH = Stop(1e-3, 3e-2, 4e-4)
+FINE = Stop(1e-5, 3e-5, 3e-5)
+ROUGH = Stop(1e-3, 3e-2, 5e-2)
 """After it one pass in double precision is enough, of a step of `FINE`."""
 
 
@@ -76,6 +76,9 @@ class Pass(NamedTuple):
 _EXACT = Pass(row_moments, MODERATE, 1e-6)
 _SINGLE = Pass(single_row_moments, 80.0, 1e-3)
 
+# Eight norms of at most exp(_FOLDED) times the number of classes are multiplied.
+_FOLDED = 60.0
+
 # Where parts differ this much in log beta, their mean says no more than that.
 _PART_LIMIT = 3.0
 
@@ -92,6 +95,16 @@ _Path = list[tuple[float, Point]]
 """Points of a search, in its order."""
 
 
+class Near(NamedTuple):
+    """Where a search begins: ``bend`` is what is known of the third derivative over the curvature
+    there, 0 for nothing, ``before`` the last point of a search that led there.
+    """
+
+    t: float = 0.0
+    bend: float = 0.0
+    before: tuple[float, Point] | None = None
+
+
 def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """``t = log beta`` that minimises the mean log-loss, plus ``t^2 / (2 n s^2)`` for a Gaussian
     prior of scale s. A constant that is added to a row of scores changes nothing.
@@ -100,25 +113,25 @@ def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None)
     what each part finds for itself, which is one pass. The way there is in single precision, where
     an exponential costs a quarter; the last steps are in double precision, and decide.
     """
-    seen: _Seen = {}
     if isinstance(sample, ArraySample):
-        start, bend = _approach(sample, prior_scale, *_warm_start(sample, prior_scale), seen)
+        seen: _Seen = {}
+        near = _approach(sample, prior_scale, _warm_start(sample, prior_scale), seen)
+        sums = partial(loss_sums, sample, seen=seen)
     else:
         found = sample.sum_parts(partial(_part_start, prior_scale))
-        start, bend = found[:2] / found[2] if found[2] > 0 else (0.0, 0.0)
-    # What is the same at every beta is kept of an array only.
-    sums = partial(loss_sums, sample, seen=None if sample.is_parted else seen)
-    return solve_sums(sums, sample.total, prior_scale, float(start), bend=float(bend))
+        near = Near(*(found[:2] / found[2]).tolist()) if found[2] > 0 else Near()
+        sums = partial(loss_sums, sample)
+    return solve_sums(sums, sample.total, prior_scale, near)
 
 
-def _warm_start(sample: ArraySample, prior_scale: float | None) -> tuple[float, float]:
-    """A point close to the optimum of every 16th row of large data, and the bend there; 0 of
-    others.
-    """
+def _warm_start(sample: ArraySample, prior_scale: float | None) -> Near:
+    """A point close to the optimum of every 16th row of large data; 0 of others."""
+    if sample.shape[0] < _WARM_FROM:
+        return Near()
     part = sample.every(_WARM_ROWS)
-    if sample.shape[0] < _WARM_FROM or not part.weight.any():
-        return 0.0, 0.0
-    return _approach(part, prior_scale, 0.0, 0.0, {})
+    if not part.weight.any():
+        return Near()
+    return _approach(part, prior_scale, Near(), {})._replace(before=None)
 
 
 def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
@@ -128,21 +141,21 @@ def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
     some = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM))
     if not some.weight.any():
         return np.zeros(3)
-    found, bend = _approach(some, prior_scale, 0.0, 0.0, {})
+    found = _approach(some, prior_scale, Near(), {})
     # A part of a single class, as of sorted rows, has no optimum of its own.
-    t = float(np.clip(found, -_PART_LIMIT, _PART_LIMIT))
-    return np.array([t, bend, 1.0]) * part.total
+    t = float(np.clip(found.t, -_PART_LIMIT, _PART_LIMIT))
+    return np.array([t, found.bend, 1.0]) * part.total
 
 
-def _approach(
-    sample: ArraySample, prior_scale: float | None, start: float, bend: float, seen: _Seen
-) -> tuple[float, float]:
-    """A point close to the optimum, and the bend there."""
+def _approach(sample: ArraySample, prior_scale: float | None, near: Near, seen: _Seen) -> Near:
+    """A point that is close to the optimum."""
     path: _Path = []
     how = _pass_over(sample)
     sums = partial(loss_sums, sample, seen=seen, how=_SINGLE if how is _EXACT else how)
-    solution = solve_sums(sums, sample.total, prior_scale, start, path=path, stop=ROUGH, bend=bend)
-    return float(solution.parameters[0]), bend if len(path) < 2 else _bend(path)
+    solution = solve_sums(sums, sample.total, prior_scale, near, path=path, stop=ROUGH)
+    t = float(solution.parameters[0])
+    bend = near.bend if len(path) < 2 else _bend(path)
+    return Near(t, bend, path[-1] if path[-1][0] != t else None)
 
 
 def _pass_over(sample: Sample) -> Pass:
@@ -157,7 +170,7 @@ def loss_sums(
     the same at every beta.
     """
     block = partial(_block, beta, seen=seen, how=how or _pass_over(sample))
-    total: _Sums = sample.sum(block)
+    total: _Sums = sample.sum(block, elements=READ_ELEMENTS)
     return total
 
 
@@ -165,11 +178,10 @@ def solve_sums(
     sums: Callable[[float], _Sums],
     total: float,
     prior_scale: float | None = None,
-    start: float = 0.0,
+    near: Near | None = None,
     *,
     path: _Path | None = None,
     stop: Stop = FINE,
-    bend: float = 0.0,
 ) -> Solution:
     """The best ``t`` of data of which the sums at any beta are asked for: one pass each."""
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
@@ -187,15 +199,15 @@ def solve_sums(
             path.append((t, point))
         return point
 
-    return with_cause(newton_1d(evaluate, start, LIMIT, stop=stop, bend=bend))
+    return with_cause(newton_1d(evaluate, near or Near(), LIMIT, stop=stop))
 
 
 def _bend(path: _Path) -> float:
     """Third derivative over the curvature where a search ended, from its last two points."""
     if len(path) < 2 or path[-1][0] == path[-2][0] or not path[-1][1].curvature > 0:
         return 0.0
-    (t0, before), (t1, point) = path[-2:]
-    return (point.curvature - before.curvature) / ((t1 - t0) * point.curvature)
+    (t, point), before = path[-1], path[-2]
+    return 2.0 * _slope_terms(t, point, before)[0] / point.curvature
 
 
 def with_cause(solution: Solution) -> Solution:
@@ -230,45 +242,50 @@ def _block(
         known = size, weighted_sum(w, true_class(x, y))
         if seen is not None:
             seen[start] = known
-    if known[0] * max(beta, 1.0) <= how.limit:
-        sums = _moderate_sums(how, x, w, beta, known[1])
+    size = known[0] * max(beta, 1.0)
+    if size <= how.limit:
+        sums = _moderate_sums(how, x, w, beta, known[1], size)
         if sums is not None:
             return sums
     x = x - row_max(x)[:, None]
-    log_norm, mean, square = row_moments(x, beta)
+    norm, mean, square = row_moments(x, beta)
     true = true_class(x, y)
     square -= mean * mean
-    parts = log_norm - beta * true, mean - true, square
+    parts = np.log(norm) - beta * true, mean - true, square
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
 
 
 def _moderate_sums(
-    how: Pass, x: FloatArray, w: FloatArray, beta: float, true: float
+    how: Pass, x: FloatArray, w: FloatArray, beta: float, true: float, size: float
 ) -> _Sums | None:
-    """The sums of a block from those over the true classes, None where digits would be lost."""
-    log_norm, mean, square = how.moments(x, beta)
+    """The sums of a block from those over the true classes, None where digits would be lost;
+    ``size`` bounds that of the exponents.
+    """
+    norm, mean, square = how.moments(x, beta)
     whole = weighted_sum(w, square)
     variance = whole - (float(w[0] * (mean @ mean)) if w.strides == (0,) else w @ (mean * mean))
     if variance < how.cancelled * whole:
         return None
-    return weighted_sum(w, log_norm) - beta * true, weighted_sum(w, mean) - true, variance
+    return _log_sum(w, norm, size) - beta * true, weighted_sum(w, mean) - true, variance
+
+
+def _log_sum(w: FloatArray, norm: FloatArray, size: float) -> float:
+    """``sum_i w_i log(norm_i)``; of equal weights by products of eight, where none can overflow."""
+    if w.strides != (0,) or size > _FOLDED:
+        return weighted_sum(w, np.log(norm))
+    whole = len(norm) // 8 * 8
+    product = np.multiply.reduce(norm[:whole].reshape(8, -1), axis=0)
+    return float(w[0] * (np.log(product).sum() + np.log(norm[whole:]).sum()))
 
 
 def newton_1d(
-    evaluate: Callable[[float], Point],
-    start: float,
-    limit: float,
-    *,
-    stop: Stop = FINE,
-    bend: float = 0.0,
+    evaluate: Callable[[float], Point], near: Near, limit: float, *, stop: Stop = FINE
 ) -> Solution:
     """Minimum over [-limit, limit] of a function whose slope changes sign once; an end of the
     interval if it does not.
-
-    ``bend`` is what is known beforehand of the third derivative over the curvature, 0 for nothing.
     """
     low, high = -limit, limit
-    t, before = start, None
+    t, bend, before = near
     for n_iter in range(1, MAX_ITER + 1):
         point = evaluate(t)
         if point.slope == 0.0 or point.value <= SEPARABLE_LOSS:
@@ -301,16 +318,21 @@ def _cubic_root(
         return None
     square, cube = 0.5 * bend * point.curvature, 0.0
     if before is not None and before[0] != t:
-        h = before[0] - t
-        rise = (before[1].slope - point.slope) / h - point.curvature
-        turn = before[1].curvature - point.curvature
-        square, cube = (3.0 * rise - turn) / h, (turn - 2.0 * rise) / h**2
+        square, cube = _slope_terms(t, point, before)
     newton = step = -point.slope / point.curvature
     for _ in range(4):
         slope = point.curvature + step * (2.0 * square + 3.0 * cube * step)
         value = point.slope + step * (point.curvature + step * (square + cube * step))
         step -= value / slope if slope != 0.0 else 0.0
     return step if abs(step - newton) <= 0.5 * abs(newton) else None
+
+
+def _slope_terms(t: float, point: Point, before: tuple[float, Point]) -> tuple[float, float]:
+    """Coefficients of the square and the cube of a step in the cubic of the slope."""
+    h = before[0] - t
+    rise = (before[1].slope - point.slope) / h - point.curvature
+    turn = before[1].curvature - point.curvature
+    return (3.0 * rise - turn) / h, (turn - 2.0 * rise) / h**2
 
 
 def _step(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant._optim.solution import Solution
-from calibrant._optim.temperature import LIMIT, Point, newton_1d, with_cause
+from calibrant._optim.temperature import LIMIT, Near, Point, newton_1d, with_cause
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 _LARGEST_EXPONENT = 1e4
@@ -94,7 +94,7 @@ def top_log_inverse_temperature(
         value = float(weight @ loss) / total + 0.5 * precision * t * t
         return Point(value, first + precision * t, second + precision)
 
-    return with_cause(newton_1d(evaluate, 0.0, LIMIT))
+    return with_cause(newton_1d(evaluate, Near(), LIMIT))
 
 
 def _losses(

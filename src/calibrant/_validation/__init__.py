@@ -150,7 +150,7 @@ class Predictions(NamedTuple):
 def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArray:
     """Weights in float64; ones that take no memory where none are given."""
     if sample_weight is None:
-        return np.broadcast_to(np.float64(1.0), (n_samples,))
+        return _unit_weights(n_samples)
     weight = _as_weights(sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
@@ -167,6 +167,16 @@ def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArra
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
     return weight
+
+
+def _unit_weights(n_samples: int) -> FloatArray:
+    """What `np.broadcast_to` gives, in half its time."""
+    ones: FloatArray = np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))
+    ones.flags.writeable = False
+    return ones
+
+
+_ONE = np.ones(1)
 
 
 def _as_weights(sample_weight: WeightsLike) -> FloatArray:
@@ -201,8 +211,11 @@ def remark_few_weights(weight: FloatArray) -> None:
 
 
 def _few_weights(weight: FloatArray) -> str | None:
-    n_rows, total = int(np.count_nonzero(weight)), float(weight.sum())
-    if n_rows < 2 or total >= 2:
+    total = float(weight.sum())
+    if total >= 2:
+        return None
+    n_rows = int(np.count_nonzero(weight))
+    if n_rows < 2:
         return None
     return (
         f"the weights of {n_rows:,} rows sum to {total:.6g}: give weights that are normalised to "

@@ -139,9 +139,7 @@ class BaseBinaryCalibrator(Calibrator):
         total = float(weight.sum())
         for calibrator, hit in zip(calibrators, outcome, strict=True):
             calibrator._begin_claim(total, weighted_sum(weight, hit))
-        cls._fit_all(
-            calibrators, calibrators[0]._lift_claim(score), outcome.astype(np.float64), weight
-        )
+        cls._fit_all(calibrators, calibrators[0]._lift_claim(score), outcome, weight)
 
     def _begin_claim(self, total: float, right: float) -> None:
         """What is known of a claim before its fit: so many rows, so many of them right."""
@@ -155,12 +153,14 @@ class BaseBinaryCalibrator(Calibrator):
         cls,
         calibrators: Sequence[Self],
         score: FloatArray,
-        outcome: FloatArray,
+        outcome: AnyArray,
         weight: FloatArray,
     ) -> None:
-        """`_fit` of each, by lifted scores; a method that can fits them all at once."""
+        """`_fit` of each, by lifted scores; a method that can fits them all at once. Outcomes may
+        be of any kind of number.
+        """
         for calibrator, own, hit in zip(calibrators, score, outcome, strict=True):
-            calibrator._fit(own, hit, weight)
+            calibrator._fit(own, hit.astype(np.float64), weight)
 
     def _predict_claim(self, score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n,) of the scores of one claim."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -86,6 +86,15 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     _part_name: ClassVar[str] = "parts"
     """What `_parts` are called in a warning: "claims", "folds"."""
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """scikit-learn reads them from the signature at every clone, which takes longer than a
+        small fit.
+        """
+        names: list[str] = super()._get_param_names()
+        return names
 
     @property
     def counts_rows(self) -> bool:

@@ -19,7 +19,10 @@ def remark_impossible(
     forest are zero now and then, which is said where more than two rows in a hundred are.
     """
     none = 0.0 if inputs == "proba" else -np.inf
-    count = int(np.count_nonzero((true_class(scores, y) == none) & (weight > 0)))
+    is_none = true_class(scores, y) == none
+    if not is_none.any():
+        return
+    count = int(np.count_nonzero(is_none & (weight > 0)))
     if count > (_USUAL * len(y) if inputs == "proba" else 0):
         remark(
             f"{owner}: {count:,} of {len(y):,} rows have a true class of score "

@@ -63,14 +63,15 @@ def training_summary(
     true classes. Costs a millisecond of predictions.
     """
     n_classes = scores.shape[1]
-    rows = _some_rows(np.flatnonzero(weight), max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
+    rows = _some_rows(weight, max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
     is_all = len(rows) == len(scores)
-    own = weight if is_all else weight[rows]
+    own = weight if is_all else weight.take(rows)
     total = float(own.sum())
 
     def of_block(part: slice) -> tuple[FloatArray, FloatArray]:
         chosen = part if is_all else rows[part]
-        block, truth = scores[chosen], y[chosen]
+        block = scores[part] if is_all else scores.take(rows[part], axis=0)
+        truth = y[chosen]
         return log_true_class(block, truth, inputs), log_true_of(block, truth)
 
     blocks = row_blocks(len(rows), n_classes, elements=READ_ELEMENTS)
@@ -85,6 +86,10 @@ def training_summary(
     )
 
 
-def _some_rows(rows: IntArray, most: int) -> IntArray:
-    """All rows, or ``most`` of them, evenly spaced."""
-    return rows if len(rows) <= most else rows[np.arange(most) * len(rows) // most]
+def _some_rows(weight: FloatArray, most: int) -> IntArray:
+    """All rows that count, or ``most`` of them, evenly spaced."""
+    is_unit = weight.strides == (0,)  # of which all count: there is no need to look
+    rows = None if is_unit else np.flatnonzero(weight)
+    n_rows = len(weight) if rows is None else len(rows)
+    chosen = np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
+    return chosen if rows is None else rows[chosen]

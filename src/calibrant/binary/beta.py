@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_sigmoids, sigmoid
-from calibrant._typing import FloatArray, Inputs, LabelsLike
+from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -126,20 +126,19 @@ class BetaCalibration(BaseBinaryCalibrator):
         cls,
         calibrators: Sequence[Self],
         score: FloatArray,
-        outcome: FloatArray,
+        outcome: AnyArray,
         weight: FloatArray,
     ) -> None:
-        score, outcome, weight = present_rows(score, outcome, weight)
+        score, outcome, weight = present_rows(score, outcome.astype(np.float64), weight)
         first = calibrators[0]
         columns, intercept = _columns(score, first.parameters), first.parameters != "ab"
         solutions = fit_logistics(columns, outcome, weight, intercept=intercept)
         for j, (calibrator, free) in enumerate(zip(calibrators, solutions, strict=True)):
-            own = np.stack([column[j] for column in columns]).T
-            solution = (
-                _nonnegative(own, outcome[j], weight, list(range(own.shape[1])), intercept, free)
-                if first.constrained
-                else free
-            )
+            solution = free
+            if first.constrained and (free.parameters[: len(columns)] < 0.0).any():
+                own = np.stack([column[j] for column in columns]).T
+                used = list(range(len(columns)))
+                solution = _nonnegative(own, outcome[j], weight, used, intercept, free)
             calibrator._store(solution)
 
     def _store(self, solution: Solution) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
 from calibrant._blocks import ROUND_OFF
-from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
+from calibrant._kernels import ordered_pairs
+from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
@@ -19,6 +21,7 @@ from calibrant.binning import (
     UniformBins,
     distinct_sums,
     is_unit,
+    pair_sums,
     place_scores,
     sum_steps,
 )
@@ -201,11 +204,32 @@ class HistogramBinning(BaseBinaryCalibrator):
         return {"edges_": SCORES, "counts_": COUNTS, "hits_": COUNTS, "values_": RATES}
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
+        if is_unit(weight):
+            self.is_weighted_ = False
+            self._fit_ordered(*ordered_pairs(score, outcome))
+            return
+        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
-        counts_all = is_unit(weight) or not self.counts_rows
-        rows = total if counts_all else _row_counts(score, weight)
+        rows = _row_counts(score, weight) if self.counts_rows else total
         self._fit_distinct(values, total, hits, rows)
+
+    def _fit_ordered(self, score: FloatArray, hit: IntArray) -> None:
+        """Fit on rows in increasing order that count one each. Where no edge is tied, bins are
+        slices of them.
+        """
+        n_bins = self._n_bins(float(score.size))
+        starts, last = _row_groups(score.size, n_bins)
+        inner = last[:-1]
+        if self.strategy == "uniform" or n_bins > score.size or _are_tied(score, inner):
+            values, total, hits = pair_sums(score, hit)
+            self._fit_distinct(values, total, hits, total)
+            return
+        counts, hits = last + 1 - starts, np.add.reduceat(hit, starts)
+        if self.boundary == "exclude":
+            counts[:-1] -= 1
+            hits[:-1] -= hit[inner]
+        self.edges_, self.n_tied_edges_ = score[last], 0
+        self._keep_rates(counts.astype(np.float64), hits.astype(np.float64))
 
     def _fit_parted(self, sample: PartedSample) -> None:
         super()._fit_parted(sample)
@@ -214,7 +238,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _cuts(self, total: float) -> FloatArray | None:
         if self.strategy != "uniform" or np.ndim(self.points_per_bin):
             return None
-        return uniform_edges(self.n_bins or max(1, int(total // self.points_per_bin)))
+        return uniform_edges(self._n_bins(total))
 
     def _fit_cells(self, claim: Claim) -> None:
         ends = claim.score if claim.ends is None else claim.ends
@@ -225,7 +249,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self, values: FloatArray, total: FloatArray, hits: FloatArray, rows: FloatArray
     ) -> None:
         """Fit on distinct scores with their weights, hits and numbers of rows."""
-        n_bins = self.n_bins or max(1, int(total.sum() // self.points_per_bin))
+        n_bins = self._n_bins(float(total.sum()))
         if self.strategy == "uniform":
             self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
         else:
@@ -236,11 +260,16 @@ class HistogramBinning(BaseBinaryCalibrator):
                 at_edge = np.searchsorted(values, self.edges_[:-1])
                 kept[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        size = self.edges_.size
-        self.counts_ = sum_steps(kept * total, values, self.edges_)
-        self.hits_ = sum_steps(kept * hits, values, self.edges_)
-        rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
+        counts = sum_steps(kept * total, values, self.edges_)
+        self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
+
+    def _keep_rates(self, counts: FloatArray, hits: FloatArray) -> None:
+        self.counts_, self.hits_ = counts, hits
+        rate = np.divide(hits, counts, out=np.full(counts.size, 0.5), where=counts > 0)
         self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
+
+    def _n_bins(self, total: float) -> int:
+        return self.n_bins or max(1, int(total // self.points_per_bin))
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return self.values_[place_scores(score, self.edges_)]
@@ -298,6 +327,14 @@ def empty_bins(n_empty: int) -> str:
     return f"{n_empty} bin(s) without rows, which report 0.5"
 
 
+def _are_tied(score: FloatArray, places: IntArray) -> bool:
+    """Whether any of the ordered scores at these places, of which none is the last, is that of its
+    neighbours.
+    """
+    at = score[places]
+    return bool((at == score[places + 1]).any() or (at == score[places - 1]).any())
+
+
 def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
     """Largest value of each group of equal weight, without repetition, of distinct ``values`` with
     weights ``total``.
@@ -318,6 +355,13 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
         return group * (total / n_bins)
     size, extra = divmod(total, n_bins)
     return group * size + np.minimum(group, extra)
+
+
+@lru_cache(maxsize=8)
+def _row_groups(n_rows: int, n_bins: int) -> tuple[IntArray, IntArray]:
+    """The first and the last row of each group: the same for all claims about the same rows."""
+    ends = _group_ends(float(n_rows), n_bins, whole=True).astype(np.intp)
+    return np.append(0, ends[:-1]), ends - 1
 
 
 def uniform_edges(n_bins: int) -> FloatArray:
@@ -341,10 +385,14 @@ def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
 
 def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
     """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
-    ordered = np.sort(values)
-    if (ordered[1:] != ordered[:-1]).all():
+    order = np.argsort(values)
+    ordered = values[order]
+    is_next = ordered[1:] == ordered[:-1]
+    if not is_next.any():
         return values
-    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     size = values.size
+    is_shared = np.zeros(size, dtype=bool)
+    is_shared[order[1:]] = is_next
+    is_shared[order[:-1]] |= is_next
     step = np.arange(size) / size if seed is None else np.random.default_rng(seed).random(size)
-    return np.where(times[place] > 1, (values + delta * step) / (1.0 + delta), values)
+    return np.where(is_shared, (values + delta * step) / (1.0 + delta), values)

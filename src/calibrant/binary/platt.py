@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._optim.logistic import fit_logistics
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, sigmoid, weighted_sum
-from calibrant._typing import FloatArray, Inputs, LabelsLike
+from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -108,12 +108,12 @@ class PlattScaling(BaseBinaryCalibrator):
         cls,
         calibrators: Sequence[Self],
         score: FloatArray,
-        outcome: FloatArray,
+        outcome: AnyArray,
         weight: FloatArray,
     ) -> None:
         score, outcome, weight = present_rows(score, outcome, weight)
         total = float(weight.sum())
-        target = np.empty_like(outcome)
+        target = np.empty(outcome.shape)
         for calibrator, hit, own in zip(calibrators, outcome, target, strict=True):
             high, low = calibrator._targets(weighted_sum(weight, hit), total)
             own[:] = low + (high - low) * hit

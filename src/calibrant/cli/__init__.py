@@ -54,6 +54,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
+        import rich  # noqa: F401  # of results, which are shown by code that is imported later
         import typer
 
         from calibrant.cli._app import app

@@ -1,27 +1,19 @@
 """The commands: what each is told and what it prints. Options are stated in
 `calibrant.cli._options`, what the commands do is in `calibrant.cli._commands`.
+
+Commands import what they need when they run: whoever asks for help does not wait for scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 import calibrant
-from calibrant.cli._commands import (
-    ExportOptions,
-    apply_file,
-    check_other_file,
-    demo_report,
-    evaluate_file,
-    export_file,
-    file_report,
-    fit_file,
-    read_all,
-)
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
@@ -47,11 +39,9 @@ from calibrant.cli._options import (
     WeightedFile,
     flattened,
 )
-from calibrant.cli._output import before_after, report_table
-from calibrant.cli._passes import fit_passes, is_passed, open_passes
-from calibrant.cli._top import evaluate_top_file, fit_top_file, is_top_file
-from calibrant.evaluation import Evaluation, TopEvaluation
-from calibrant.selection._methods import METHODS
+
+if TYPE_CHECKING:
+    from calibrant.evaluation import Evaluation, TopEvaluation
 
 app = typer.Typer(
     help=(
@@ -68,6 +58,8 @@ app.add_typer(monitor_app, name="monitor")
 
 def method_help() -> str:
     """The methods, a line each."""
+    from calibrant.selection._methods import METHODS
+
     width = max(map(len, METHODS))
     lines = [
         f"  {entry.name:<{width}}  {entry.help}{' *' if entry.is_binary else ''}"
@@ -78,12 +70,25 @@ def method_help() -> str:
     return "\n".join(["\b", "Methods, auto unless said otherwise:", *lines, note])
 
 
-def _command(example: str, *before: str) -> Callable[[Callable[..., None]], Any]:
+class _ListsMethods(typer.core.TyperCommand):
+    """A command whose help ends with the methods, which are looked up when it is asked for."""
+
+    epilog: str | None
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        own = self.epilog
+        self.epilog = f"{method_help()}\n\n{own}"
+        super().format_epilog(ctx, formatter)
+        self.epilog = own
+
+
+def _command(
+    example: str, cls: type[typer.core.TyperCommand] = typer.core.TyperCommand
+) -> Callable[[Callable[..., None]], Any]:
     """A command of the app, with an example at the end of its help."""
-    epilog = "\n\n".join([*before, f"\b\nExample:\n  {example}"])
 
     def register(command: Callable[..., None]) -> Any:
-        return app.command(epilog=epilog)(flattened(command))
+        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flattened(command))
 
     return register
 
@@ -113,6 +118,9 @@ def evaluate(data: WeightedFile, printing: Printing, bins: Bins = 15) -> None:
     """How good and how honest the predictions of a file are. Files larger than memory are read in
     blocks.
     """
+    from calibrant.cli._commands import evaluate_file
+    from calibrant.cli._top import evaluate_top_file, is_top_file
+
     output = printing.output()
     options = data.options()
     result: Evaluation | TopEvaluation
@@ -125,7 +133,7 @@ def evaluate(data: WeightedFile, printing: Printing, bins: Bins = 15) -> None:
 
 
 @_command(
-    "calibrant fit predictions.csv --label y --proba 'p_*' -m auto -o model.json", method_help()
+    "calibrant fit predictions.csv --label y --proba 'p_*' -m auto -o model.json", _ListsMethods
 )
 def fit(
     data: WeightedFile,
@@ -139,6 +147,11 @@ def fit(
     not trained on. Of scores of more than 256 MB blocks are read, once for each pass where the
     method is a sum over rows; other methods keep them in a temporary file.
     """
+    from calibrant.cli._commands import check_other_file, fit_file, read_all
+    from calibrant.cli._output import before_after
+    from calibrant.cli._passes import fit_passes, is_passed, open_passes
+    from calibrant.cli._top import fit_top_file, is_top_file
+
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
     options = data.options()
@@ -164,6 +177,8 @@ def apply(
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
     """
+    from calibrant.cli._commands import apply_file, check_other_file
+
     output = printing.output()
     check_other_file(output_path, model)
     calibrator = calibrant.load(model)
@@ -186,6 +201,8 @@ def export(
     output: ClassifierOutput = None,
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
+    from calibrant.cli._commands import ExportOptions, check_other_file, export_file
+
     shown = printing.output()
     check_other_file(output_path, model, compose)
     wanted = ExportOptions(to, dialect, table, columns, keep, compose, output)
@@ -203,6 +220,8 @@ def compare(
     seed: Seed = 0,
 ) -> None:
     """Compare calibration methods by cross-validation, with intervals of what each gains."""
+    from calibrant.cli._commands import read_all
+
     output = printing.output()
     rows = read_all(data.options(), output.say, output.watch)
     result = calibrant.compare(
@@ -233,6 +252,8 @@ def report(
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
     the code to repeat it.
     """
+    from calibrant.cli._commands import check_other_file, file_report, read_all
+
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
     rows = read_all(data.options(), output.say, output.watch)
@@ -251,6 +272,8 @@ def demo(
     """Train a classifier on bundled data, show how honest it is, calibrate it, and write a report.
     Needs no input.
     """
+    from calibrant.cli._commands import demo_report
+
     output = printing.output()
     with output.working("Training and calibrating"):
         content = demo_report(seed, output_path)
@@ -259,6 +282,8 @@ def demo(
 
 
 def _demo_lines(content: calibrant.report.Report) -> list[Any]:
+    from calibrant.cli._output import report_table
+
     return [
         "A naive Bayes classifier was trained on 597 images of handwritten digits, and calibrated "
         "on 600 others.",

@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant._validation import shortened
-from calibrant.cli._commands import FilePredictions, Say, Watch, read_all
 from calibrant.cli._options import Printing, WeightedFile, flattened
-from calibrant.io._columns import Columns, FileOptions
-from calibrant.io._labels import label_rule
-from calibrant.io._sources import Block, Notes, Source, as_text, check_block, open_source
-from calibrant.monitoring import CalibrationMonitor, MonitorStep
-from calibrant.report import monitor_page
+
+if TYPE_CHECKING:  # imported where they are needed: help needs none
+    from calibrant.cli._commands import FilePredictions, Say, Watch
+    from calibrant.io._columns import FileOptions
+    from calibrant.io._sources import Block, Source
+    from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
 ALARM = 3
 """Exit code of an update with an alarm."""
@@ -81,6 +80,9 @@ def start(
     """Begin to watch: classes and columns are those of a reference file, whose rows are judged but
     not counted.
     """
+    from calibrant.cli._commands import read_all
+    from calibrant.monitoring import CalibrationMonitor
+
     output = printing.output()
     check_writable(output_path)
     rows = read_all(data.options(), output.say, output.watch)
@@ -140,6 +142,8 @@ def update(
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """What is known now, in sentences, or as a page for those who decide."""
+    from calibrant.report import monitor_page
+
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
@@ -152,6 +156,8 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
 
 def read_monitor(path: Path) -> CalibrationMonitor:
     """The monitor of a file; a ``ValueError`` that names it where it is damaged."""
+    from calibrant.monitoring import CalibrationMonitor
+
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: begin with calibrant monitor start")
     try:
@@ -166,6 +172,11 @@ def read_for(
     """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor; and
     the names in its column ``group``.
     """
+    from calibrant.cli._commands import FilePredictions
+    from calibrant.io._columns import Columns
+    from calibrant.io._labels import label_rule
+    from calibrant.io._sources import Notes, check_block, open_source
+
     classes: Any = monitor.classes
     names = tuple(str(label) for label in classes.tolist())
     inputs = monitor.to_dict()["rule"]["inputs"]
@@ -193,6 +204,8 @@ def read_for(
 
 def check_column(source: Source, name: str) -> None:
     """Raise where a file has no such column."""
+    from calibrant._validation import shortened
+
     there = list(getattr(source, "kinds", ()))
     if name not in there:
         has = f"has columns {shortened(there)}" if there else "holds arrays without such columns"
@@ -201,6 +214,8 @@ def check_column(source: Source, name: str) -> None:
 
 def names_of(block: Block, name: str) -> list[str]:
     """What a column says of every row."""
+    from calibrant.io._sources import as_text
+
     try:
         found = as_text(block.table.column(name)).to_pylist()
     except ValueError:

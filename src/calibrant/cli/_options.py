@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from calibrant.cli._output import Output
-from calibrant.io._columns import FileOptions
+if TYPE_CHECKING:  # imported where they are made: help needs neither
+    from calibrant.cli._output import Output
+    from calibrant.io._columns import FileOptions
 
 File = Annotated[
     Path,
@@ -121,6 +122,8 @@ class ScoreFile:
 
     def options(self) -> FileOptions:
         """What was said, without the command line."""
+        from calibrant.io._columns import FileOptions
+
         said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         if said.get("classes") is not None:
             said["classes"] = tuple(name.strip() for name in said["classes"].split(","))
@@ -153,6 +156,8 @@ class Printing:
 
     def output(self) -> Output:
         """Where it goes."""
+        from calibrant.cli._output import Output
+
         return Output(as_json=self.as_json, quiet=self.quiet)
 
 

@@ -66,10 +66,33 @@ def ks_error(
 _N_COLUMNS = 12
 """Columns that are made of a block of ordered rows: scores, steps, sums."""
 
+_N_EXCESS = 4
+"""Columns where the excess alone is added up."""
+
 
 def claims_ks(claims: Claims) -> float:
     """KS error of claims: the mean over them with the weights v_c."""
-    return claims.mean(lambda claim: max(part.error for part in path_parts(claim)))
+    return claims.mean(claim_ks)
+
+
+def claim_ks(claim: Claim) -> float:
+    """KS error of one claim: of rows that count one each from the excess alone, else from the
+    path.
+    """
+    if not is_unit(claim.weight):
+        return max(part.error for part in path_parts(claim))
+    rows_of, before, worst = _in_order(claim), 0.0, 0.0
+    for rows in row_blocks(rows_of.n_rows, _N_EXCESS):
+        score, outcome, _ = rows_of.take(rows)
+        excess = score - outcome
+        excess[0] += before
+        np.cumsum(excess, out=excess)
+        before = excess[-1]
+        is_end = np.append(score[1:] != score[:-1], rows_of.ends_at(rows.stop))
+        at_ends = excess if is_end.all() else excess[is_end]
+        if at_ends.size:
+            worst = max(worst, -float(at_ends.min()), float(at_ends.max()))
+    return worst / rows_of.total
 
 
 class KsPath(NamedTuple):

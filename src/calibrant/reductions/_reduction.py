@@ -217,10 +217,10 @@ class MulticlassToBinary(Calibrator):
 
     def _fit_together(self, claims: Claims, base: BaseBinaryCalibrator) -> Iterator[_ClaimFit]:
         """Fit claims that are all about the same rows, several at a time."""
-        rows = float(claims.weight.sum())
+        rows, notion = float(claims.weight.sum()), self._bound
         parts = iter(claims)
         while part := list(islice(parts, max(1, TOGETHER_ELEMENTS // claims.n_rows))):
-            clones = [self._clone_for(claim, base) for claim in part]
+            clones = [self._clone_for(claim, base, notion) for claim in part]
             score, outcome = (np.stack([getattr(c, name) for c in part]) for name in _COLUMNS)
             np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
             clones[0]._fit_claims(clones, score, outcome, claims.weight)
@@ -231,7 +231,8 @@ class MulticlassToBinary(Calibrator):
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
         """Fit the claims of a quantity; those with too few rows share a pooled fit."""
-        clones = [self._clone_for(claim, base) for claim in claims]
+        notion = self._bound
+        clones = [self._clone_for(claim, base, notion) for claim in claims]
         rows = [float(claim.weight.sum()) for claim in claims]
         is_few = [
             len(claims) > 1 and n < calibrator._rows_needed()
@@ -242,8 +243,10 @@ class MulticlassToBinary(Calibrator):
         for claim, calibrator, n, few in zip(claims, clones, rows, is_few, strict=True):
             yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
 
-    def _clone_for(self, claim: Claim, base: BaseBinaryCalibrator) -> BaseBinaryCalibrator:
-        label = self._bound.column_of(claim.index, self.n_classes_)
+    def _clone_for(
+        self, claim: Claim, base: BaseBinaryCalibrator, notion: Notion
+    ) -> BaseBinaryCalibrator:
+        label = notion.column_of(claim.index, self.n_classes_)
         return base._for_claim(label, claim.index)
 
     def _lift(self, scores: FloatArray) -> FloatArray:
