@@ -22,14 +22,16 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, evaluate
+from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, _blocks, evaluate
 from calibrant._blocks import ArraySample
+from calibrant._optim import objective
 from calibrant.metrics import expected_calibration_error, kernel_calibration_error
 from calibrant.metrics._registry import METRICS
 from calibrant.selection import method
@@ -42,10 +44,8 @@ PAGE = HERE.parent / "docs" / "growth.md"
 FEW_CLASSES, FEW_ROWS, FIT_ROWS = 3, 512, 16
 """What stays as it is while the other grows, and rows that are fitted where predictions count."""
 
-FACTOR = {"sum": 2.0, "fit": 2**0.5, "sort": 2.0, "many": 2.0, "classes": 2.0}
-N_SIZES = {"sum": 6, "fit": 5, "sort": 6, "many": 4, "classes": 4}
-"""Sizes, and how much larger than the one before each is: those of fits and of classes are all
-beyond what is kept between passes, 2^22 scores."""
+N_SIZES = {"sum": 6, "fit": 6, "sort": 6, "many": 4, "classes": 4}
+"""Sizes: those of classes are all beyond what is kept between passes, 2^22 scores."""
 
 MOST = {
     "sum": 10_000_000,
@@ -80,8 +80,7 @@ class Case(NamedTuple):
 
     @property
     def sizes(self) -> list[int]:
-        steps = reversed(range(N_SIZES[self.kind]))
-        return [round(MOST[self.kind] / FACTOR[self.kind] ** step) for step in steps]
+        return [MOST[self.kind] >> step for step in reversed(range(N_SIZES[self.kind]))]
 
 
 SORTING_METHODS = {"canonical", "isotonic", "histogram", "bbq", "spline", "venn-abers"}
@@ -181,6 +180,17 @@ def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
     return y[:size], p[:size]
 
 
+@contextmanager
+def kept_between_passes(case: Case) -> Iterator[None]:
+    """Fits by sums keep nothing, as those of many rows."""
+    before = _blocks.KEEP_ELEMENTS
+    _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = 0 if case.kind == "fit" else before
+    try:
+        yield
+    finally:
+        _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = before
+
+
 def cpu_seconds(case: Case, size: int) -> float:
     """The shortest of some calls."""
     data = data_of(case, size)
@@ -275,14 +285,14 @@ def page(results: dict[str, Times]) -> str:
         "# Growth",
         "",
         "Written by `python benchmarks/growth.py`: CPU seconds of one thread for several sizes, "
-        "each twice the one before (of fits by sums the root of two), and the exponent, the slope "
-        "of the line through their logarithms. With an exponent of 1 time is in proportion; "
-        "n log n has 1.08 at these sizes.",
+        "each twice the one before, and the exponent, the slope of the line through their "
+        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes.",
         "",
-        "Sizes of fits by sums are beyond 2^22 scores. Up to there lifted scores are kept between "
-        "passes, beyond they are made anew at each, in fewer passes: a step, which a line through "
-        "both sides would take for growth. Passes are those over all rows, at the least and at the "
-        "largest size; Newton's method may need one more or less, which no size explains.",
+        "Fits by sums are measured as they are beyond 2^22 scores, at all sizes: up to there "
+        "lifted scores and probabilities are kept between passes, beyond they are made anew at "
+        "each, in fewer passes, and a line through both sides of that step would take it for "
+        "growth. Passes are those over all rows, at the least and at the largest size; Newton's "
+        "method may need one more or less, which the exponent then holds.",
         "",
     ]
     for kind in TITLES:
@@ -331,9 +341,10 @@ def main() -> None:
             if time.process_time() > options.seconds:
                 print("there is more to measure: run it again", flush=True)
                 break
-            found = {case.key: measure(case)}
-            if case.kind == "fit":
-                found[f"{case.key} | passes"] = count_passes(case)
+            with kept_between_passes(case):
+                found = {case.key: measure(case)}
+                if case.kind == "fit":
+                    found[f"{case.key} | passes"] = count_passes(case)
             write_results({**read_results(), **found})
         print(" | ".join([case.kind, *row_of(case, read_results())]), flush=True)
     PAGE.write_text(page(read_results()), encoding="utf-8")

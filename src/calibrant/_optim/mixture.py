@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from calibrant._blocks import sum_blocks
+from calibrant._blocks import MIXTURE_ELEMENTS, sum_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
@@ -27,10 +27,6 @@ _TOLERANCE = 1e-10
 _AT_ROUND_OFF = 1e-8
 """Their tolerance where no step gets closer any more: ratios of likelihoods have rounding errors of
 their own."""
-
-BLOCKED_ELEMENTS = 2**18
-"""From so many likelihoods on (2 MB) steps are made of sums over blocks; where these do not
-converge, of all rows at once, which finds shares that are smaller."""
 
 _LEAST_SHARE = 1e-290
 """The smallest share that a line search gives to a member."""
@@ -49,7 +45,7 @@ def mixture_weights(
     Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
     else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
-    if start is None and likelihood.size >= BLOCKED_ELEMENTS:
+    if start is None and likelihood.size >= MIXTURE_ELEMENTS:
         solution = _search_blocks(likelihood, np.asarray(weight))
         if solution.converged:
             return solution
