@@ -13,6 +13,7 @@ import typer
 import calibrant
 from calibrant.cli._commands import (
     ExportOptions,
+    LabelledScores,
     apply_file,
     check_other_file,
     demo_report,
@@ -48,7 +49,12 @@ from calibrant.cli._options import (
     flattened,
 )
 from calibrant.cli._output import before_after, report_table
-from calibrant.cli._passes import fit_passes, is_passed, open_passes
+from calibrant.cli._passes import (
+    fit_passes,
+    is_passed,
+    is_reported_by_passes,
+    open_passes,
+)
 from calibrant.cli._top import evaluate_top_file, fit_top_file, is_top_file
 from calibrant.evaluation import Evaluation, TopEvaluation
 from calibrant.selection._methods import METHODS
@@ -231,13 +237,20 @@ def report(
     seed: Seed = 0,
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
-    the code to repeat it.
+    the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
+    where the method is a sum over rows or auto, and there are no weights.
     """
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
-    rows = read_all(data.options(), output.say, output.watch)
-    with output.working("Calibrating, testing and drawing"):
-        content = file_report(rows, method, notion, cv, seed, data.options(), output_path)
+    options = data.options()
+    passes = is_reported_by_passes(options, method, notion)
+    rows: LabelledScores
+    if passes:
+        rows = open_passes(options, output.say, progress=not output.quiet)
+    else:
+        rows = read_all(options, output.say, output.watch)
+    with output.working("Calibrating, testing and drawing", spins=not passes):
+        content = file_report(rows, method, notion, cv, seed, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

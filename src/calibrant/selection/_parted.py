@@ -39,10 +39,13 @@ _PRIOR = 1e-6
 
 
 class Judges(NamedTuple):
-    """How rows are dealt: to so many folds, of which the first few judge."""
+    """How rows are dealt: to so many folds, of which the first few judge; ``run`` rows that follow
+    each other go to the same, so that others can deal them again.
+    """
 
     n_folds: int
     n_judging: int
+    run: int = 1
 
     @property
     def n_numbers(self) -> int:
@@ -51,7 +54,7 @@ class Judges(NamedTuple):
 
     def fold(self, part: ArraySample) -> IntArray:
         """The fold of each row."""
-        return (part.start + np.arange(part.shape[0])) % self.n_folds
+        return (part.start + np.arange(part.shape[0])) // self.run % self.n_folds
 
     def numbers(self, part: ArraySample, rows: IntArray, fold: int) -> IntArray:
         """The group of some rows of a fold that judges."""
@@ -91,13 +94,18 @@ def weigh_parts(
         if not isinstance(made, Calibrator):
             raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
         made._check_parted()
-    trains = [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
+    trains = trains_of(sample, judges)
     maps = {
         name: [clone(made)._fit_checked_parts(train) for train in trains]
         for name, made in members.items()
     }
     pool = _PartedPool(sample, partial(_pool, maps, inputs, judges), len(maps) + 1, judges)
     return pool.weigh()
+
+
+def trains_of(sample: PartedSample, judges: Judges) -> list[PartedSample]:
+    """The rows that the maps of each fold are fitted on: all but those that it judges."""
+    return [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
 
 
 class _PartedPool:
