@@ -8,15 +8,18 @@ done. Exit code 1 where a bar is not met.
 
     python benchmarks/cluster.py                    2,000,000 x 10 in float32, 40 chunks, 80 MB
     python benchmarks/cluster.py --rows 40_000      a small version
-    python benchmarks/cluster.py --failures         a dead worker, none left, a poisoned row
-    python benchmarks/cluster.py --scaling          two workers against one, and where the time goes
+    python benchmarks/cluster.py --write docs/howto-large-data.md
+    python benchmarks/cluster.py --parts failures   a dead worker, a poisoned row, no worker left
+    python benchmarks/cluster.py --parts scaling    two workers against one, where the time goes
 """
 
 from __future__ import annotations
 
+import _one_thread  # noqa: F401  # before NumPy
+
+# isort: split
 import argparse
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -24,18 +27,18 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
 from dask import config
 from distributed import Client, LocalCluster
 
-import _one_thread  # noqa: F401  # before NumPy
+from _marks import write_part
 from calibrant import (
     AutoCalibration,
     DirichletCalibration,
@@ -50,10 +53,21 @@ from calibrant import (
     evaluate,
     metrics,
 )
+from calibrant._blocks import added
 from calibrant._validation import as_parts
 
 N_CLASSES, N_CHUNKS = 10, 40
 BAR, CELLS_BAR = 1e-8, 1e-3
+BYTES = 4
+"""Of a score."""
+
+ENOUGH_ROWS = 1_000_000
+"""Below, a third of the data is less than what an idle process moves by: its peak is a note."""
+
+BINS = 150
+"""Of top-label binning: a row that lies on the other side of an edge changes one by their number
+over that of all rows."""
+
 METRICS = "metrics"
 SUM_METRICS = (
     *("accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece", "tl_ece", "mce"),
@@ -65,27 +79,74 @@ MEMBERS = {
 }
 
 
+class Table(NamedTuple):
+    """What was measured: rows of cells, of which the last says whether a bar was met, or nothing
+    where there is none.
+    """
+
+    name: str
+    header: list[str]
+    rows: list[list[str]]
+
+    @property
+    def lines(self) -> list[str]:
+        rows = [self.header, ["---"] * len(self.header), *self.rows]
+        return ["| " + " | ".join(cells) + " |" for cells in rows]
+
+    @property
+    def is_met(self) -> bool:
+        return all(cells[-1] != "no" for cells in self.rows)
+
+
+def said(is_met: bool) -> str:
+    return "yes" if is_met else "no"
+
+
+class Result(NamedTuple):
+    """Predictions of a map, or the value of a metric, with passes over the data and seconds."""
+
+    values: Any
+    passes: int | None = None
+    seconds: float | None = None
+
+
+# ---------------------------------------------------------------- what is fitted, and to what
+
+
 def calibrators(n_rows: int, *, in_memory: bool) -> dict[str, Any]:
-    """What is fitted, and whether it is a sum (True) or summarised (False)."""
+    """What is fitted: sums, and what is summarised by cells."""
     rows = np.arange(n_rows)
-    folds = 5 if not in_memory else [(rows[rows % 5 != 0], rows[rows % 5 == 0])]
+    folds = 5 if not in_memory else [(rows[rows % 5 != k], rows[rows % 5 == k]) for k in range(5)]
+    if in_memory and n_rows * N_CLASSES >= 2**21:  # from here on one of the folds judges
+        folds = folds[:1]
     class_wise = {"notion": "class-wise", "normalize": True}
+    equal_width = HistogramBinning(n_bins=15, strategy="uniform")
     return {
         "temperature": TemperatureScaling(),
         "ensemble temperature": EnsembleTemperatureScaling(),
         "vector": VectorScaling(),
-        "matrix": MatrixScaling(lam=1e-3),
+        "matrix, `lam=1e-3`": MatrixScaling(lam=1e-3),
         "structured vector": StructuredScaling("vector"),
         "structured matrix": StructuredScaling("matrix"),
-        "Dirichlet": DirichletCalibration(lam=1e-3),
-        "Dirichlet, chosen": DirichletCalibration(grid=(1e-3, 1e-1), cv=2),
-        "histogram, equal width": MulticlassToBinary(
-            HistogramBinning(n_bins=15, strategy="uniform"), **class_wise
+        "Dirichlet, `lam=1e-3`": DirichletCalibration(lam=1e-3),
+        "Dirichlet, chosen of two strengths on two folds": DirichletCalibration(
+            grid=(1e-3, 1e-1), cv=2
         ),
-        "auto": AutoCalibration(MEMBERS, cv=folds),
-        "histogram, equal mass (cells)": MulticlassToBinary(HistogramBinning(n_bins=15)),
-        "isotonic (cells)": MulticlassToBinary(IsotonicCalibration(), **class_wise),
+        "class-wise histogram binning, equal width": MulticlassToBinary(equal_width, **class_wise),
+        "automatic choice of temperature and structured vector": AutoCalibration(MEMBERS, cv=folds),
+        "top-label histogram binning, equal mass (cells)": MulticlassToBinary(
+            HistogramBinning(n_bins=15)
+        ),
+        "class-wise isotonic regression (cells)": MulticlassToBinary(
+            IsotonicCalibration(), **class_wise
+        ),
     }
+
+
+def chosen(n_rows: int, only: list[str], *, in_memory: bool) -> dict[str, Any]:
+    """What is compared: everything, or what is named."""
+    made = {**calibrators(n_rows, in_memory=in_memory), METRICS: None}
+    return {name: one for name, one in made.items() if not only or name in only}
 
 
 def write_chunks(folder: Path, n_rows: int) -> None:
@@ -119,62 +180,71 @@ def new_rows() -> np.ndarray:
     return 2 * np.random.default_rng(99).normal(size=(2000, N_CLASSES))
 
 
-def results(X: Any, y: Any, made_here: dict[str, Any]) -> dict[str, Any]:
+def results(X: Any, y: Any, made_here: dict[str, Any]) -> Iterator[tuple[str, Result]]:
     """Predictions of every map, and every metric."""
-    found: dict[str, Any] = {}
     for name, made in made_here.items():
         if name == METRICS:
-            found |= metrics_of(X, y)
+            yield from metrics_of(X, y)
             continue
         start = time.perf_counter()
         fitted = made.set_params(inputs="logits").fit(X, y)
         if getattr(fitted, "top_", None) is not None:
-            found["top"] = fitted.top_
             fitted.top_ = None  # the top probability of parts is not corrected
-        passes = getattr(fitted, "n_passes_", 0)
-        seconds = time.perf_counter() - start
-        found[name] = fitted.predict_proba(new_rows()), passes, seconds
+        seconds, passes = time.perf_counter() - start, getattr(fitted, "n_passes_", None)
         print(f"  {name}: {passes} passes, {seconds:.1f} s", file=sys.stderr, flush=True)
-    return found
+        yield name, Result(fitted.predict_proba(new_rows()), passes, seconds)
 
 
-def metrics_of(X: Any, y: Any) -> dict[str, Any]:
+def metrics_of(X: Any, y: Any) -> Iterator[tuple[str, Result]]:
     """The evaluation, and a binned error that needs ranks."""
-    options = {"inputs": "logits", "strategy": "quantile"}
-    return {
-        METRICS: evaluate(y, X, inputs="logits").to_dict(),
-        "quantile": metrics.expected_calibration_error(y, X, **options),
-    }
+    start = time.perf_counter()
+    found = evaluate(y, X, inputs="logits").to_dict()
+    print(f"  {METRICS}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+    yield from ((name, Result(found[name], 1)) for name in SUM_METRICS)
+    yield "KS error (cells)", Result(found["ks"], 2)
+    equal_mass = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
+    yield "ECE of equal mass (cells)", Result(equal_mass, 2)
 
 
-def in_memory(folder: Path, n_rows: int, only: list[str]) -> None:
-    """The results of all rows in memory, by a process of its own, into a file of ours; those that
-    are there already are not made again.
+def make_reference(folder: Path, n_rows: int, only: list[str]) -> None:
+    """The results of all rows in memory, by a process of its own, into a file; those that are
+    there already are not made again.
     """
-    path = folder / "reference.pickle"
-    known = pickle.loads(path.read_bytes()) if path.exists() else {}
+    known = read_reference(folder)
     wanted = chosen(n_rows, only, in_memory=True)
-    missing = {name: made for name, made in wanted.items() if name not in known}
+    missing = {
+        name: made
+        for name, made in wanted.items()
+        if (SUM_METRICS[0] if name == METRICS else name) not in known
+    }
     X = np.concatenate([np.load(folder / f"logits-{k}.npy") for k in range(N_CHUNKS)])
     y = np.concatenate([np.load(folder / f"labels-{k}.npy") for k in range(N_CHUNKS)])
-    path.write_bytes(pickle.dumps({**known, **results(X, y.astype(np.intp), missing)}))
+    for name, found in results(X, y.astype(np.intp), missing):
+        known[name] = found.values
+        np.savez(folder / "reference.npz", **known)
 
 
-def chosen(n_rows: int, only: list[str], *, in_memory: bool) -> dict[str, Any]:
-    """What is compared: everything, or what is named."""
-    made = {**calibrators(n_rows, in_memory=in_memory), METRICS: None}
-    return {name: one for name, one in made.items() if not only or name in only}
+def read_reference(folder: Path) -> dict[str, Any]:
+    path = folder / "reference.npz"
+    if not path.exists():
+        return {}
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+# ---------------------------------------------------------------- the cluster
 
 
 @contextmanager
-def cluster(n_workers: int) -> Any:
-    """Processes of one thread each."""
+def cluster(n_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
+    """Processes of one thread each, in which everything is imported."""
     with (
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
         ) as processes,
         Client(processes) as client,
     ):
+        client.run(warm_up)
         yield processes, client
 
 
@@ -195,126 +265,153 @@ def peak(pid: int, *, reset: bool = False) -> float:
     """MB of the largest resident set since it was last reset."""
     if reset:
         Path(f"/proc/{pid}/clear_refs").write_text("5")
-    line = next(
-        line
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-        if line.startswith("VmHWM")
-    )
-    return int(line.split()[1]) / 1e3
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
 
 
-def compare(reference: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, float, bool]]:
-    """The largest difference of each result, and whether it is within its bar."""
-    rows = []
-    for name, own in found.items():
-        if isinstance(own, tuple):
-            away = np.abs(own[0] - reference[name][0])
-            # A row beside an edge may lie on its other side: of cells the mean is shown.
-            difference = float(away.mean() if "cells" in name else away.max())
-            rows.append((name, difference, difference <= (CELLS_BAR if "cells" in name else BAR)))
-    if METRICS in found:
-        own, other = found[METRICS], reference[METRICS]
-        for name in SUM_METRICS:
-            difference = abs(own[name] - other[name])
-            rows.append((name, difference, difference <= BAR))
-        for name, difference in (
-            ("ks (cells)", abs(own["ks"] - other["ks"])),
-            ("ECE of equal mass (cells)", abs(found["quantile"] - reference["quantile"])),
-        ):
-            rows.append((name, difference, difference <= CELLS_BAR))
-    return rows
+# ---------------------------------------------------------------- equality and memory
 
 
-def run_all(folder: Path, n_rows: int, only: list[str]) -> bool:
-    """Equality and memory."""
+def report_equality(folder: Path, n_rows: int, only: list[str]) -> Iterator[Table]:
+    """Results of the cluster beside those in memory, and the memory of its processes; each has a
+    cluster of its own, so that what dask keeps of one is not counted at the next.
+    """
     command = [sys.executable, __file__, "--rows", str(n_rows), "--reference", str(folder)]
     subprocess.run([*command, "--only", *only], check=True)
-    made = chosen(n_rows, only, in_memory=False)
-    reference = pickle.loads((folder / "reference.pickle").read_bytes())
-    megabytes = n_rows * N_CLASSES * 4 / 1e6
+    warm_up()
+    found: dict[str, Result] = {}
+    grown: dict[str, list[float]] = {}
+    for name, made in chosen(n_rows, only, in_memory=False).items():
+        own, grown[name] = watched_results(folder, n_rows, {name: made})
+        found |= own
+    yield equality_table(read_reference(folder), found, n_rows)
+    yield memory_table(grown, n_rows)
+
+
+def watched_results(
+    folder: Path, n_rows: int, made: dict[str, Any]
+) -> tuple[dict[str, Result], list[float]]:
+    """Results, and by how many MB the client and two workers grew."""
     with cluster(2) as (_, client):
-        warm_up()
-        client.run(warm_up)
         X, y = read_chunks(folder, n_rows)
         TemperatureScaling(inputs="logits").fit(X[:4000].rechunk((100, -1)), y[:4000])
         who = [os.getpid(), *pids(client)]
         idle = [peak(pid, reset=True) for pid in who]
-        found = results(X, y, made)
-        grown = [peak(pid) - before for pid, before in zip(who, idle, strict=True)]
-        rows = compare(reference, found)
-        print("\n| result | passes | seconds | largest difference |\n|---|---|---|---|")
-        for name, difference, _ in rows:
-            _, passes, seconds = found.get(name, (0, "", None))
-            shown = "" if seconds is None else f"{seconds:.1f}"
-            print(f"| {name} | {passes} | {shown} | {difference:.1e} |")
-        print(f"\nData: {megabytes:.0f} MB; a third: {megabytes / 3:.1f} MB.")
-        for name, before, more in zip(("client", "worker 1", "worker 2"), idle, grown, strict=True):
-            print(f"Peak of {name} above its idle {before:.0f} MB: {more:.1f} MB.")
-        small = all(more < megabytes / 3 for more in grown)
-    return all(fine for _, _, fine in rows) and small
+        found = dict(results(X, y, made))
+        return found, [peak(pid) - before for pid, before in zip(who, idle, strict=True)]
 
 
-def run_failures(folder: Path, n_rows: int) -> bool:
-    """What happens where something fails."""
-    return kill_one(folder, n_rows) & report_poison(folder, n_rows) & report_alone(folder, n_rows)
+def equality_table(reference: dict[str, Any], found: dict[str, Result], n_rows: int) -> Table:
+    header = ["result", "passes", "seconds", "difference", "at most", "met"]
+    rows = []
+    for name, own in found.items():
+        is_cells = "cells" in name
+        away = np.abs(own.values - reference[name])
+        # A row beside an edge may lie on its other side: of cells the mean is shown.
+        difference = float(away.mean() if is_cells else away.max())
+        bar = max(CELLS_BAR, BINS / n_rows) if is_cells else BAR
+        shown = ["" if own.passes is None else str(own.passes)]
+        shown += ["" if own.seconds is None else f"{own.seconds:.1f}"]
+        rows.append([name, *shown, f"{difference:.0e}", f"{bar:.0e}", said(difference <= bar)])
+    return Table("cluster equality", header, rows)
 
 
-def kill_one(folder: Path, n_rows: int) -> bool:
-    """A worker is killed in the middle of a fit."""
-    made = StructuredScaling("vector", inputs="logits")
-    with cluster(2) as (_, client):
-        client.run(warm_up)
+def memory_table(grown: dict[str, list[float]], n_rows: int) -> Table:
+    """Peaks above what was idle; a third of the data is the bar where that is much."""
+    third = n_rows * N_CLASSES * BYTES / 1e6 / 3
+    header = ["MB above idle", "client", "worker 1", "worker 2", "a third of the data", "met"]
+    rows = []
+    for name, more in grown.items():
+        is_met = said(max(more) < third) if n_rows >= ENOUGH_ROWS else "a note: too few rows"
+        rows.append([name, *(f"{one:.1f}" for one in more), f"{third:.1f}", is_met])
+    return Table("cluster memory", header, rows)
+
+
+# ---------------------------------------------------------------- failures
+
+
+def report_failures(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
+    """What happens where something fails, in the life of one cluster."""
+    with cluster(2) as (processes, client):
         X, y = read_chunks(folder, n_rows)
         start = time.perf_counter()
-        whole = made.fit(X, y).predict_proba(new_rows())
-        return _kill_during(client, X, y, whole, 0.5 * (time.perf_counter() - start))
+        whole = fit_rows(X, y)
+        half = 0.5 * (time.perf_counter() - start)
+        rows = [
+            kill_one(client, X, y, whole, half),
+            report_poison(folder, n_rows),
+            report_alone(processes, X, y, half),
+        ]
+    yield Table("cluster failures", ["what", "found", "bar", "met"], rows)
 
 
-def _kill_during(client: Client, X: Any, y: Any, whole: np.ndarray, seconds: float) -> bool:
+def fit_rows(X: Any, y: Any) -> np.ndarray:
+    """Predictions of a map that takes several passes."""
+    return StructuredScaling("vector", inputs="logits").fit(X, y).predict_proba(new_rows())
+
+
+def kill_one(client: Client, X: Any, y: Any, whole: np.ndarray, seconds: float) -> list[str]:
+    """A worker is killed in the middle of a fit."""
     before = pids(client)
     timer = threading.Timer(seconds, os.kill, (before[0], signal.SIGKILL))
     timer.start()
-    fitted = StructuredScaling("vector", inputs="logits").fit(X, y)
+    difference = np.abs(fit_rows(X, y) - whole).max()
+    was_during = not timer.is_alive()
     timer.join()
-    difference = np.abs(fitted.predict_proba(new_rows()) - whole).max()
-    is_other = pids(client) != before
-    print(f"Worker {before[0]} killed {seconds:.1f} s into a fit: difference {difference:.1e}.")
-    return bool(difference <= BAR) and is_other
+    is_other = was_during and pids(client) != before
+    return [
+        f"a worker of two killed (SIGKILL) {seconds:.1f} s into a fit",
+        f"difference {difference:.0e}" if is_other else "it was not killed during the fit",
+        f"{BAR:.0e}",
+        said(is_other and bool(difference <= BAR)),
+    ]
 
 
-def report_poison(folder: Path, n_rows: int) -> bool:
+def report_poison(folder: Path, n_rows: int) -> list[str]:
     """NaN in one row is reported with its number."""
     row = 1_234_567 * n_rows // 2_000_000
-    k, place = divmod(row, n_rows // N_CHUNKS)
-    path = folder / f"logits-{k}.npy"
-    logits = np.load(path)
-    kept = logits[place, 3]
-    logits[place, 3] = np.nan
-    np.save(path, logits)
-    with cluster(2):
+    with tempfile.TemporaryDirectory() as name:
+        poison(folder, Path(name), row, n_rows // N_CHUNKS)
         try:
-            TemperatureScaling(inputs="logits").fit(*read_chunks(folder, n_rows))
-            said = "nothing"
+            TemperatureScaling(inputs="logits").fit(*read_chunks(Path(name), n_rows))
+            heard = "nothing"
         except ValueError as error:
-            said = str(error)
-    logits[place, 3] = kept
-    np.save(path, logits)
-    print(f"NaN in row {row:,}: {said}")
-    return f"row {row} of the logits" in said
+            heard = str(error)
+    is_named = f"row {row} of the logits" in heard
+    return [
+        f"NaN in row {row:,}",
+        f'"{heard.split(" is ")[0]} ..."',
+        "names the row",
+        said(is_named),
+    ]
 
 
-def report_alone(folder: Path, n_rows: int) -> bool:
+def poison(folder: Path, other: Path, row: int, n_rows: int) -> None:
+    """The same chunks in another folder, and NaN in one of them."""
+    for path in folder.glob("*-*.npy"):
+        (other / path.name).symlink_to(path.resolve())
+    k, place = divmod(row, n_rows)
+    logits = np.load(folder / f"logits-{k}.npy")
+    logits[place, 3] = np.nan
+    (other / f"logits-{k}.npy").unlink()
+    np.save(other / f"logits-{k}.npy", logits)
+
+
+def report_alone(processes: LocalCluster, X: Any, y: Any, seconds: float) -> list[str]:
     """All workers leave in the middle of a fit."""
-    with cluster(2) as (processes, _):
-        timer = threading.Timer(1.0, processes.scale, (0,))
-        timer.start()
-        try:
-            MatrixScaling(lam=1e-3, inputs="logits").fit(*read_chunks(folder, n_rows))
-            said = "nothing"
-        except RuntimeError as error:
-            said = str(error)
-    print(f"All workers gone: {said}")
-    return "workers" in said
+    timer = threading.Timer(seconds, processes.scale, (0,))
+    timer.start()
+    try:
+        fit_rows(X, y)
+        heard = "nothing"
+    except RuntimeError as error:
+        heard = str(error)
+    timer.join()
+    what = f"all workers gone {seconds:.1f} s into a fit"
+    return [what, f'"{heard}"', "says so", said("workers of the dask cluster are gone" in heard)]
+
+
+# ---------------------------------------------------------------- scaling
 
 
 class TimedRows:
@@ -341,53 +438,75 @@ def _timed(function: Callable[[Any], Any], part: Any) -> tuple[Any, float]:
 
 
 def _add_timed(a: Any, b: Any) -> Any:
-    from calibrant._blocks import added
-
     return added(a[0], b[0]), a[1] + b[1]
 
 
-def report_scaling(folder: Path, n_rows: int) -> bool:
+def report_scaling(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
     """Two workers against one."""
-    print("| fit | workers | seconds | in our code | reading, dask, waiting | speed-up |")
-    print("|---|---|---|---|---|---|")
-    first: dict[str, float] = {}
+    header = ["fit", "workers", "seconds", "in our code", "reading, dask, waiting", "speed-up"]
+    rows, first = [], {}
     for n_workers in (1, 2):
-        with cluster(n_workers) as (_, client):
-            client.run(warm_up)
+        with cluster(n_workers):
             X, y = read_chunks(folder, n_rows)
-            for made in (TemperatureScaling(), MatrixScaling(lam=1e-3)):
+            for name, made in (
+                ("temperature", TemperatureScaling()),
+                ("matrix", MatrixScaling(1e-3)),
+            ):
                 source = TimedRows(X, y)
                 made.set_params(inputs="logits")._fit_parts(source)
-                name, share = type(made).__name__, source.own / (n_workers * source.all)
-                first.setdefault(name, source.all)
-                cells = (name, n_workers, f"{source.all:.2f}", f"{share:.0%}", f"{1 - share:.0%}")
-                ratio = f"{first[name] / source.all:.2f}"
-                print(f"| {' | '.join(map(str, cells))} | {ratio} |", flush=True)
-    return True
+                share = source.own / (n_workers * source.all)
+                ratio = f"{first.setdefault(name, source.all) / source.all:.2f}"
+                cells = [name, str(n_workers), f"{source.all:.2f}", f"{share:.0%}"]
+                rows.append([*cells, f"{1 - share:.0%}", ratio if n_workers > 1 else ""])
+    yield Table("cluster scaling", header, rows)
+
+
+# ---------------------------------------------------------------- the run
+
+
+PARTS = {"equality": report_equality, "failures": report_failures, "scaling": report_scaling}
+
+
+def run(tables: Iterable[Table], page: Path | None) -> bool:
+    """Print tables, write them, and say whether all bars are met."""
+    is_met = True
+    for table in tables:
+        print("\n".join(["", *table.lines]), flush=True)
+        if page is not None:
+            write_part(page, table.name, table.lines)
+        is_met = is_met and table.is_met
+    return is_met
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--only", nargs="*", default=[], help="names of results, or metrics")
+    parser.add_argument("--folder", type=Path, help="of the data, to be used again")
+    parser.add_argument("--write", type=Path, help="a page with marks that gets the tables")
+    parser.add_argument("--reference", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--scaling", action="store_true")
-    parser.add_argument("--failures", action="store_true")
-    parser.add_argument("--only", nargs="*", default=[], help="names of calibrators, or metrics")
-    parser.add_argument("--folder", type=Path, help="of the data, to be used again")
-    parser.add_argument("--reference", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parsed()
     config.set({"distributed.worker.memory.terminate": False})
     if options.reference is not None:
-        in_memory(options.reference, options.rows, options.only)
+        make_reference(options.reference, options.rows, options.only)
         return 0
     warnings.filterwarnings("ignore", category=UserWarning)
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         if not (folder / f"labels-{N_CHUNKS - 1}.npy").exists():
             write_chunks(folder, options.rows)
-        if options.scaling or options.failures:
-            run = report_scaling if options.scaling else run_failures
-            return 0 if run(folder, options.rows) else 1
-        return 0 if run_all(folder, options.rows, options.only) else 1
+        met = [
+            run(PARTS[part](folder, options.rows, options.only), options.write)
+            for part in options.parts
+        ]
+    print(f"\n{'all' if all(met) else 'NOT all'} bars met, {time.perf_counter() - start:.0f} s")
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":

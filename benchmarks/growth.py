@@ -22,13 +22,16 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, evaluate
+from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, _blocks, evaluate
+from calibrant._blocks import ArraySample
+from calibrant._optim import objective
 from calibrant.metrics import expected_calibration_error, kernel_calibration_error
 from calibrant.metrics._registry import METRICS
 from calibrant.selection import method
@@ -41,11 +44,17 @@ PAGE = HERE.parent / "docs" / "growth.md"
 FEW_CLASSES, FEW_ROWS, FIT_ROWS = 3, 512, 16
 """What stays as it is while the other grows, and rows that are fitted where predictions count."""
 
-N_SIZES = {"sum": 6, "sort": 6, "many": 6, "classes": 4}
+N_SIZES = {"sum": 6, "fit": 6, "sort": 6, "many": 4, "classes": 4}
 """Sizes: those of classes are all beyond what is kept between passes, 2^22 scores."""
 
-MOST = {"sum": 10_000_000, "sort": 1_000_000, "many": 1_000_000, "classes": 100_000}
-BARS = {"sum": 1.05, "sort": 1.15, "many": 1.15, "classes": 1.05}
+MOST = {
+    "sum": 10_000_000,
+    "fit": 10_000_000,
+    "sort": 1_000_000,
+    "many": 250_000,
+    "classes": 100_000,
+}
+BARS = {"sum": 1.05, "fit": 1.05, "sort": 1.15, "many": 1.15, "classes": 1.05}
 N_ROUNDS, ROUND_SECONDS = 3, 0.02
 """Rounds of a case, and the least that a round spends on a size."""
 
@@ -57,8 +66,8 @@ Times = dict[str, float]
 
 
 class Case(NamedTuple):
-    """Work on labels and probabilities, and what it is: a "sum" over rows, a "sort" of them,
-    "many" fits of either, or something of many "classes".
+    """Work on labels and probabilities, and what it is: a "sum" over rows, a "fit" by such sums, a
+    "sort" of rows, "many" fits of either, or something of many "classes".
     """
 
     name: str
@@ -100,11 +109,11 @@ def predict(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
 def method_cases() -> Iterator[Case]:
     for name, entry in METHODS.items():
         make = partial(method, name, notion="class-wise" if entry.is_binary else None)
-        kind = "sort" if name in SORTING_METHODS else "many" if name in MANY_FITS else "sum"
+        kind = "sort" if name in SORTING_METHODS else "many" if name in MANY_FITS else "fit"
         yield Case(f"fit {name}", partial(fit, make), kind)
     fixed = partial(DirichletCalibration, 1e-3)
-    yield Case("fit dirichlet, lam=1e-3", partial(fit, fixed), "sum")
-    yield Case("fit histogram, equal width", partial(fit, equal_width), "sum")
+    yield Case("fit dirichlet, lam=1e-3", partial(fit, fixed), "fit")
+    yield Case("fit histogram, equal width", partial(fit, equal_width), "fit")
     for name in ("temperature", "structured-matrix"):
         yield Case(f"predict {name}", partial(predict, partial(method, name)), "sum")
 
@@ -171,6 +180,17 @@ def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
     return y[:size], p[:size]
 
 
+@contextmanager
+def kept_between_passes(case: Case) -> Iterator[None]:
+    """Fits by sums keep nothing, as those of many rows."""
+    before = _blocks.KEEP_ELEMENTS
+    _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = 0 if case.kind == "fit" else before
+    try:
+        yield
+    finally:
+        _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = before
+
+
 def cpu_seconds(case: Case, size: int) -> float:
     """The shortest of some calls."""
     data = data_of(case, size)
@@ -195,21 +215,60 @@ def measure(case: Case) -> Times:
     return times
 
 
+class CountedSums:
+    """While it is entered, passes over rows are counted: rows that were added up."""
+
+    def __enter__(self) -> CountedSums:
+        self.n_rows, self._add_up = 0, ArraySample.sum_parts
+
+        def add_up(sample: ArraySample, function: Callable[[Any], Any]) -> Any:
+            self.n_rows += sample.shape[0]
+            return self._add_up(sample, function)
+
+        ArraySample.sum_parts = add_up  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ArraySample.sum_parts = self._add_up  # type: ignore[method-assign]
+
+
+def count_passes(case: Case) -> Times:
+    """Passes over all rows, at the least and the largest size."""
+    found: Times = {}
+    for size in (case.sizes[0], case.sizes[-1]):
+        with CountedSums() as sums:
+            case.call(*data_of(case, size))
+        found[str(size)] = sums.n_rows / size
+    return found
+
+
 def exponent(times: Times) -> float:
     sizes, seconds = np.log([int(size) for size in times]), np.log(list(times.values()))
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
-def row_of(case: Case, times: Times) -> list[str]:
+def row_of(case: Case, results: dict[str, Times]) -> list[str]:
+    times = results[case.key]
     value, bar = exponent(times), BARS[case.kind]
     least, most = (times[str(case.sizes[place])] for place in (0, -1))
     said = "yes" if value <= bar else "no"
-    return [case.name, f"{least:.3g}", f"{most:.3g}", f"{value:.2f}", f"{bar:.2f}", said]
+    shown = [f"{least:.3g}", f"{most:.3g}", f"{value:.2f}", f"{bar:.2f}", said]
+    return [case.name, passes_of(case, results), *shown]
 
 
-HEAD = ["case", "s, least", "s, most", "exponent", "at most", "met"]
+def passes_of(case: Case, results: dict[str, Times]) -> str:
+    """Passes over all rows at the least and the largest size."""
+    found = results.get(f"{case.key} | passes")
+    if found is None:
+        return ""
+    least, most = (round(found[str(case.sizes[place])]) for place in (0, -1))
+    return str(most) if least == most else f"{least}, {most}"
+
+
+HEAD = ["case", "passes", "s, least", "s, most", "exponent", "at most", "met"]
 TITLES = {
     "sum": f"Sums over rows of {FEW_CLASSES} classes",
+    "fit": f"Fits by sums over rows of {FEW_CLASSES} classes",
     "sort": f"What puts rows of {FEW_CLASSES} classes in order",
     "many": f"Many fits in one, of rows of {FEW_CLASSES} classes",
     "classes": f"Classes of {FEW_ROWS} rows",
@@ -217,25 +276,28 @@ TITLES = {
 
 
 def title(kind: str) -> str:
-    least, most = MOST[kind] >> (N_SIZES[kind] - 1), MOST[kind]
-    return f"{TITLES[kind]}: {least:,} to {most:,}"
+    sizes = Case("", print, kind).sizes
+    return f"{TITLES[kind]}: {len(sizes)} sizes, {sizes[0]:,} to {sizes[-1]:,}"
 
 
 def page(results: dict[str, Times]) -> str:
     lines = [
         "# Growth",
         "",
-        "Written by `python benchmarks/growth.py`: CPU seconds of one thread for four or six "
-        "sizes, each twice the one before, and the exponent, the slope of the line through their "
-        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes. "
-        "Beyond 2^22 scores nothing is kept between passes: a step within the sizes of fits, which "
-        "raises their exponents; how much of them it explains was not measured. A case that was "
-        "not measured has no row.",
+        "Written by `python benchmarks/growth.py`: CPU seconds of one thread for several sizes, "
+        "each twice the one before, and the exponent, the slope of the line through their "
+        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes.",
+        "",
+        "Fits by sums are measured as they are beyond 2^22 scores, at all sizes: up to there "
+        "lifted scores and probabilities are kept between passes, beyond they are made anew at "
+        "each, in fewer passes, and a line through both sides of that step would take it for "
+        "growth. Passes are those over all rows, at the least and at the largest size; Newton's "
+        "method may need one more or less, which the exponent then holds.",
         "",
     ]
     for kind in TITLES:
         rows = [
-            row_of(case, results[case.key])
+            row_of(case, results)
             for case in all_cases()
             if case.kind == kind and case.key in results
         ]
@@ -279,9 +341,12 @@ def main() -> None:
             if time.process_time() > options.seconds:
                 print("there is more to measure: run it again", flush=True)
                 break
-            times = measure(case)
-            write_results({**read_results(), case.key: times})
-        print(" | ".join([case.kind, *row_of(case, read_results()[case.key])]), flush=True)
+            with kept_between_passes(case):
+                found = {case.key: measure(case)}
+                if case.kind == "fit":
+                    found[f"{case.key} | passes"] = count_passes(case)
+            write_results({**read_results(), **found})
+        print(" | ".join([case.kind, *row_of(case, read_results())]), flush=True)
     PAGE.write_text(page(read_results()), encoding="utf-8")
 
 

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +150,26 @@ def command(path: Path) -> dict[str, Any]:
     return {"found": f"T = {load(out).temperature_:.5f}", "passes": ""}
 
 
+def command_report(path: Path) -> dict[str, Any]:
+    from calibrant.cli import run
+
+    out = path.with_name("report.json")
+    words = ["report", str(path), "-m", "temperature", "-o", str(path.with_name("report.html"))]
+    with out.open("w", encoding="utf-8") as file, redirect_stdout(file):
+        if run([*words, "--json"]) != 0:
+            raise RuntimeError("calibrant report failed")
+    rows = json.loads(out.read_text(encoding="utf-8"))["metrics"]
+    value = next(row["before"] for row in rows if row["name"] == "log_loss")
+    return {"found": f"log-loss = {value['value']:.5f}", "passes": ""}
+
+
 WORK = {
     "fit": fit,
     "evaluate": judge,
     "fit of numpy.memmap": fit_array,
     "evaluate of numpy.memmap": judge_array,
     "calibrant fit": command,
+    "calibrant report": command_report,
 }
 
 
@@ -204,6 +219,7 @@ def report(folder: Path, n_rows: int, only: list[str] | None) -> bool:
         ("fit of numpy.memmap", folder / "z.npy"),
         ("evaluate of numpy.memmap", folder / "z.npy"),
         ("calibrant fit", folder / "half.parquet"),
+        ("calibrant report", folder / "half.parquet"),
     ]
     print("| case | file | found | passes | MB | CPU s | s | bar |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")

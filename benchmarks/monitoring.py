@@ -11,7 +11,6 @@ Prints tables, or writes them into the page, between the marks of their names. S
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import _one_thread  # noqa: F401
+from _marks import write_part
 from _watch import ALPHA, TOGETHER, Network, Streams, draw, load, normalized, tilted
 from calibrant.monitoring import CalibrationMonitor, ScoreDrift, estimate_performance
 from calibrant.monitoring._sequences import GapSums, half_width, sum_gaps
@@ -505,17 +505,6 @@ PARTS = {
     "performance": (performance, 3),
     "speed": (speed, 1),
 }
-
-
-def write_part(page: Path, name: str, lines: list[str]) -> None:
-    """Put a table between its marks."""
-    text = page.read_text(encoding="utf-8")
-    mark = f"<!-- measured: {name} -->"
-    pattern = re.compile(rf"(?s){re.escape(mark)}.*?<!-- end of measured -->")
-    made = "\n".join([mark, "", *lines, "", "<!-- end of measured -->"])
-    if not pattern.search(text):
-        raise SystemExit(f"{page} has no place for {name}: {mark} and an end are expected")
-    page.write_text(pattern.sub(lambda _: made, text), encoding="utf-8")
 
 
 def main() -> None:

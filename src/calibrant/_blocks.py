@@ -38,6 +38,10 @@ KEEP_ELEMENTS = 2**23
 """Up to this many elements (64 MB) a lifted copy is kept between passes; above it is made anew,
 block by block."""
 
+MIXTURE_ELEMENTS = 2**18
+"""From so many likelihoods on (2 MB) the weights of a mixture are sought by sums over blocks; where
+that does not converge, from all rows at once, which finds shares that are smaller."""
+
 PREDICT_ELEMENTS = 2**20
 """Elements of a block of predictions by many maps, each of which costs a call: 8 MB, so that calls
 are few."""

@@ -55,6 +55,33 @@ def test_rows_that_are_lifted_on_demand_give_the_same_fit(data):
     )
 
 
+class CountedSample(ArraySample):
+    """Rows that know how often they were added up."""
+
+    n_passes = 0
+
+    def sum_parts(self, function):
+        CountedSample.n_passes += 1
+        return super().sum_parts(function)
+
+    def map(self, function):
+        changed = super().map(function)
+        return CountedSample(changed.u, changed.y, changed.weight, changed.start)
+
+
+@pytest.mark.parametrize("score_map", [DiagonalMap(3), AffineMap(3)], ids=lambda m: str(m.shape))
+def test_rows_that_are_too_many_to_be_kept_take_half_the_passes(score_map, data, monkeypatch):
+    found = []
+    for keep in (10**6, 0):
+        monkeypatch.setattr("calibrant._optim.objective.KEEP_ELEMENTS", keep)
+        monkeypatch.setattr(CountedSample, "n_passes", 0)
+        solution = fit_map(score_map, CountedSample(*data), no_penalty(score_map.shape))
+        found.append((solution.parameters, CountedSample.n_passes))
+    (kept, many), (made_anew, few) = found
+    np.testing.assert_allclose(made_anew, kept, atol=1e-7)
+    assert few <= many / 2
+
+
 def test_a_class_without_rows_is_told_unless_every_parameter_is_penalised(data):
     u, y, weight = data
     y = np.where(y == 2, 0, y)

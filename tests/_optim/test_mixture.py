@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from calibrant._optim import mixture
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome
 
@@ -38,6 +39,26 @@ def test_the_conditions_of_optimality_hold_to_a_millionth(rng):
     assert (w * (1 - mean) <= 1e-6).all()
 
 
+@pytest.mark.parametrize("power", [1, 3])
+def test_weights_by_blocks_are_those_of_all_rows_at_once(rng, monkeypatch, power):
+    p, c = rng.random((400, 4)) ** power, rng.random(400)
+    p[:, 3] *= 1e-3  # a member that gets nothing
+    whole = mixture_weights(p, c)
+    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    by_blocks = mixture_weights(p, c)
+    assert by_blocks.converged
+    np.testing.assert_allclose(by_blocks.parameters, whole.parameters, atol=1e-8)
+    assert by_blocks.objective == pytest.approx(whole.objective, abs=1e-12)
+
+
+def test_sums_of_rows_that_are_all_but_impossible_do_not_overflow(rng, monkeypatch):
+    p, c = rng.random((300, 3)), np.ones(300)
+    p[:5, :2] = p[5:, 2] = 1e-200
+    whole = mixture_weights(p, c).parameters
+    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    np.testing.assert_allclose(mixture_weights(p, c).parameters, whole, atol=1e-8)
+
+
 def test_a_member_that_is_always_better_takes_all(rng):
     p = rng.random((100, 1)) * [[1.0, 0.5, 0.25]]
     np.testing.assert_allclose(mixture_weights(p, np.ones(100)).parameters, [1, 0, 0], atol=1e-9)
@@ -51,18 +72,31 @@ def test_equal_members_and_impossible_rows_are_no_trouble(rng):
     assert w.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_rows_that_members_thought_impossible_are_weighed_to_the_optimum(seed):
+def impossible_rows(seed):
+    """Rows that some members thought all but impossible."""
     rng = np.random.default_rng(seed)
     p = rng.random((500, 4)) ** 2
     impossible = rng.random(p.shape) < rng.choice([0.002, 0.02, 0.2])
     p[impossible] = 10.0 ** -rng.uniform(9, rng.choice([13, 60, 300]), impossible.sum())
     p[:, -1] = 0.05
+    return p
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_that_members_thought_impossible_are_weighed_to_the_optimum(seed):
+    p = impossible_rows(seed)
     found = mixture_weights(p, np.ones(500))
     mean = (p / (p @ found.parameters)[:, None]).mean(axis=0)
     assert found.outcome is Outcome.CONVERGED
     assert mean.max() <= 1 + 1e-8
     assert (found.parameters * (1 - mean)).max() <= 1e-8
+
+
+def test_blocks_that_do_not_converge_leave_it_to_all_rows(monkeypatch):
+    p, c = impossible_rows(12), np.ones(500)
+    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    assert not mixture._search_blocks(p, c).converged
+    assert mixture_weights(p, c).converged
 
 
 def test_a_weight_is_a_number_of_copies(rng):

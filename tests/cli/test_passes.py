@@ -16,7 +16,7 @@ import pyarrow.parquet
 
 import calibrant
 from calibrant.cli import run
-from calibrant.cli._passes import is_passed, takes_parts
+from calibrant.cli._passes import is_passed, is_reported_by_passes, takes_parts
 from calibrant.io._columns import FileOptions
 from calibrant.selection import method
 
@@ -97,3 +97,26 @@ def test_rounded_rows_are_repaired_with_one_remark(file, capsys, rng):
     out = file.with_name("model.json")
     run(["fit", str(file), "-m", "temperature", "-o", str(out)])
     assert capsys.readouterr().err.count("--renormalize says so") == 1
+
+
+def reported(file, capsys, *options):
+    out = file.with_name("report.html")
+    assert run(["report", str(file), "-o", str(out), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out), out.read_text(encoding="utf-8")
+
+
+def test_a_report_pass_by_pass_has_the_numbers_of_all_rows(file, capsys, monkeypatch):
+    passed, page = reported(file, capsys, "-m", "temperature")
+    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
+    whole, _ = reported(file, capsys, "-m", "temperature")
+    assert passed["n_samples"] == whole["n_samples"] == 600
+    assert passed["classes"] == whole["classes"]
+    assert "read in passes and not kept" in page
+    for own, other in zip(passed["metrics"], whole["metrics"], strict=True):
+        assert own["before"]["value"] == pytest.approx(other["before"]["value"], abs=1e-9)
+
+
+def test_a_report_needs_all_rows_where_they_have_weights_or_are_put_in_order(file):
+    assert is_reported_by_passes(FileOptions(file), "auto", None)
+    assert not is_reported_by_passes(FileOptions(file, weight="w"), "temperature", None)
+    assert not is_reported_by_passes(FileOptions(file), "isotonic", None)

@@ -8,7 +8,7 @@ import pytest
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics import calibration_curve, expected_calibration_error, ks_error
 from calibrant.report import _charts
-from calibrant.report._charts import class_rows, ks_graph, reliability
+from calibrant.report._charts import class_rows, confidence_path, ks_graph, reliability, tables_of
 
 NAMES = ("ant", "bee", "cat")
 
@@ -19,8 +19,13 @@ def case(rng):
     return rng.integers(3, size=400), np.ones(400), before, 0.5 * before + 1 / 6
 
 
+def tables(case):
+    y, weight, *both = case
+    return [tables_of(y, weight, proba, 10) for proba in both]
+
+
 def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
-    found = [(one.notion, one.column) for one in reliability(*case, NAMES, 10)]
+    found = [(one.notion, one.column) for one in reliability(tables(case), NAMES)]
     assert found[0] == ("confidence", None)
     assert sorted(found[1:]) == sorted(
         (notion, k) for notion in ("class-wise", "top-label") for k in range(3)
@@ -28,7 +33,7 @@ def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
 
 
 def test_every_diagram_asks_its_question(case):
-    asked = {(one.notion, one.column): one.question for one in reliability(*case, NAMES, 10)}
+    asked = {(one.notion, one.column): one.question for one in reliability(tables(case), NAMES)}
     assert asked["confidence", None] == "The top probability: is the top class right?"
     assert asked["top-label", 1] == "Rows predicted bee: is it right?"
     assert asked["class-wise", 2] == "The probability of cat: is it this class? All rows."
@@ -36,21 +41,21 @@ def test_every_diagram_asks_its_question(case):
 
 def test_the_classes_with_the_largest_part_in_the_error_come_first(case):
     y, _, before, _ = case
-    order = [o.column for o in reliability(*case, NAMES, 10) if o.notion == "class-wise"]
+    order = [o.column for o in reliability(tables(case), NAMES) if o.notion == "class-wise"]
     errors = [expected_calibration_error(y, before, notion=f"class-{k}", n_bins=10) for k in order]
     assert errors == sorted(errors, reverse=True)
 
 
 def test_of_many_classes_those_of_the_smallest_errors_are_left_out(case, monkeypatch):
-    all_of_them = [o.column for o in reliability(*case, NAMES, 10) if o.notion == "class-wise"]
+    all_of_them = [o.column for o in reliability(tables(case), NAMES) if o.notion == "class-wise"]
     monkeypatch.setattr(_charts, "MOST_CLASSES", 2)
-    kept = [o.column for o in reliability(*case, NAMES, 10) if o.notion == "class-wise"]
+    kept = [o.column for o in reliability(tables(case), NAMES) if o.notion == "class-wise"]
     assert kept == all_of_them[:2]
 
 
 def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
     y, _, before, _ = case
-    curve = reliability(*case, NAMES, 10)[0].before
+    curve = reliability(tables(case), NAMES)[0].before
     table = calibration_curve(y, before, n_bins=10)
     some = table.weight[0] > 0
     low, high = clopper_pearson(table.outcome[0][some], table.weight[0][some], 0.05)
@@ -62,7 +67,7 @@ def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
 
 def test_the_ks_graph_starts_at_zero_and_ends_at_outcomes_minus_scores(case):
     y, _, before, after = case
-    graph = ks_graph(*case)
+    graph = ks_graph([confidence_path(y, np.ones(400), proba) for proba in (before, after)])
     assert graph.before[0] == 0.0
     expected = np.mean(before.argmax(axis=1) == y) - before.max(axis=1).mean()
     assert graph.before[-1] == pytest.approx(expected, abs=1e-5)
@@ -74,14 +79,15 @@ def test_the_ks_graph_does_not_depend_on_the_order_of_tied_rows(rng):
     proba = np.repeat([[0.6, 0.4], [0.8, 0.2]], 50, axis=0)
     y = rng.integers(2, size=100)
     turned = np.r_[np.arange(50)[::-1], np.arange(50, 100)[::-1]]
-    one, other = (ks_graph(own, np.ones(100), proba, proba) for own in (y, y[turned]))
+    paths = (confidence_path(own, np.ones(100), proba) for own in (y, y[turned]))
+    one, other = (ks_graph([path, path]) for path in paths)
     assert one.before == other.before
     assert one.before_error == pytest.approx(other.before_error, abs=1e-12)
 
 
 def test_rows_of_a_class_hold_its_own_errors(case):
     y, _, before, after = case
-    row = class_rows(*case, NAMES, 10)[1]
+    row = class_rows(tables(case), np.bincount(y), NAMES)[1]
     assert (row.name, row.rows) == ("bee", int((y == 1).sum()))
     assert row.predicted == int((before.argmax(axis=1) == 1).sum())
     assert row.class_after == pytest.approx(

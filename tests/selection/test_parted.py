@@ -61,6 +61,17 @@ def test_one_fold_judges_many_rows(data, monkeypatch):
     assert abs(difference) < 0.2 * whole.gain_.standard_error
 
 
+def test_many_classes_of_few_rows_have_no_uniform_forecast(rng):
+    logits = 6 * rng.normal(size=(80, 50))  # so sure and so wrong that spreading would gain
+    y = (0.05 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    made = {"candidates": MEMBERS, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(80, 3), **made).fit(logits, y)
+    parts = AutoCalibration(cv=3, **made)._fit_parts(Slices(logits, y, size=30))
+    assert whole.weights_[-1] == parts.weights_[-1] == 0
+    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
+    assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
+
+
 def test_members_by_default_are_sums(data):
     parts = AutoCalibration(cv=2, inputs="logits")._fit_parts(Slices(*data, size=500))
     assert "structured-vector" in parts.names_

@@ -10,9 +10,24 @@ from importlib.util import find_spec
 from typing import Any
 
 from calibrant._kernels import _numpy
-from calibrant._kernels._numpy import cell_sums, entries, ordered_pairs, top_labels
+from calibrant._kernels._numpy import (
+    cell_sums,
+    entries,
+    ordered_pairs,
+    packed_pairs,
+    top_labels,
+    unpacked_pairs,
+)
 
-__all__ = ["cell_sums", "entries", "kernel", "ordered_pairs", "top_labels"]
+__all__ = [
+    "cell_sums",
+    "entries",
+    "kernel",
+    "ordered_pairs",
+    "packed_pairs",
+    "top_labels",
+    "unpacked_pairs",
+]
 
 WORTH_IMPORT = 2**23
 """Elements of a loop that repays the import of numba, half a second."""

@@ -80,15 +80,28 @@ def cell_sums(
 
 
 def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1), misses first among ties.
+    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1), misses first among
+    ties: by one plain sort in the place of an indirect one.
+    """
+    key = packed_pairs(score, outcome)
+    key.sort()
+    return unpacked_pairs(key)
+
+
+def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
+    """Scores in [0, 1] and outcomes (0 or 1) as whole numbers of the same order, misses first.
 
     The bits of a float that is not negative are ordered as it is, and those up to one leave a bit
-    free: the outcome is packed into it, so that one plain sort takes the place of an indirect one.
+    free: the outcome is packed into it.
     """
     key = (score + 0.0).view(np.uint64)  # a copy, in which -0.0 is 0.0
     key <<= np.uint64(1)
     key |= outcome.astype(np.uint64)
-    key.sort()
+    return key
+
+
+def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
+    """The scores and outcomes of `packed_pairs`, whose memory the scores take over."""
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit

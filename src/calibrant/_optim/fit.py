@@ -59,11 +59,11 @@ def _held(penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray) -> Q
 
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
     """The identity, or the identity at the best temperature, where logits of any size have a
-    curvature: the latter of data in parts, where to compare them costs passes.
+    curvature: the latter of data that are not kept, where to compare them costs passes.
     """
     identity = objective.map.identity()
     beta = np.exp(log_inverse_temperature(sample).parameters[0])
-    if sample.is_parted:
+    if not objective.keeps:
         return beta * identity
     return min(identity, beta * identity, key=lambda theta: objective.value_and_gradient(theta)[0])
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
+from calibrant._blocks import MIXTURE_ELEMENTS, sum_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
@@ -44,6 +45,10 @@ def mixture_weights(
     Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
     else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
+    if start is None and likelihood.size >= MIXTURE_ELEMENTS:
+        solution = _search_blocks(likelihood, np.asarray(weight))
+        if solution.converged:
+            return solution
     p = np.maximum(likelihood, TINY)
     c = np.asarray(weight) / weight.sum()
     w = np.full(p.shape[1], 1.0 / p.shape[1]) if start is None else start
@@ -60,6 +65,20 @@ def mixture_weights(
         w = better
         value = _value(p, c, w)
     return Solution(w, value, max_iter, Outcome.ITERATION_LIMIT)
+
+
+def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
+    """The weights by sums over row blocks: nothing of the size of the data is made."""
+
+    def sums_of(w: FloatArray) -> MixtureSums:
+        def block_sums(rows: slice) -> MixtureSums:
+            return MixtureSums.of_rows(likelihood[rows], weight[rows], w)
+
+        found: MixtureSums = sum_blocks(block_sums, *likelihood.shape)
+        return found
+
+    steps = mixture_steps(likelihood.shape[1])
+    return search_together([steps], lambda asked: [sums_of(w) for _, w in asked])[0]
 
 
 def _violation(mean: FloatArray, w: FloatArray) -> float:
@@ -160,9 +179,14 @@ class MixtureSums:
         p = np.maximum(likelihood, TINY)
         mixed = np.maximum(p @ w, TINY)
         ratio = p / mixed[:, None]
-        product = (ratio * weight[:, None]).T @ ratio
+        with np.errstate(over="ignore", invalid="ignore"):  # too far: such weights are not taken
+            product = (ratio * weight[:, None]).T @ ratio
         loss = -float(weight @ np.log(mixed))
         return cls(float(weight.sum()), loss, ratio.T @ weight, product)
+
+    def is_below(self, value: float) -> bool:
+        """Whether the mean loss is lower, at weights from which one can go on."""
+        return self.loss / self.total < value and bool(np.isfinite(self.product).all())
 
     def __add__(self, other: MixtureSums) -> MixtureSums:
         return MixtureSums(
@@ -213,12 +237,12 @@ def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
             trial = w + length * (point - w)
             trial = trial / trial.sum()
             found = yield trial
-            best = (trial, found) if found.loss / found.total < value else None
+            best = (trial, found) if found.is_below(value) else None
             length *= 0.25
         if best is None:  # expectation maximisation never raises the loss
             trial = w * mean / (w @ mean)
             found = yield trial
-            best = (trial, found) if found.loss / found.total < value else None
+            best = (trial, found) if found.is_below(value) else None
         if best is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF
             return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)

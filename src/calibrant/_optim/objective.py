@@ -21,6 +21,9 @@ from calibrant._typing import FloatArray
 FEW_PARAMETERS = 500
 """Up to this many parameters the whole Hessian is made and factorised."""
 
+BROUGHT_PARAMETERS = 40
+"""Up to so many the Hessian costs less than the few products that it spares, of data in memory that
+are lifted anew at every pass."""
 
 BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
 """Rows that the blocks of a preconditioner are made of: so many for each of their columns, and so
@@ -74,8 +77,9 @@ class Objective:
         self._even = _even_weight(self.sample)
         self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = not self.is_parted and self.n_rows * self.n_classes <= KEEP_ELEMENTS
-        # Of data in parts, a pass for the gradient brings the Hessian, if it is made, along.
-        self.brings_hessian = self.is_parted and self.is_small
+        # Where every pass makes the data anew, that for the gradient brings the Hessian along.
+        is_cheap = self.is_parted or penalty.curvature.size <= BROUGHT_PARAMETERS
+        self.brings_hessian = self.is_small and is_cheap and not self.keeps
         self._hessian: FloatArray | None = None
         self._dtype = np.float64 if self.is_small else np.float32
         self._kept: dict[int, tuple[FloatArray, FloatArray]] = {}

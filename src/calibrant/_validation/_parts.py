@@ -202,7 +202,11 @@ class PartedSample(Sample):
         return changed
 
     def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> PartedSample:
-        other = self.map(partial(_lift_part, lift))
+        return self.rescored(partial(_lift_part, lift))
+
+    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> PartedSample:
+        """``function`` of each part, which changes nothing but the scores of its rows."""
+        other = self.map(function)
         other._class_weights, other._class_rows = self._class_weights, self._class_rows
         return other
 

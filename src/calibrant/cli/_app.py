@@ -41,6 +41,7 @@ from calibrant.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from calibrant.cli._commands import LabelledScores
     from calibrant.evaluation import Evaluation, TopEvaluation
 
 app = typer.Typer(
@@ -250,15 +251,23 @@ def report(
     seed: Seed = 0,
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
-    the code to repeat it.
+    the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
+    where the method is a sum over rows or auto, and there are no weights.
     """
     from calibrant.cli._commands import check_other_file, file_report, read_all
+    from calibrant.cli._passes import is_reported_by_passes, open_passes
 
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
-    rows = read_all(data.options(), output.say, output.watch)
-    with output.working("Calibrating, testing and drawing"):
-        content = file_report(rows, method, notion, cv, seed, data.options(), output_path)
+    options = data.options()
+    passes = is_reported_by_passes(options, method, notion)
+    rows: LabelledScores
+    if passes:
+        rows = open_passes(options, output.say, progress=not output.quiet)
+    else:
+        rows = read_all(options, output.say, output.watch)
+    with output.working("Calibrating, testing and drawing", spins=not passes):
+        content = file_report(rows, method, notion, cv, seed, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

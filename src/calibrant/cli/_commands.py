@@ -153,6 +153,17 @@ class KnownScores(Protocol):
     def classes(self) -> AnyArray: ...
 
 
+class LabelledScores(KnownScores, Protocol):
+    """The same with labels and weights, in memory or read at every pass."""
+
+    @property
+    def scores(self) -> Any: ...
+    @property
+    def labels(self) -> Any: ...
+    @property
+    def weight(self) -> Any: ...
+
+
 def make_calibrator(name: str, notion: str | None, data: KnownScores, seed: int) -> Any:
     """The unfitted calibrator of a method's name, for the scores of a file."""
     calibrator = method(name, notion=notion)
@@ -233,7 +244,7 @@ def on_simplex(proba: FloatArray) -> FloatArray:
 
 
 def file_report(
-    data: FilePredictions,
+    data: LabelledScores,
     name: str,
     notion: str | None,
     cv: int,

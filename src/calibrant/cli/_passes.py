@@ -29,7 +29,7 @@ from calibrant.io import RowBlocks, save
 from calibrant.io._columns import FileOptions
 from calibrant.io._labels import LabelRule
 from calibrant.io._sources import Notes, Source, open_source
-from calibrant.selection import method
+from calibrant.selection import AutoCalibration, method
 
 
 class PassedFile(NamedTuple):
@@ -38,6 +38,21 @@ class PassedFile(NamedTuple):
     rows: RowBlocks
     classes: AnyArray
     inputs: str
+
+    @property
+    def scores(self) -> Any:
+        """Stand for the scores of all rows."""
+        return self.rows.scores
+
+    @property
+    def labels(self) -> Any:
+        """Stand for the labels of all rows."""
+        return self.rows.labels
+
+    @property
+    def weight(self) -> Any:
+        """Stand for the weights of all rows, or None."""
+        return self.rows.weight
 
 
 class BlockReader:
@@ -72,8 +87,19 @@ def is_passed(options: FileOptions, name: str, notion: str | None) -> bool:
     """Whether a method is fitted to a file pass by pass: it is made of sums over rows, and the
     scores are too many to be kept in memory.
     """
-    if not takes_parts(method(name, notion=notion)):
-        return False
+    return takes_parts(method(name, notion=notion)) and _is_large(options)
+
+
+def is_reported_by_passes(options: FileOptions, name: str, notion: str | None) -> bool:
+    """Whether the report of a file is made pass by pass: the same, of a stack too, whose members
+    are then those that are sums; not of rows with weights.
+    """
+    made = method(name, notion=notion)
+    can = takes_parts(made) or isinstance(made, AutoCalibration)
+    return can and options.weight is None and _is_large(options)
+
+
+def _is_large(options: FileOptions) -> bool:
     source = open_source(options, needs_label=True)
     if source.n_rows is None:
         return source.path.stat().st_size > KEEP_BYTES

@@ -27,6 +27,13 @@ def confidence_gap(
     rows, gap = float(each.sum()), float(np.average(difference, weights=each))
     spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
     own = float(np.average(top * (1 - top), weights=each))
+    return gap_interval(rows, gap, spread, own, level)
+
+
+def gap_interval(rows: float, gap: float, spread: float, own: float, level: float) -> Interval:
+    """The interval of so many rows by the mean and the variance of their differences, and the
+    variance that the model itself expects.
+    """
     error = float(np.sqrt(max(spread, own) / rows))
     reach = float(stdtrit(max(rows - 1, 1), (1 + level) / 2)) * error
     return Interval(

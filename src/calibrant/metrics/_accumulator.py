@@ -282,7 +282,7 @@ class MetricAccumulator:
             raise ValueError("nothing to evaluate: call update(y, p) first")
         sums, top, n_classes = self._sums, self._sums.top, self._sums.class_wise.n_claims
         if sums.tops.parts:
-            check_row_counts(sums.tops.joined().weight, "the sharpness of an evaluation")
+            check_row_counts(sums.tops.weight, "the sharpness of an evaluation")
         return Evaluation(
             n_samples=_whole(top.weight),
             n_classes=n_classes,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant._blocks import row_blocks
-from calibrant._kernels import ordered_pairs
+from calibrant._kernels import packed_pairs, unpacked_pairs
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -135,7 +135,18 @@ def path_parts(claim: Claim) -> Iterator[KsPath]:
     """The path of a claim, a block of rows at a time in the order of their scores; sums are added
     up from part to part as over all rows.
     """
-    rows_of = _in_order(claim)
+    return _path_parts(_in_order(claim))
+
+
+def packed_ks(key: AnyArray) -> float:
+    """KS error of scores and outcomes that were packed (`packed_pairs`), which are put in order;
+    nothing else is as large.
+    """
+    key.sort()
+    return max(part.error for part in _path_parts(_Packed(key)))
+
+
+def _path_parts(rows_of: _Ordered | _Packed) -> Iterator[KsPath]:
     n_rows, before = rows_of.n_rows, np.zeros(3)
     for rows in row_blocks(n_rows, _N_COLUMNS):
         score, outcome, weight = rows_of.take(rows)
@@ -149,23 +160,44 @@ def path_parts(claim: Claim) -> Iterator[KsPath]:
             yield KsPath(share, score[ends], hits, excess)
 
 
+class _Packed(NamedTuple):
+    """Rows of weight one in the order of their scores, packed, and unpacked a block at a time."""
+
+    key: AnyArray
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.key)
+
+    @property
+    def total(self) -> float:
+        return float(len(self.key))
+
+    def take(self, rows: slice) -> tuple[FloatArray, AnyArray, FloatArray]:
+        score, outcome = unpacked_pairs(self.key[rows].copy())
+        return score, outcome, np.broadcast_to(np.float64(1.0), score.shape)
+
+    def ends_at(self, stop: int) -> bool:
+        """Whether no tied score follows the block that ends before ``stop``."""
+        one, other = self.key[stop - 1 : stop + 1] >> np.uint64(1) if stop < self.n_rows else (0, 1)
+        return bool(one != other)
+
+
 class _Ordered(NamedTuple):
-    """Rows of a claim in the order of their scores: as they lie, or by an order that is followed a
-    block at a time.
-    """
+    """Rows of a claim, and the order of their scores, which is followed a block at a time."""
 
     score: FloatArray
     outcome: AnyArray
     weight: FloatArray
-    order: IntArray | None
+    order: IntArray
     total: float
 
     @property
     def n_rows(self) -> int:
-        return len(self.score if self.order is None else self.order)
+        return len(self.order)
 
     def take(self, rows: slice) -> tuple[FloatArray, AnyArray, FloatArray]:
-        own = rows if self.order is None else self.order[rows]
+        own = self.order[rows]
         return self.score[own], self.outcome[own], self.weight[own]
 
     def ends_at(self, stop: int) -> bool:
@@ -176,11 +208,12 @@ class _Ordered(NamedTuple):
         return bool(last != following)
 
 
-def _in_order(claim: Claim) -> _Ordered:
+def _in_order(claim: Claim) -> _Ordered | _Packed:
     """Rows of positive weight; where all weigh one, one sort of scores with their outcomes."""
     if is_unit(claim.weight):
-        score, outcome = ordered_pairs(claim.score, claim.outcome)
-        return _Ordered(score, outcome, claim.weight, None, float(len(score)))
+        key = packed_pairs(claim.score, claim.outcome)
+        key.sort()
+        return _Packed(key)
     order = np.argsort(claim.score)
     if not claim.weight.all():
         order = order[claim.weight[order] > 0]

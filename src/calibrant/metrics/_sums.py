@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._kernels import entries, top_labels
+from calibrant._kernels import entries, packed_pairs, top_labels
 from calibrant._simplex import brier_scores, log_softmax, log_true_class
-from calibrant._typing import BoolArray, FloatArray, IntArray
-from calibrant.binning import BinTable, UniformBins, bin_table
+from calibrant._typing import AnyArray, BoolArray, FloatArray, IntArray
+from calibrant.binning import BinTable, UniformBins, bin_table, is_unit
 from calibrant.metrics._confidence import ConfidenceSums
-from calibrant.metrics._ks import claims_ks
+from calibrant.metrics._ks import claims_ks, packed_ks
 from calibrant.notions import as_notion
 
 
@@ -45,16 +45,35 @@ class KeptScores:
         """All rows at once."""
         return TopPart(*map(np.concatenate, zip(*self.parts, strict=True)))
 
+    @property
+    def weight(self) -> FloatArray:
+        """The weights of all rows; ones that take no memory where all are one."""
+        weights = [part.weight for part in self.parts]
+        if all(map(is_unit, weights)):
+            return np.broadcast_to(np.float64(1.0), (sum(map(len, weights)),))
+        return np.concatenate(weights)
+
     def ks(self) -> float | None:
         """The KS error of confidence, or None where rows were too many."""
         if not self.parts:
             return None
+        if is_unit(self.weight):
+            return packed_ks(self._packed())
         score, hit, weight = self.joined()
         label = np.ones((len(score), 1), dtype=np.intp)
         claims = as_notion("confidence").reported(
             score[:, None], label, hit.astype(np.intp), weight, n_classes=2
         )
         return claims_ks(claims)
+
+    def _packed(self) -> AnyArray:
+        """Scores and outcomes of all rows, 8 bytes each."""
+        sizes = [len(part.score) for part in self.parts]
+        key, stop = np.empty(sum(sizes), dtype=np.uint64), 0
+        for part, size in zip(self.parts, sizes, strict=True):
+            start, stop = stop, stop + size
+            key[start:stop] = packed_pairs(part.score, part.hit)
+        return key
 
 
 @dataclass(frozen=True, eq=False)

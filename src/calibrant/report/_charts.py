@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from calibrant._kernels import top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning import BinTable
 from calibrant.guarantees import clopper_pearson
@@ -30,40 +29,35 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
     return tuple(np.round(values, _DIGITS).tolist())
 
 
-def reliability(
-    y: IntArray,
-    weight: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
-    names: Sequence[str],
-    n_bins: int,
-) -> tuple[Reliability, ...]:
-    """Diagrams of the notions, of those with a claim per class for the largest errors."""
+Tables = Mapping[str, BinTable]
+"""Bins of each notion."""
+
+
+def tables_of(y: IntArray, weight: FloatArray, proba: FloatArray, n_bins: int) -> Tables:
+    """Bins of equal width of what diagrams are drawn of."""
+    return {
+        name: calibration_curve(y, proba, notion=name, n_bins=n_bins, sample_weight=weight)
+        for name in NOTIONS
+    }
+
+
+def reliability(both: Sequence[Tables], names: Sequence[str]) -> tuple[Reliability, ...]:
+    """Diagrams of the notions, of those with a claim per class for the largest errors, before and
+    after.
+    """
     return tuple(
         diagram
         for name in NOTIONS
-        for diagram in _diagrams(as_notion(name), y, weight, (before, after), names, n_bins)
+        for diagram in _diagrams(as_notion(name), [tables[name] for tables in both], names)
     )
 
 
 def _diagrams(
-    notion: Notion,
-    y: IntArray,
-    weight: FloatArray,
-    both: tuple[FloatArray, FloatArray],
-    names: Sequence[str],
-    n_bins: int,
+    notion: Notion, tables: Sequence[BinTable], names: Sequence[str]
 ) -> Iterator[Reliability]:
-    tables = [_table(y, weight, proba, notion, n_bins) for proba in both]
     for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
         column, question = notion.column_of(claim, len(names)), notion.question(claim, names)
         yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
-
-
-def _table(
-    y: IntArray, weight: FloatArray, proba: FloatArray, notion: str | Notion, n_bins: int
-) -> BinTable:
-    return calibration_curve(y, proba, notion=notion, n_bins=n_bins, sample_weight=weight)
 
 
 def _curve(table: BinTable, claim: int) -> Curve:
@@ -80,35 +74,30 @@ def _curve(table: BinTable, claim: int) -> Curve:
     )
 
 
-def ks_graph(y: IntArray, weight: FloatArray, before: FloatArray, after: FloatArray) -> KsGraph:
-    """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows."""
+def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
+    """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows, before
+    and after.
+    """
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    paths = [_confidence_path(y, weight, proba) for proba in (before, after)]
     lines = [_rounded(-path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
 
 
-def _confidence_path(y: IntArray, weight: FloatArray, proba: FloatArray) -> KsPath:
+def confidence_path(y: IntArray, weight: FloatArray, proba: FloatArray) -> KsPath:
+    """The path of the top class."""
     return ks_path(next(iter(as_notion("confidence").claims(proba, y, weight))))
 
 
 def class_rows(
-    y: IntArray,
-    weight: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
-    names: Sequence[str],
-    n_bins: int,
+    both: Sequence[Tables], class_weights: FloatArray, names: Sequence[str]
 ) -> tuple[ClassRow, ...]:
-    """Errors of every class, class-wise and top-label."""
+    """Errors of every class, class-wise and top-label, before and after."""
     rows, predicted = (
-        np.round(np.bincount(codes, weight, minlength=len(names)), 6).tolist()
-        for codes in (y, top_labels(before, 1)[:, 0])
+        np.round(weights, 6).tolist()
+        for weights in (class_weights, both[0]["top-label"].claim_weight)
     )
     errors = [
-        _table(y, weight, p, notion, n_bins).claim_errors
-        for notion in ("class-wise", "top-label")
-        for p in (before, after)
+        tables[notion].claim_errors for notion in ("class-wise", "top-label") for tables in both
     ]
     columns = [np.round(error, 6).tolist() for error in errors]
     return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -26,8 +26,10 @@ from calibrant._typing import (
 from calibrant._validation import (
     LOGITS_HINT,
     Predictions,
+    as_parts,
     as_seed,
     check_predictions,
+    is_parted,
     one_seed,
     printable,
 )
@@ -45,13 +47,22 @@ from calibrant.metrics._registry import METRICS
 from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._advice import advise
-from calibrant.report._charts import class_rows, ks_graph, reliability
+from calibrant.report._charts import (
+    class_rows,
+    confidence_path,
+    ks_graph,
+    reliability,
+    tables_of,
+)
 from calibrant.report._content import (
     CheckRow,
+    ClassRow,
     Decomposition,
     Estimate,
     GuaranteeNote,
+    KsGraph,
     MetricRow,
+    Reliability,
     Report,
 )
 from calibrant.report._describe import describe
@@ -94,7 +105,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True, eq=False)
-class _Case:
+class Case:
     """The rows that are judged, as they are and as calibrated by maps that have not seen them."""
 
     y: IntArray
@@ -102,7 +113,8 @@ class _Case:
     before: FloatArray
     after: FloatArray
     model: Any
-    folds: list[Fold]
+    folds: Sequence[Fold]
+    n_folds: int
     seen: FloatArray
     shift: tuple[FloatArray, FloatArray]
     remarks: tuple[str, ...]
@@ -117,6 +129,35 @@ class _Case:
     def n_samples(self) -> float:
         """Sum of the weights."""
         return len(self.y) if self.sample_weight is None else float(self.weight.sum())
+
+
+class Request(NamedTuple):
+    """What a report is asked for: the calibrator, how it is called, and what decides draws."""
+
+    made: Any
+    inputs: str
+    method: str
+    name: str
+    command: str | None
+    classes: LabelsLike | None
+    cv: int
+    n_bins: int
+    n_resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What is known of all rows that are judged, whether they are in memory or not."""
+
+    n_samples: float
+    evaluations: tuple[Evaluation, ...]
+    gain: Gain
+    gaps: tuple[inference.Interval, ...]
+    means: tuple[MetricRow, ...]
+    reliability: tuple[Reliability, ...]
+    ks: KsGraph
+    per_class: tuple[ClassRow, ...]
 
 
 def summarise(
@@ -191,56 +232,122 @@ def summarise(
     >>> report.judgement
     'good'
     """
+    if method is None:
+        method = "auto" if calibrator is None else type(calibrator).__name__
+    made = AutoCalibration() if calibrator is None else calibrator
+    seed = as_seed(one_seed(rng, random_state)) or 0
+    asked = Request(made, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
+    if is_parted(scores):
+        from calibrant.report._parted import summarise_parts  # it is made of what is here
+
+        if calibration is not None or by is not None:
+            raise TypeError("scores that come in parts are cross-fitted, and not cut into groups")
+        return summarise_parts(as_parts(scores, y_true, sample_weight), asked)
     given = check_predictions(
         y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    seed = as_seed(one_seed(rng, random_state)) or 0
-    (data, y, weight, labels), by = with_copies(given, by)
-    n_classes = data.shape[1]
-    if method is None:
-        method = "auto" if calibrator is None else type(calibrator).__name__
-    made = set_up(AutoCalibration() if calibrator is None else calibrator, inputs, n_classes)
+    return _summarise_rows(given, asked, calibration, by)
+
+
+def _summarise_rows(
+    given: Predictions, asked: Request, calibration: tuple[Any, ...] | None, by: Any
+) -> Report:
+    """The report of rows in memory."""
+    rows, by = with_copies(given, by)
+    inputs, labels = asked.inputs, rows.classes
+    asked = asked._replace(made=set_up(asked.made, inputs, rows.scores.shape[1]))
     held = None if calibration is None else _check_calibration(calibration, labels, inputs)
-    case = _judge(Predictions(data, y, weight, labels), made, held, inputs, cv, seed)
-    names = tuple(str(label) for label in np.asarray(labels).tolist())
-    evaluations = tuple(
-        evaluate(y, p, n_bins=n_bins, sample_weight=case.sample_weight)
-        for p in (case.before, case.after)
+    case = _judge(rows, asked.made, held, inputs, asked.cv, asked.seed)
+    names = names_of(labels)
+    y, weight, n_bins = case.y, case.weight, asked.n_bins
+    report = compose(
+        case,
+        _findings(case, asked, names),
+        asked,
+        names,
+        guarantee=guarantee_note(held or given, inputs),
+        how=weight_sentences(given.weight, weight),
     )
-    gain = _gain(case)
-    looked_at = _sampled(case, seed)
-    tests = _tests(looked_at, n_resamples, seed)
-    left = what_is_left(confidence_gap(y, case.after, weight), tests)
-    gap = confidence_gap(y, case.before, weight)
-    judgement, sentence = verdict(evaluations[0], gap, gain, method, left)
-    action, advice = advise(case.n_samples, gain, tests, method)
+    groups = None if by is None else group_table(y, weight, case.before, case.after, by, n_bins)
+    return replace(report, groups=groups, is_weighted=is_weighted(given.weight))
+
+
+def names_of(labels: AnyArray) -> tuple[str, ...]:
+    """Labels of the columns as text."""
+    return tuple(str(label) for label in np.asarray(labels).tolist())
+
+
+def _findings(case: Case, asked: Request, names: Sequence[str]) -> Findings:
+    """What is known of rows in memory."""
+    y, weight, both, n_bins = case.y, case.weight, (case.before, case.after), asked.n_bins
+    evaluations = tuple(
+        evaluate(y, p, n_bins=n_bins, sample_weight=case.sample_weight) for p in both
+    )
+    resamples = int(
+        np.clip(BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, asked.n_resamples)
+    )
+    means = (
+        [_mean_row(name, case, resamples, asked.seed) for name in _MEANS]
+        if case.sample_weight is None
+        else [_plug_in_row(name, evaluations, ()) for name in _MEANS]
+    )
+    tables = tuple(tables_of(y, weight, p, n_bins) for p in both)
+    paths = tuple(confidence_path(y, weight, p) for p in both)
+    return Findings(
+        n_samples=case.n_samples,
+        evaluations=evaluations,
+        gain=_gain(case),
+        gaps=tuple(confidence_gap(y, p, weight) for p in both),
+        means=tuple(means),
+        reliability=reliability(tables, names),
+        ks=ks_graph(paths),
+        per_class=class_rows(tables, np.bincount(y, weight, minlength=len(names)), names),
+    )
+
+
+def compose(
+    case: Case,
+    found: Findings,
+    asked: Request,
+    names: tuple[str, ...],
+    *,
+    guarantee: GuaranteeNote | None,
+    how: Sequence[str],
+) -> Report:
+    """The report of what was found; ``case`` holds the rows, or some of them, for what needs the
+    rows themselves.
+    """
+    looked_at = _sampled(case, asked.seed)
+    tests = _tests(looked_at, asked.n_resamples, asked.seed)
+    left = what_is_left(found.gaps[1], tests)
+    gain, method = found.gain, asked.method
+    judgement, sentence = verdict(found.evaluations[0], found.gaps[0], gain, method, left)
+    action, advice = advise(found.n_samples, gain, tests, method)
     return Report(
-        name=name,
+        name=asked.name,
         action=action,
         advice=advice,
         verdict=sentence,
         judgement=judgement,
-        n_samples=case.n_samples,
-        n_classes=n_classes,
+        n_samples=found.n_samples,
+        n_classes=len(names),
         classes=names,
-        metrics=_metrics(case, looked_at, evaluations, tests, n_bins, n_resamples, seed),
-        reliability=reliability(y, weight, case.before, case.after, names, n_bins),
-        ks=ks_graph(y, weight, case.before, case.after),
-        per_class=class_rows(y, weight, case.before, case.after, names, n_bins),
-        decomposition=_decomposition(looked_at, seed),
+        metrics=_metrics(case, looked_at, found, tests, asked.n_bins),
+        reliability=found.reliability,
+        ks=found.ks,
+        per_class=found.per_class,
+        decomposition=_decomposition(looked_at, asked.seed),
         tests=tests,
-        guarantee=_guarantee(held or given, inputs),
+        guarantee=guarantee,
         map=describe(case.model, names),
         warnings=_cautions(case, names),
         how=(
-            *_how(case, method, n_bins, n_resamples, seed),
-            *weight_sentences(given.weight, weight),
+            *_how(case, found.n_samples, asked),
+            *how,
             f"calibrant {__version__}, NumPy {np.__version__}.",
         ),
-        code=_code(made, inputs, classes, is_held_out=held is not None, command=command),
+        code=_code(asked, is_held_out=case.is_held_out),
         version=__version__,
-        groups=None if by is None else group_table(y, weight, case.before, case.after, by, n_bins),
-        is_weighted=is_weighted(given.weight),
     )
 
 
@@ -262,7 +369,7 @@ def _check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: s
 
 def _judge(
     rows: Predictions, made: Any, held: Predictions | None, inputs: str, cv: int, seed: int
-) -> _Case:
+) -> Case:
     """Fit the calibrator, and judge it on rows that it has not seen: ``held`` are rows to fit on,
     without them it is cross-fitted.
     """
@@ -286,13 +393,14 @@ def _judge(
     before = (
         proba_of(Identity().set_params(inputs=inputs), data, inputs) if inputs != "proba" else data
     )
-    return _Case(
+    return Case(
         y,
         weight,
         np.asarray(before, dtype=np.float64),
         after,
         model,
         folds,
+        len(folds),
         seen,
         (seen, own),
         remarks,
@@ -311,7 +419,7 @@ def _cut_folds(rows: Predictions, cv: int, seed: int) -> list[Fold]:
     return [f._replace(fit_weight=weight[f.fit], judge_weight=weight[f.judge]) for f in folds]
 
 
-def _sampled(case: _Case, seed: int) -> _Case:
+def _sampled(case: Case, seed: int) -> Case:
     """The case, or a random part of its rows where there are many."""
     most = _tested_rows(case)
     if len(case.y) <= most:
@@ -322,50 +430,48 @@ def _sampled(case: _Case, seed: int) -> _Case:
     return replace(case, **parts)
 
 
-def _tested_rows(case: _Case) -> int:
+def _tested_rows(case: Case) -> int:
     return _TESTED_ROWS if case.sample_weight is None else _TESTED_WEIGHTED_ROWS
 
 
-def _gain(case: _Case) -> Gain:
+def _gain(case: Case) -> Gain:
     before, after = (SCORES["log_loss"].losses(p, case.y) for p in (case.before, case.after))
     return paired_gain(before, after, np.asarray(case.weight), case.folds, score="log_loss")
 
 
 def _metrics(
-    case: _Case,
-    looked_at: _Case,
-    evaluations: Sequence[Evaluation],
-    tests: Sequence[CheckRow],
-    n_bins: int,
-    n_resamples: int,
-    seed: int,
+    case: Case, looked_at: Case, found: Findings, tests: Sequence[CheckRow], n_bins: int
 ) -> tuple[MetricRow, ...]:
-    resamples = int(np.clip(BOOTSTRAP_ELEMENTS // case.before.size, _LEAST_RESAMPLES, n_resamples))
-    means = (
-        [_mean_row(name, case, resamples, seed) for name in _MEANS]
-        if case.sample_weight is None
-        else [_plug_in_row(name, evaluations, tests) for name in _MEANS]
-    )
     return (
-        *means,
+        *found.means,
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
-        *(_plug_in_row(name, evaluations, tests) for name in _PLUG_IN),
+        *(_plug_in_row(name, found.evaluations, tests) for name in _PLUG_IN),
         *(_measure_row(name, looked_at) for name in _MEASURES),
     )
 
 
-def _mean_row(name: str, case: _Case, resamples: int, seed: int) -> MetricRow:
+def _mean_row(name: str, case: Case, resamples: int, seed: int) -> MetricRow:
     pair = [
         inference.bootstrap_interval(name, case.y, p, n_resamples=resamples, rng=seed)
         for p in (case.before, case.after)
     ]
     kind = "exact interval" if name == "accuracy" else f"bootstrap interval, {resamples} resamples"
-    before, after = map(_as_estimate, pair)
+    return mean_row_of(name, list(map(_as_estimate, pair)), kind, pair)
+
+
+def mean_row_of(
+    name: str,
+    estimates: Sequence[Estimate],
+    kind: str,
+    pair: Sequence[inference.Interval] = (),
+) -> MetricRow:
+    """A mean over rows before and after, with the kind of its intervals."""
+    before, after = estimates
     note = _with_caution(f"95 % {kind}", pair)
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
 
 
-def _debiased_row(notion: str, case: _Case, n_bins: int) -> MetricRow:
+def _debiased_row(notion: str, case: Case, n_bins: int) -> MetricRow:
     pair = [
         inference.debiased_interval(
             case.y, p, notion=notion, n_bins=n_bins, sample_weight=case.sample_weight
@@ -400,7 +506,7 @@ def _plug_in_row(
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
 
 
-def _measure_row(name: str, case: _Case) -> MetricRow:
+def _measure_row(name: str, case: Case) -> MetricRow:
     metric = METRICS[name]
     before, after = (
         Estimate(metric(case.y, p, sample_weight=case.sample_weight))
@@ -419,7 +525,7 @@ def _as_estimate(interval: Any) -> Estimate:
     return Estimate(float(interval.estimate), float(interval.low), float(interval.high))
 
 
-def _tests(case: _Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
+def _tests(case: Case, n_resamples: int, seed: int) -> tuple[CheckRow, ...]:
     rows = []
     for metric in _TESTED:
         pair = [
@@ -469,7 +575,7 @@ def _adjusted(rows: Sequence[CheckRow], *, is_held_out: bool) -> tuple[CheckRow,
     )
 
 
-def _decomposition(case: _Case, seed: int) -> Decomposition:
+def _decomposition(case: Case, seed: int) -> Decomposition:
     parts = [
         inference.score_decomposition(case.y, p, rng=seed, sample_weight=case.sample_weight)
         for p in (case.before, case.after)
@@ -478,7 +584,7 @@ def _decomposition(case: _Case, seed: int) -> Decomposition:
     return Decomposition("log_loss", pairs[0], pairs[1])
 
 
-def _guarantee(rows: Predictions, inputs: str) -> GuaranteeNote | None:
+def guarantee_note(rows: Predictions, inputs: str) -> GuaranteeNote | None:
     """What top-label histogram binning of the same rows guarantees; None where there are too
     few, or where they have weights.
     """
@@ -503,26 +609,26 @@ def _guarantee(rows: Predictions, inputs: str) -> GuaranteeNote | None:
     return GuaranteeNote(method, f"{head} {promise}", bins)
 
 
-def _how(case: _Case, method: str, n_bins: int, n_resamples: int, seed: int) -> tuple[str, ...]:
+def _how(case: Case, n_samples: float, asked: Request) -> tuple[str, ...]:
     fitted = (
-        f"{method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on "
-        f"{case.n_samples:,.0f} others."
+        f"{asked.method} was fitted on {case.seen.sum():,.0f} calibration rows and judged on "
+        f"{n_samples:,.0f} others."
         if case.is_held_out
-        else f"{method} was cross-fitted in {len(case.folds)} folds: each of {case.n_samples:,.0f} "
+        else f"{asked.method} was cross-fitted in {case.n_folds} folds: each of {n_samples:,.0f} "
         "rows is judged by a map fitted on the other folds. The map shown was fitted on all rows."
     )
     tested = _tested_rows(case)
     return (
         fitted,
-        f"Binned errors use {n_bins} bins of equal width, debiased ones bins of equal mass. Ties "
-        f"go to the lowest column.",
+        f"Binned errors use {asked.n_bins} bins of equal width, debiased ones bins of equal mass. "
+        "Ties go to the lowest column.",
         *(
             [f"Tests and decomposition look at {tested:,} of the rows, drawn at random."]
             if len(case.y) > tested
             else []
         ),
-        f"Tests use {n_resamples:,} resamples. Seed {seed}. P-values are adjusted for the number "
-        f"of tests (Holm). The gain is paired over rows, its interval asymptotic.",
+        f"Tests use {asked.n_resamples:,} resamples. Seed {asked.seed}. P-values are adjusted for "
+        "the number of tests (Holm). The gain is paired over rows, its interval asymptotic.",
         *_how_tested(case),
         "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
         "what is left.",
@@ -540,14 +646,14 @@ def _how_to_write(model: Any) -> tuple[str, ...]:
     return (f"To write about it: {methods_sentence(model)}{' References: ' * bool(cited)}{cited}",)
 
 
-def _cautions(case: _Case, names: Sequence[str]) -> tuple[str, ...]:
+def _cautions(case: Case, names: Sequence[str]) -> tuple[str, ...]:
     """What to be careful about, of the rows that count."""
     some = case.weight > 0
     before, y = (case.before, case.y) if some.all() else (case.before[some], case.y[some])
     return cautions(before, y, names, case.seen, case.shift, case.remarks)
 
 
-def _how_tested(case: _Case) -> tuple[str, ...]:
+def _how_tested(case: Case) -> tuple[str, ...]:
     if case.is_held_out:
         return ()
     return (
@@ -557,15 +663,9 @@ def _how_tested(case: _Case) -> tuple[str, ...]:
     )
 
 
-def _code(
-    made: Any,
-    inputs: str,
-    classes: LabelsLike | None,
-    *,
-    is_held_out: bool,
-    command: str | None,
-) -> str:
+def _code(asked: Request, *, is_held_out: bool) -> str:
     """Lines to paste; the command, and names of classes, cannot end a line."""
+    made, inputs, classes, command = asked.made, asked.inputs, asked.classes, asked.command
     fit = "val_scores, val_labels" if is_held_out else "scores, labels"
     plain = clone(made).set_params(classes=None)
     named = [] if classes is None else [f"classes = {_spelt(np.asarray(classes).tolist())}"]

@@ -27,7 +27,7 @@ from calibrant._validation import PartedSample, check_count
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.inference._gain import Gain, gain_of
 from calibrant.reductions import MulticlassToBinary
-from calibrant.selection._pool import DEALT, FEW_ERRORS, Pool
+from calibrant.selection._pool import DEALT, FEW_ERRORS, Pool, is_thin
 
 Maps = Mapping[str, Sequence[Any]]
 Judge = Callable[[ArraySample], Pool]
@@ -39,10 +39,13 @@ _PRIOR = 1e-6
 
 
 class Judges(NamedTuple):
-    """How rows are dealt: to so many folds, of which the first few judge."""
+    """How rows are dealt: to so many folds, of which the first few judge; ``run`` rows that follow
+    each other go to the same, so that others can deal them again.
+    """
 
     n_folds: int
     n_judging: int
+    run: int = 1
 
     @property
     def n_numbers(self) -> int:
@@ -51,7 +54,7 @@ class Judges(NamedTuple):
 
     def fold(self, part: ArraySample) -> IntArray:
         """The fold of each row."""
-        return (part.start + np.arange(part.shape[0])) % self.n_folds
+        return (part.start + np.arange(part.shape[0])) // self.run % self.n_folds
 
     def numbers(self, part: ArraySample, rows: IntArray, fold: int) -> IntArray:
         """The group of some rows of a fold that judges."""
@@ -91,7 +94,7 @@ def weigh_parts(
         if not isinstance(made, Calibrator):
             raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
         made._check_parted()
-    trains = [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
+    trains = trains_of(sample, judges)
     maps = {
         name: [clone(made)._fit_checked_parts(train) for train in trains]
         for name, made in members.items()
@@ -100,11 +103,18 @@ def weigh_parts(
     return pool.weigh()
 
 
+def trains_of(sample: PartedSample, judges: Judges) -> list[PartedSample]:
+    """The rows that the maps of each fold are fitted on: all but those that it judges."""
+    return [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
+
+
 class _PartedPool:
     """What members gave to what happened, by maps that had not seen it: sums of it."""
 
     def __init__(self, sample: PartedSample, judge: Judge, n_members: int, judges: Judges) -> None:
         self.sample, self.judge, self.n_members, self.judges = sample, judge, n_members, judges
+        # The last member is the uniform forecast, which many classes of few rows have no weight of.
+        self.n_sought = n_members - is_thin(sample.total, sample.shape[1])
 
     def weigh(self) -> tuple[FloatArray, FloatArray, Gain]:
         numbers = range(self.judges.n_numbers)
@@ -132,14 +142,15 @@ class _PartedPool:
             found = self.sample.sum_parts(partial(_mixture_sums, self.judge, tasks))
             if kappas is None:
                 return list(found)
-            prior = np.where(np.arange(self.n_members) == 0, 1.0, _PRIOR)[None]
+            prior = np.where(np.arange(self.n_sought) == 0, 1.0, _PRIOR)[None]
             return [
                 sums + MixtureSums.of_rows(prior, np.array([kappas[number]]), w)
                 for sums, (number, w) in zip(found, asked, strict=True)
             ]
 
-        searches = [mixture_steps(self.n_members) for _ in sets]
-        return [found.parameters for found in search_together(searches, sums_at)]
+        searches = [mixture_steps(self.n_sought) for _ in sets]
+        none = np.zeros(self.n_members - self.n_sought)
+        return [np.append(found.parameters, none) for found in search_together(searches, sums_at)]
 
     def _cautions(
         self, best: Mapping[frozenset[int], FloatArray]
@@ -224,7 +235,7 @@ def _mixture_sums(judge: Judge, tasks: Sequence[Task], part: ArraySample) -> tup
 
 def _sums_without(pool: Pool, left_out: frozenset[int], w: FloatArray) -> MixtureSums:
     own = pool.of_rows(~np.isin(pool.fold, list(left_out)))
-    return MixtureSums.of_rows(own.likelihood, own.weight, w)
+    return MixtureSums.of_rows(own.likelihood[:, : len(w)], own.weight, w)
 
 
 def _gain_sums(
