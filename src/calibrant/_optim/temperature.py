@@ -78,6 +78,7 @@ _SINGLE = Pass(single_row_moments, 80.0, 1e-3)
 
 # Eight norms of at most exp(_FOLDED) times the number of classes are multiplied.
 _FOLDED = 60.0
+_FOLDED_ROWS = 4096
 
 # Where parts differ this much in log beta, their mean says no more than that.
 _PART_LIMIT = 3.0
@@ -270,7 +271,7 @@ def _moderate_sums(
 
 def _log_sum(w: FloatArray, norm: FloatArray, size: float) -> float:
     """``sum_i w_i log(norm_i)``; of equal weights by products of eight, where none can overflow."""
-    if w.strides != (0,) or size > _FOLDED:
+    if w.strides != (0,) or size > _FOLDED or len(norm) < _FOLDED_ROWS:
         return weighted_sum(w, np.log(norm))
     whole = len(norm) // 8 * 8
     product = np.multiply.reduce(norm[:whole].reshape(8, -1), axis=0)
