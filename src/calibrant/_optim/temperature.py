@@ -49,7 +49,7 @@ class Stop(NamedTuple):
 
     Newton's error after a step is about its square. With what is known of the third derivative
     (``bent``) it is a tenth of that; with the last point, which gives a cubic of the slope, about
-    the square of the product with the step before, over 24.
+    a tenth of the square of the product with the step before.
     """
 
     step: float
@@ -57,7 +57,7 @@ class Stop(NamedTuple):
     product: float
 
 
-FINE = Stop(1e-5, 3e-5, 3e-5)
+FINE = Stop(1e-5, 3e-5, 2.5e-5)
 ROUGH = Stop(1e-3, 3e-2, 5e-2)
 """After it one pass in double precision is enough, of a step of `FINE`."""
 
