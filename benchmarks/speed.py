@@ -37,6 +37,7 @@ from speed_cases import (
     BARS,
     CASES,
     GROWTH,
+    LIMITS,
     MOST_WAIT,
     OURS,
     PEERS,
@@ -468,6 +469,10 @@ def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, floa
             ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
             [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
         ),
+        "Where they are not met, and what was left out:",
+        "",
+        *(f"- {sentence}" for sentence in LIMITS),
+        "",
         "## Threads",
         "",
         "Milliseconds that a user waits, the shortest of five calls: with one thread, two, and "

@@ -632,6 +632,9 @@ BARS = (
     ),
 )
 
+LIMITS: tuple[str, ...] = ()
+"""What was found out about bars that are not met, as it is said on the page."""
+
 WAITS = (
     ("structured matrix", "10kx100"),
     ("Dirichlet ODIR 1e-3, many classes", "10kx100"),

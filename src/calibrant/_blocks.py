@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from calibrant._simplex import class_sums
 from calibrant._typing import FloatArray, IntArray
 
 BLOCK_ELEMENTS = 2**15
@@ -359,7 +360,7 @@ class ArraySample(Sample):
 
     @cached_property
     def class_weights(self) -> FloatArray:
-        return np.bincount(self.y, self.weight, minlength=self.shape[1])
+        return class_sums(self.y, self.weight, self.shape[1])
 
     @cached_property
     def total(self) -> float:

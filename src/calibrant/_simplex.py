@@ -57,6 +57,13 @@ def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
     return float(weight @ values)
 
 
+def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
+    """Sum of the weights of each class, (K,); equal weights, a stride-0 array, are not read."""
+    if weight.strides == (0,) and weight.size:
+        return np.bincount(y, minlength=n_classes) * weight[0]
+    return np.bincount(y, weight, minlength=n_classes)
+
+
 def row_max(block: FloatArray) -> FloatArray:
     """Largest entry of each row."""
     n_rows, n_columns = block.shape

@@ -30,6 +30,13 @@ def test_counts_of_alias_tables_are_those_of_numpy(rng, n_classes):
     np.testing.assert_array_equal(ours, theirs)
 
 
+def test_cells_with_long_numbers_are_counted_too(rng):
+    threshold, columns = alias_tables(rng.dirichlet(np.ones(5), 300))
+    bits = rng.integers(0, 2**32, (4, 300), dtype=np.uint32)
+    counts = _numba.alias_counts(threshold, columns + 2**16, bits, 2**16 + 8)
+    assert counts[:, 2**16 :].sum() == 4 * 300
+
+
 def test_row_moments_of_rows_that_are_not_contiguous(rng):
     x = rng.normal(size=(60, 7))[::3]
     for ours, theirs in zip(_numba.row_moments(x, 2.0), _numpy.row_moments(x, 2.0), strict=True):

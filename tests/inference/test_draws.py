@@ -122,3 +122,14 @@ def test_bins_given_by_edges_serve_all_claims(rng):
     claims = claims_of("class-wise", rng)
     counts = count_draws(claims, Bins((np.array([0.2, 1.0]),))).counts(rng, 10)
     assert counts.shape == (10, 8)
+
+
+@pytest.mark.parametrize("source", [np.random.PCG64, np.random.MT19937, np.random.Philox])
+@pytest.mark.parametrize("shape", [(4, 10), (3, 5)])
+def test_random_bits_are_those_of_integers_whatever_was_drawn_before(source, shape):
+    ours, theirs = (np.random.Generator(source(0)) for _ in range(2))
+    for odd in (0, 1, 1, 0):
+        for generator in (ours, theirs):
+            generator.integers(0, 2**32, odd, dtype=np.uint32)
+        expected = theirs.integers(0, 2**32, shape, dtype=np.uint32)
+        np.testing.assert_array_equal(_draws.random_bits(ours, *shape), expected)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from calibrant._kernels import _numpy
 from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
@@ -147,22 +148,46 @@ def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 @_compiled
-def _alias_counts(threshold, cells, bits, shift, counts):  # type: ignore[no-untyped-def]
+def _packed(threshold, cells, first, last, table):  # type: ignore[no-untyped-def]
+    """Slots of some rows, a number each: the threshold and both cells are read at once."""
+    n_slots = threshold.shape[1]
+    for j in range(first, last):
+        for t in range(n_slots):
+            table[(j - first) * n_slots + t] = (
+                np.uint64(threshold[j, t])
+                | (np.uint64(cells[j, t, 0]) << np.uint64(32))
+                | (np.uint64(cells[j, t, 1]) << np.uint64(48))
+            )
+
+
+@_compiled
+def _alias_counts(threshold, cells, bits, shift, drawn, counts):  # type: ignore[no-untyped-def]
     n_rows, n_slots = threshold.shape
     step = max(1, _TILE // n_slots)
+    table = np.empty(step * n_slots, np.uint64)
     for first in range(0, n_rows, step):
+        last = min(first + step, n_rows)
+        _packed(threshold, cells, first, last, table)
         for i in range(bits.shape[0]):
-            for j in range(first, min(first + step, n_rows)):
+            for j in range(first, last):
                 b = bits[i, j]
-                slot = b >> shift
-                counts[i, cells[j, slot, 1 if b >= threshold[j, slot] else 0]] += 1
+                v = table[(j - first) * n_slots + (b >> shift)]
+                both = v >> np.uint64(32)
+                is_other = b >= np.uint32(v & np.uint64(0xFFFFFFFF))
+                drawn[i, j] = np.uint16(both >> np.uint64(16)) if is_other else np.uint16(both)
+    for i in range(bits.shape[0]):
+        for j in range(n_rows):
+            counts[i, drawn[i, j]] += 1
 
 
 def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> AnyArray:
-    """As in `_numpy`."""
+    """As in `_numpy`, which also takes cells whose numbers have more than 16 bits."""
+    if n_cells > 2**16:
+        return _numpy.alias_counts(threshold, cells, bits, n_cells)
     counts = np.zeros((len(bits), n_cells), dtype=np.int32)
+    drawn = np.empty(bits.shape, dtype=np.uint16)
     shift = np.uint32(33 - threshold.shape[1].bit_length())
-    _alias_counts(threshold, np.ascontiguousarray(cells), bits, shift, counts)
+    _alias_counts(threshold, cells, bits, shift, drawn, counts)
     return counts
 
 

@@ -13,6 +13,9 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 _SHORT_ROW = 16
 _MANY_ROWS = 2048
 
+# Slots of alias tables that are drawn from at a time, 200 kB.
+_TILE = 2**14
+
 # Repeated argmax beats a full sort of the row up to about this many ranks.
 _FEW_RANKS = 4
 
@@ -158,8 +161,21 @@ def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArr
     """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
 
     ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or anything that
-    is known of a column, in its place.
+    is known of a column, in its place. A few rows are drawn all m times before the next, so that
+    their tables stay in the cache.
     """
+    n_rows, n_slots = threshold.shape
+    step = max(1, _TILE // n_slots)
+    if n_rows <= step:
+        return _tile_draws(threshold, values, bits)
+    drawn = np.empty(bits.shape, dtype=values.dtype)
+    for first in range(0, n_rows, step):
+        rows = slice(first, first + step)
+        drawn[:, rows] = _tile_draws(threshold[rows], values[rows], bits[:, rows])
+    return drawn
+
+
+def _tile_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
     n_rows, n_slots = threshold.shape
     slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
     is_other = bits >= threshold.ravel().take(slot)
@@ -168,15 +184,15 @@ def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArr
     return values.ravel().take(slot)
 
 
-def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> IntArray:
+def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> AnyArray:
     """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
     cell of each column.
     """
     drawn = alias_draws(threshold, cells, bits)
-    if len(bits) == 1:
-        return np.bincount(drawn[0], minlength=n_cells)[None]
-    drawn = drawn + np.arange(len(bits))[:, None] * n_cells
-    return np.bincount(drawn.ravel(), minlength=len(bits) * n_cells).reshape(len(bits), n_cells)
+    counts = np.empty((len(bits), n_cells), dtype=np.int32)
+    for i, cell in enumerate(drawn):
+        counts[i] = np.bincount(cell, minlength=n_cells)
+    return counts
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:

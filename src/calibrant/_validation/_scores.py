@@ -143,10 +143,13 @@ def _binary_columns(
         _raise_if_no_log(score[:, None], said)
         with np.errstate(divide="ignore"):  # log(0), the other class of a certain one
             return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
-    if not ((score >= 0) & (score <= 1)).all():
+    if score.size and not (score.min() >= 0 and score.max() <= 1):  # false for NaN too
         score = _clipped(score[:, None], tolerance, said)[:, 0]
         said.note(_OUTSIDE)
-    return np.column_stack([1 - score, score])
+    both = np.empty((len(score), 2), dtype=score.dtype)
+    np.subtract(1, score, out=both[:, 0])
+    both[:, 1] = score
+    return both
 
 
 def _check_shape(array: AnyArray) -> None:

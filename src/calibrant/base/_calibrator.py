@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from calibrant._blocks import BLOCK_ELEMENTS, map_blocks, one_blas_thread, row_blocks
 from calibrant._folds import check_groups
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_of, log_true_class
+from calibrant._simplex import class_sums, log_of, log_true_class
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -309,7 +309,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self._check_parameters(scores.shape[1])
         self.classes_ = check_classes(self.classes, scores.shape[1]) if classes is None else classes
         self.n_classes_ = self.n_features_in_ = scores.shape[1]
-        self.class_weights_ = np.bincount(y, weight, minlength=self.n_classes_)
+        self.class_weights_ = class_sums(y, weight, self.n_classes_)
         with one_blas_thread(scores.size):
             self._fit_rows(scores, y, weight, groups)
         return self

@@ -165,11 +165,27 @@ class Claims:
         if self.parted is not None:
             yield from self.parted.whole()
             return
+        for quantities, score, label, outcome in self._gathered():
+            for j, quantity in enumerate(quantities):
+                yield from self._split(quantity, score[j], label[j], outcome[j])
+
+    def together(self, n_claims: int) -> Iterator[tuple[range, FloatArray, BoolArray]]:
+        """So many claims at a time, of claims that are all about the same rows: their numbers,
+        scores and outcomes (J, n), which are nobody else's.
+        """
+        for quantities, score, _, outcome in self._gathered():
+            for first in range(0, len(quantities), n_claims):
+                part = slice(first, first + n_claims)
+                yield quantities[part], score[part], outcome[part]
+
+    def _gathered(self) -> Iterator[tuple[range, FloatArray, IntArray, BoolArray]]:
+        """Quantities, as many as may be held at a time, with scores, labels and outcomes."""
         step = max(1, GATHER_ELEMENTS // self.n_rows)
         for start in range(0, self.n_quantities, step):
-            yield from self._gather(range(start, min(start + step, self.n_quantities)))
+            quantities = range(start, min(start + step, self.n_quantities))
+            yield quantities, *self._gather(quantities)
 
-    def _gather(self, quantities: range) -> Iterator[Claim]:
+    def _gather(self, quantities: range) -> tuple[FloatArray, IntArray, BoolArray]:
         columns = slice(quantities.start, quantities.stop)
         score = np.empty((len(quantities), self.n_rows))
         label = np.empty((len(quantities), self.n_rows if self.n_labels > 1 else 0), dtype=np.intp)
@@ -182,8 +198,7 @@ class Claims:
             row, column = np.divmod(block.hit, self.n_quantities)
             inside = (column >= columns.start) & (column < columns.stop)
             outcome[column[inside] - columns.start, row[inside] + rows.start] = True
-        for j, quantity in enumerate(quantities):
-            yield from self._split(quantity, score[j], label[j], outcome[j])
+        return score, label, outcome
 
     def _split(
         self, quantity: int, score: FloatArray, label: IntArray, outcome: BoolArray

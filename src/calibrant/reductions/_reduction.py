@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -218,10 +218,9 @@ class MulticlassToBinary(Calibrator):
     def _fit_together(self, claims: Claims, base: BaseBinaryCalibrator) -> Iterator[_ClaimFit]:
         """Fit claims that are all about the same rows, several at a time."""
         rows, notion = float(claims.weight.sum()), self._bound
-        parts = iter(claims)
-        while part := list(islice(parts, max(1, TOGETHER_ELEMENTS // claims.n_rows))):
-            clones = [self._clone_for(claim, base, notion) for claim in part]
-            score, outcome = (np.stack([getattr(c, name) for c in part]) for name in _COLUMNS)
+        n_claims = max(1, TOGETHER_ELEMENTS // claims.n_rows)
+        for part, score, outcome in claims.together(n_claims):
+            clones = [self._clone_for(index, base, notion) for index in part]
             np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
             clones[0]._fit_claims(clones, score, outcome, claims.weight)
             for calibrator in clones:
@@ -232,7 +231,7 @@ class MulticlassToBinary(Calibrator):
     ) -> Iterator[_ClaimFit]:
         """Fit the claims of a quantity; those with too few rows share a pooled fit."""
         notion = self._bound
-        clones = [self._clone_for(claim, base, notion) for claim in claims]
+        clones = [self._clone_for(claim.index, base, notion) for claim in claims]
         rows = [float(claim.weight.sum()) for claim in claims]
         is_few = [
             len(claims) > 1 and n < calibrator._rows_needed()
@@ -244,10 +243,9 @@ class MulticlassToBinary(Calibrator):
             yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
 
     def _clone_for(
-        self, claim: Claim, base: BaseBinaryCalibrator, notion: Notion
+        self, index: int, base: BaseBinaryCalibrator, notion: Notion
     ) -> BaseBinaryCalibrator:
-        label = notion.column_of(claim.index, self.n_classes_)
-        return base._for_claim(label, claim.index)
+        return base._for_claim(notion.column_of(index, self.n_classes_), index)
 
     def _lift(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
@@ -420,8 +418,6 @@ class MulticlassToBinary(Calibrator):
         )
         return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
-
-_COLUMNS = ("score", "outcome")
 
 # The place of the pooled claim of a quantity in the order of seeds: before all others.
 _POOLED = -1
