@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng
 from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
@@ -202,6 +202,9 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
+        if self.strategy == "uniform" and is_unit(weight):
+            self._fit_even(score, outcome)
+            return
         values, total, hits = distinct_sums(score, outcome, weight)
         counts_all = is_unit(weight) or not self.counts_rows
         rows = total if counts_all else _row_counts(score, weight)
@@ -236,10 +239,27 @@ class HistogramBinning(BaseBinaryCalibrator):
                 at_edge = np.searchsorted(values, self.edges_[:-1])
                 kept[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        size = self.edges_.size
-        self.counts_ = sum_steps(kept * total, values, self.edges_)
-        self.hits_ = sum_steps(kept * hits, values, self.edges_)
-        rate = np.divide(self.hits_, self.counts_, out=np.full(size, 0.5), where=self.counts_ > 0)
+        counts = sum_steps(kept * total, values, self.edges_)
+        self._store(counts, sum_steps(kept * hits, values, self.edges_))
+
+    def _fit_even(self, score: FloatArray, outcome: FloatArray) -> None:
+        """Bins of equal width need no order: rows are counted, block by block."""
+        self.edges_ = uniform_edges(self.n_bins or max(1, len(score) // int(self.points_per_bin)))
+        size, self.n_tied_edges_ = self.edges_.size, 0
+
+        def counted(rows: slice) -> FloatArray:
+            place = place_scores(score[rows], self.edges_)
+            count, hits = (
+                np.bincount(place, minlength=size),
+                np.bincount(place, outcome[rows], size),
+            )
+            return np.array([count, hits], dtype=np.float64)
+
+        self._store(*sum_blocks(counted, len(score), 1, elements=max(BLOCK_ELEMENTS, 8 * size)))
+
+    def _store(self, counts: FloatArray, hits: FloatArray) -> None:
+        self.counts_, self.hits_ = counts, hits
+        rate = np.divide(hits, counts, out=np.full(counts.size, 0.5), where=counts > 0)
         self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
 
     def _predict(self, score: FloatArray) -> FloatArray:
