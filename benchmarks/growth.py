@@ -262,6 +262,8 @@ def passes_of(case: Case, results: dict[str, Times]) -> str:
     if found is None:
         return ""
     least, most = (round(found[str(case.sizes[place])]) for place in (0, -1))
+    if not most:  # it gathers columns, or has nothing to fit
+        return ""
     return str(most) if least == most else f"{least}, {most}"
 
 
