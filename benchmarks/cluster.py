@@ -417,6 +417,8 @@ def report_alone(processes: LocalCluster, X: Any, y: Any, seconds: float) -> lis
 class TimedRows:
     """Parts that tell how long our functions took on the workers, and how long passes took."""
 
+    classes = None
+
     def __init__(self, X: Any, y: Any) -> None:
         self.parts = as_parts(X, y)
         self.n_columns = self.parts.n_columns

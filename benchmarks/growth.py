@@ -262,6 +262,8 @@ def passes_of(case: Case, results: dict[str, Times]) -> str:
     if found is None:
         return ""
     least, most = (round(found[str(case.sizes[place])]) for place in (0, -1))
+    if not most:  # it gathers columns, or has nothing to fit
+        return ""
     return str(most) if least == most else f"{least}, {most}"
 
 
@@ -292,7 +294,9 @@ def page(results: dict[str, Times]) -> str:
         "lifted scores and probabilities are kept between passes, beyond they are made anew at "
         "each, in fewer passes, and a line through both sides of that step would take it for "
         "growth. Passes are those over all rows, at the least and at the largest size; Newton's "
-        "method may need one more or less, which the exponent then holds.",
+        "method may need one more or less, which the exponent then holds. Methods of one claim, "
+        "equal-width histogram binning among them, gather the columns of their claims: beyond "
+        "2^23 scores one after the other, each a pass of its own.",
         "",
     ]
     for kind in TITLES:

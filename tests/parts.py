@@ -11,6 +11,8 @@ from calibrant._validation import Part
 class Slices:
     """Slices of arrays, as the simplest parts there are."""
 
+    classes = None
+
     def __init__(self, scores, y, weight=None, size=130):
         self.columns, self.size, self.n_columns = (scores, y, weight), size, scores.shape[1]
         self.n_read = 0

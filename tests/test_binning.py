@@ -138,6 +138,16 @@ def test_the_size_of_a_block_changes_nothing(elements):
     np.testing.assert_array_equal(again.weight, table.weight)
 
 
+def test_tables_of_many_columns_are_made_of_a_few_at_a_time(rng, monkeypatch):
+    proba, y = rng.dirichlet(np.ones(20), 30), rng.integers(20, size=30)
+    claims = as_notion("class-wise").claims(proba, y, np.broadcast_to(1.0, 30))
+    whole = bin_table(claims, n_bins=7)
+    monkeypatch.setattr("calibrant.binning.READ_ELEMENTS", 90)  # three columns
+    few = bin_table(claims, n_bins=7)
+    for name in ("weight", "score", "outcome"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(whole, name))
+
+
 def test_unique_bins_are_the_distinct_scores_of_each_claim():
     proba = np.array([[0.8, 0.2], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     table = bin_table(

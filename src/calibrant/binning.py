@@ -8,12 +8,13 @@ same bins, add to the table of their union.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._blocks import READ_ELEMENTS, ROUND_OFF, row_blocks
 from calibrant._kernels import cell_sums, kernel, ordered_pairs
 from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, IntArray
@@ -469,20 +470,37 @@ def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
 
     find = kernel("column_cells", claims.n_rows * claims.n_quantities)
 
-    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
+    def sums(block: ClaimBlock, weight: FloatArray) -> tuple[FloatArray, ...]:
         if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
-            count, total = find(block.score, rule.n_bins)
+            count, total = _column_sums(find, block.score, rule.n_bins)
             row, column = np.divmod(block.hit, claims.n_quantities)
             place = rule.assign(block.score[row, column]) + column * rule.n_bins
-            return np.array([count.ravel(), total.ravel(), np.bincount(place, minlength=n_cells)])
+            return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
         cell = rule.assign(block.score)
         if claims.n_claims > 1:
             cell += claims.index(block) * rule.n_bins
-        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
+        return cell_sums(cell, block.score, block.hit, weight, n_cells)
 
     at_least = 8 * n_cells  # a block must outweigh the table that it fills
-    total = claims.sum_over(sums, at_least=at_least).reshape(3, claims.n_claims, rule.n_bins)
+    total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
     return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
+
+
+def _column_sums(
+    find: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
+    score: FloatArray,
+    n_bins: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and sums of scores of the bins of every column, flat; of so many columns at a time that
+    what is made of them stays in the cache.
+    """
+    n_rows, n_columns = score.shape
+    blocks = row_blocks(n_columns, n_rows, elements=READ_ELEMENTS)
+    parts = [find(np.ascontiguousarray(score[:, columns]), n_bins) for columns in blocks]
+    if len(parts) == 1:
+        return parts[0][0].ravel(), parts[0][1].ravel()
+    count, total = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return count.ravel(), total.ravel()
 
 
 def _given_table(claims: Claims, rule: Bins) -> BinTable:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calibrant.binary import HistogramBinning
-from calibrant.binning import UniformBins, distinct_sums
+from calibrant.binning import UniformBins, distinct_sums, place_scores
 from calibrant.metrics import expected_calibration_error
 
 SIX_SCORES = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
@@ -453,3 +453,19 @@ def test_slices_of_ordered_rows_are_the_bins_of_distinct_scores(boundary, decima
     same._fit_distinct(*sums, sums[1])
     for name in ("edges_", "counts_", "hits_", "values_", "n_tied_edges_"):
         np.testing.assert_array_equal(getattr(made, name), getattr(same, name))
+
+
+@pytest.mark.parametrize("n_bins", [1, 7, None])
+def test_rows_counted_into_even_bins_are_those_of_the_distinct_scores(n_bins, rng):
+    score = np.round(rng.uniform(size=700), 2)
+    outcome = (rng.uniform(size=700) < score).astype(int)
+    counted, summed = (
+        HistogramBinning(n_bins, strategy="uniform").fit(score, outcome, sample_weight=weight)
+        for weight in (None, np.append(np.ones(700 - 1), 2.0))
+    )
+    last = place_scores(score[-1:], counted.edges_)
+    summed.counts_[last] -= 1  # of the row that counts twice
+    summed.hits_[last] -= outcome[-1]
+    np.testing.assert_array_equal(counted.edges_, summed.edges_)
+    np.testing.assert_array_equal(counted.counts_, summed.counts_)
+    np.testing.assert_array_equal(counted.hits_, summed.hits_)

@@ -109,6 +109,15 @@ def test_the_gain_is_that_of_the_same_folds(report, both):
     assert f"{both[0].log_loss - both[1].log_loss:.4f}" in report.verdict
 
 
+def test_parts_are_judged_a_block_of_rows_at_a_time(report, data, monkeypatch):
+    monkeypatch.setattr(_parted, "PREDICT_ELEMENTS", 600)
+    made = report_of(data)
+    for one, other in zip(made.metrics, report.metrics, strict=True):
+        for when in ("before", "after"):
+            own, expected = getattr(one, when).value, getattr(other, when).value
+            assert own == pytest.approx(expected, abs=1e-9), one.name
+
+
 def test_of_many_rows_some_are_drawn_for_what_needs_rows(data, both, monkeypatch):
     monkeypatch.setattr(_parted, "_DRAWN_ELEMENTS", 900)
     made = report_of(data)

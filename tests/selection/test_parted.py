@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calibrant import (
     AutoCalibration,
+    CrossFitted,
     EnsembleTemperatureScaling,
     IsotonicCalibration,
     StructuredScaling,
@@ -76,6 +77,21 @@ def test_members_by_default_are_sums(data):
     parts = AutoCalibration(cv=2, inputs="logits")._fit_parts(Slices(*data, size=500))
     assert "structured-vector" in parts.names_
     assert "isotonic" not in parts.names_
+
+
+@pytest.mark.parametrize("calibrator", [TemperatureScaling(), "vector"])
+def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator):
+    logits, y = data
+    whole = CrossFitted(calibrator, cv=folds(len(y), 3), inputs="logits").fit(logits, y)
+    parts = CrossFitted(calibrator, cv=3, inputs="logits")._fit_parts(Slices(logits, y, size=470))
+    assert len(parts.calibrators_) == 3
+    np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
+
+
+@pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
+def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
+    with pytest.raises(TypeError, match="AutoCalibration cuts scores that come in parts"):
+        outer(AutoCalibration(), cv=3, inputs="logits")._fit_parts(Slices(*data))
 
 
 def test_what_cannot_be_fitted_to_parts_is_refused(data):

@@ -35,6 +35,8 @@ class ChunkedRows:
     Labels and weights may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
     """
 
+    classes: AnyArray | None = None
+
     def __init__(self, scores: Any, y: Any, weight: Any = None) -> None:
         self.scores = whole_rows(scores)
         self.n_columns = 2 if self.scores.ndim == 1 else int(self.scores.shape[1])

@@ -37,6 +37,10 @@ class Parts(Protocol):
     def n_columns(self) -> int:
         """Classes; 2 where there is one score a row."""
 
+    @property
+    def classes(self) -> AnyArray | None:
+        """The labels that columns are named after, as those of files; None where nobody said."""
+
     def add_up(
         self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
@@ -104,11 +108,9 @@ def reader_for(parts: Parts, classes: LabelsLike | None, inputs: str, **how: Any
     """How parts are read: labels that are no integers are looked at first, unless ``classes`` are
     given, so that every part is encoded alike.
     """
-    n_classes = parts.n_columns
-    own = getattr(parts, "classes", None)  # of columns that have names, as those of files
-    if own is not None:
-        _check_own(own, classes, n_classes)
-        names = own
+    n_classes, names = parts.n_columns, parts.classes
+    if names is not None:
+        _check_own(names, classes, n_classes)
     elif classes is None:
         labels = parts.distinct_labels()
         names = None if labels is None else encode_labels(labels, n_classes)[1]

@@ -77,6 +77,9 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     """What to do about a fit that did not converge, by its outcome, where the method knows better
     than what is said of all."""
 
+    _deals_rows: ClassVar[bool] = False
+    """Whether the folds that it cuts of scores that come in parts go by the number of the row."""
+
     _block_elements: ClassVar[int | None] = None
     """Elements of a block at prediction, where a method has reason to differ."""
 

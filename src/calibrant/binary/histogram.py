@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
 from calibrant._kernels import ordered_pairs
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
@@ -206,7 +206,10 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
         if is_unit(weight):
             self.is_weighted_ = False
-            self._fit_ordered(*ordered_pairs(score, outcome))
+            if self.strategy == "uniform":
+                self._fit_even(score, outcome)
+            else:
+                self._fit_ordered(*ordered_pairs(score, outcome))
             return
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())
         values, total, hits = distinct_sums(score, outcome, weight)
@@ -220,7 +223,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         n_bins = self._n_bins(float(score.size))
         starts, last = _row_groups(score.size, n_bins)
         inner = last[:-1]
-        if self.strategy == "uniform" or n_bins > score.size or _are_tied(score, inner):
+        if n_bins > score.size or _are_tied(score, inner):
             values, total, hits = pair_sums(score, hit)
             self._fit_distinct(values, total, hits, total)
             return
@@ -262,6 +265,22 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
         counts = sum_steps(kept * total, values, self.edges_)
         self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
+
+    def _fit_even(self, score: FloatArray, outcome: FloatArray) -> None:
+        """Bins of equal width need no order: rows are counted, block by block."""
+        self.edges_ = uniform_edges(self._n_bins(float(len(score))))
+        size, self.n_tied_edges_ = self.edges_.size, 0
+
+        def counted(rows: slice) -> FloatArray:
+            place = place_scores(score[rows], self.edges_)
+            count, hits = (
+                np.bincount(place, minlength=size),
+                np.bincount(place, outcome[rows], size),
+            )
+            return np.array([count, hits], dtype=np.float64)
+
+        summed = sum_blocks(counted, len(score), 1, elements=max(BLOCK_ELEMENTS, 8 * size))
+        self._keep_rates(*summed)
 
     def _keep_rates(self, counts: FloatArray, hits: FloatArray) -> None:
         self.counts_, self.hits_ = counts, hits

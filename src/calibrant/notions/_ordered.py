@@ -51,8 +51,9 @@ class CumulativeNotion(Notion):
         return range(self._last(quantity) + 1)
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
-        last = np.array([self._last(j) for j in range(self.n_quantities(proba.shape[1]))])
-        score = np.cumsum(proba, axis=1, dtype=np.float64)[:, last]
+        first = self._last(0)
+        last = np.arange(first, first + self.n_quantities(proba.shape[1]))
+        score = np.cumsum(proba[:, : last[-1] + 1], axis=1, dtype=np.float64)[:, first:]
         np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
         hit = np.empty(0, np.intp) if y is None else np.flatnonzero(y[:, None] <= last)
         return ClaimBlock(score, None, hit)

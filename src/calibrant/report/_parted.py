@@ -17,7 +17,13 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from calibrant._blocks import KEEP_ELEMENTS, ArraySample
+from calibrant._blocks import (
+    FILE_ELEMENTS,
+    PREDICT_ELEMENTS,
+    ArraySample,
+    row_blocks,
+    sum_in_pairs,
+)
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._simplex import as_proba
@@ -55,8 +61,8 @@ from calibrant.report._summarise import (
 )
 from calibrant.selection._parted import Judges, trains_of
 
-_DRAWN_ELEMENTS = KEEP_ELEMENTS
-"""Scores of the rows that are drawn: a few arrays of this size (32 MB) are alive at once."""
+_DRAWN_ELEMENTS = FILE_ELEMENTS
+"""Scores of the rows that are drawn: as many as a block of a file holds."""
 
 _RUN = 60
 """Rows that follow each other in a fold."""
@@ -90,16 +96,22 @@ class _Judged(NamedTuple):
         """All that is added up, and the rows that are drawn: scores, probabilities before and
         after, and column codes.
         """
-        scores, y = part.u[:], part.y
+        blocks = row_blocks(*part.shape, elements=PREDICT_ELEMENTS)
+        found: tuple[Any, ...] = sum_in_pairs(self._sums_of(part, rows) for rows in blocks)
+        return found
+
+    def _sums_of(self, whole: ArraySample, rows: slice) -> tuple[Any, ...]:
+        scores, y, weight, start = whole.block(rows)
+        part = ArraySample(scores, y, weight, whole.start + start)
         both = [self.before(part).u[:], self.after(part).u[:]]
         losses = np.array([[rule.losses(p, y) for p in both] for rule in SCORES.values()])
-        rows = self._drawn_of(part)
+        drawn = self._drawn_of(part)
         return (
             *(self._accumulated(p, part) for p in both),
             self._fold_sums(losses[0, 0] - losses[0, 1], part),  # of the first score, log-loss
             np.stack([losses.sum(axis=2), (losses**2).sum(axis=2)]),
             np.array([_gap_sums(p, y) for p in both]),
-            [(scores[rows], *(p[rows] for p in both), y[rows])],
+            [(scores[drawn], *(p[drawn] for p in both), y[drawn])],
         )
 
     def _accumulated(self, proba: FloatArray, part: ArraySample) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
@@ -150,6 +150,7 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     gain_: Gain | None
+    _deals_rows: ClassVar[bool] = True
 
     # Files of version 0.1.0 have none of these.
     top_: MulticlassToBinary | None = None

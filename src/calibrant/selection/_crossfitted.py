@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from sklearn.base import clone
+
 from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
 from calibrant._folds import as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
+from calibrant._validation import PartedSample
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._references import KULL_2019
 from calibrant.selection._methods import as_calibrator
+from calibrant.selection._parted import check_member, judges_of, trains_of
 
 __all__ = ["CrossFitted"]
 
@@ -42,7 +46,8 @@ class CrossFitted(Calibrator):
 
     Notes
     -----
-    Costs J fits and J predictions. One row alone has no folds: one map is fitted to it.
+    Costs J fits and J predictions. One row alone has no folds: one map is fitted to it. Scores that
+    come in parts, such as dask arrays, are cut by the number of the row: row i is in fold i mod cv.
 
     References
     ----------
@@ -94,6 +99,17 @@ class CrossFitted(Calibrator):
             if folds
             else [fit_on(made, scores, y, weight, self.inputs, groups)]
         )
+
+    _deals_rows: ClassVar[bool] = True
+
+    def _check_parted(self) -> None:
+        """What cannot be fitted to parts is refused when the classes are known."""
+
+    def _fit_parted(self, sample: PartedSample) -> None:
+        made = set_up(as_calibrator(self.calibrator), self.inputs, sample.shape[1], self.classes)
+        check_member(made)
+        trains = trains_of(sample, judges_of(self.cv, sample, is_one=False))
+        self.calibrators_ = [clone(made)._fit_checked_parts(train) for train in trains]
 
     def _words(self) -> str:
         name = type(self.calibrator).__name__

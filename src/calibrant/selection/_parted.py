@@ -91,9 +91,7 @@ def weigh_parts(
     the gain of the stack.
     """
     for made in members.values():
-        if not isinstance(made, Calibrator):
-            raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
-        made._check_parted()
+        check_member(made)
     trains = trains_of(sample, judges)
     maps = {
         name: [clone(made)._fit_checked_parts(train) for train in trains]
@@ -101,6 +99,18 @@ def weigh_parts(
     }
     pool = _PartedPool(sample, partial(_pool, maps, inputs, judges), len(maps) + 1, judges)
     return pool.weigh()
+
+
+def check_member(made: Any) -> None:
+    """Raise where a calibrator cannot be fitted to the folds of rows that come in parts."""
+    if not isinstance(made, Calibrator):
+        raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
+    if made._deals_rows:
+        raise TypeError(
+            f"{type(made).__name__} cuts scores that come in parts by the number of the row, and "
+            "so do the folds that it would be fitted on: pass what it is made of instead"
+        )
+    made._check_parted()
 
 
 def trains_of(sample: PartedSample, judges: Judges) -> list[PartedSample]:
