@@ -229,6 +229,13 @@ TOLERANCE = (
 )
 
 
+UNBOUNDED = (
+    "Without a finite optimum a figure says where the solver stopped. On the way of L-BFGS from "
+    "the identity the TL-ECE of ResNet-50 is 0.114 after 25 iterations, 0.317 after 3,675 (loss of "
+    "the fit 0.0014) and 0.326 where it stops here; the published one lies on that way."
+)
+
+
 def joined(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
     """Networks with what was measured as a case of its own."""
     out: dict[str, dict[str, Any]] = {}
@@ -250,7 +257,8 @@ def tables(results: Mapping[str, Measured]) -> list[Table]:
 def table(
     results: Mapping[str, Measured], name: str, metrics: tuple[str, ...], wanted: list[str]
 ) -> Table:
-    return Table(name, TOLERANCE, [f for m in metrics for f in figures(results, m, wanted)])
+    found = [f for m in metrics for f in figures(results, m, wanted)]
+    return Table(name, TOLERANCE, found, {("*", "DS"): UNBOUNDED})
 
 
 if __name__ == "__main__":
