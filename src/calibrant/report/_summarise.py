@@ -185,7 +185,10 @@ def summarise(
     ----------
     y_true : labels of shape (n,)
     scores : scores of shape (n, K)
-        The rows that are judged.
+        The rows that are judged. Of scores that come in parts (`calibrant.io.open_scores`, dask
+        arrays) nothing is kept but sums, and some rows that are drawn for what needs the rows
+        themselves; the report says what is of which. They have neither weights, groups nor
+        ``calibration``.
     calibrator : unfitted calibrator, optional
         By default `AutoCalibration`.
     calibration : (scores, labels) or (scores, labels, weights), optional
