@@ -271,7 +271,7 @@ def test_every_class_in_code_style_is_ours_or_known_to_be_of_others():
 
 
 # Options of other programs than `calibrant`: scripts of ours, pip.
-_OTHER_OPTIONS = {"--data", "--only", "--write", "--group", "--upgrade"}
+_OTHER_OPTIONS = {"--data", "--only", "--write", "--upgrade"}
 
 
 def _commands(command):

@@ -35,8 +35,8 @@ THREAD_ELEMENTS = 2**22
 BLAS_ELEMENTS = 2**13
 """Below this many elements BLAS starts no threads."""
 
-KEEP_ELEMENTS = 2**23
-"""Up to this many elements (64 MB) a lifted copy is kept between passes; above it is made anew,
+KEEP_ELEMENTS = 2**22
+"""Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew,
 block by block."""
 
 MIXTURE_ELEMENTS = 2**18

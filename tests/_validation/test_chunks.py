@@ -232,7 +232,8 @@ class KillsOnce:
 
     def __init__(self, parts, victim):
         self.parts, self.victim, self.n_passes = parts, victim, 0
-        self.n_columns, self.distinct_labels = parts.n_columns, parts.distinct_labels
+        self.n_columns, self.classes = parts.n_columns, parts.classes
+        self.distinct_labels = parts.distinct_labels
 
     def add_up(self, function, *add):
         self.n_passes += 1

@@ -98,6 +98,14 @@ def test_the_factor_of_a_class_that_never_occurs_is_that_of_the_temperature(rng)
     assert fitted.predict_proba(logits)[:, 3].max() < 1e-9
 
 
+def test_a_matrix_of_two_classes_is_fitted_where_one_never_occurs(rng):
+    logits = rng.normal(size=(30, 2))
+    made = MatrixScaling(lam=0.1, inputs="logits", classes=range(2))
+    with pytest.warns(ConvergenceWarning, match="some class never occurs"):
+        fitted = made.fit(logits, np.zeros(30, int))
+    assert (fitted.predict_proba(logits)[:, 0] > 0.5).all()
+
+
 def test_the_identity_returns_probabilities_bit_for_bit(data):
     logits, y = data
     proba = softmax(logits)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant._blocks import Sample
-from calibrant._optim.maps import ScoreMap
+from calibrant._optim.maps import DiagonalMap, ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
@@ -31,7 +31,8 @@ def fit_map(
     objective = Objective(score_map, penalty, sample)
     if start is None:
         start = _best_start(objective, sample)
-    objective.penalty = _held(penalty, start, sample.class_weights > 0)
+    if isinstance(score_map, DiagonalMap):
+        objective.penalty = _held(penalty, start, sample.class_weights > 0)
     solution = minimize(objective, start, tol=tol, max_work=max_work)
     settled = objective.settled(solution.parameters, objective.gauged(start))
     solution = replace(solution, parameters=settled)
@@ -49,8 +50,6 @@ def _held(penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray) -> Q
     row: their offsets alone make such a class improbable. Factors that no row tells anything about
     would end anywhere, and on rows unlike these make the class likely.
     """
-    if is_seen.all() or start.shape[0] != 2:
-        return penalty
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
         np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.centre)
