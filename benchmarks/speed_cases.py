@@ -43,6 +43,7 @@ SIZES = {
     "10kx10": (10_000, 10),
     "10kx100": (10_000, 100),
     "10kx1000": (10_000, 1000),
+    "50kx100": (50_000, 100),
     "100kx10": (100_000, 10),
     "100kx100": (100_000, 100),
     "400kx10": (400_000, 10),
@@ -407,7 +408,7 @@ def _cases() -> tuple[Case, ...]:
         ),
         Case(
             "AutoCalibration",
-            _MIDDLE,
+            (*_MIDDLE, "50kx100"),
             fit(lambda c: c.AutoCalibration()),
             {"scikit-learn": sklearn_auto},
         ),
@@ -626,6 +627,7 @@ BARS = (
     Bar("consistency cw_ece", "10kx100", "ms", 3500, 1100),
     *(Bar("bootstrap log_loss", w, "ms", 70) for w in ("10kx10", "10kx100")),
     *(Bar("AutoCalibration", w, "before", 2) for w in ("10kx10", "10kx100")),
+    Bar("AutoCalibration", "50kx100", "before", 4),
     *(
         Bar(name, "1Mx10", "growth", 1.2)
         for name in ("canonical binning", "beta", "KS confidence", "SKCE confidence")

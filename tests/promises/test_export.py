@@ -34,7 +34,7 @@ SETS = {
 }
 ROWS = 60
 EPS = np.finfo(float).eps
-UNPENALISED = ("vector", "matrix")
+UNPENALISED, LARGE_SUM = ("vector", "matrix"), 10_000
 LONG = 20_000
 """SQLite compiles a query in a time that grows with the square of its edges."""
 
@@ -150,9 +150,10 @@ def tolerances(method, program, rows):
     """Absolute and relative: 1e-15 and 1e-13, but for four things that no target can mend.
 
     Logits are as good as the sum of their terms, which is in the ten thousands for maps without
-    a penalty. What is one minus another number has the digits of one. The mean of a
-    Gaussian process is as good as the condition of its kernel. A curve of a number that was
-    computed, such as the top probability of a stack, multiplies its last bits by its slope.
+    a penalty, or with a small one of many classes. What is one minus another number has the digits
+    of one. The mean of a Gaussian process is as good as the condition of its kernel. A curve of a
+    number that was computed, such as the top probability of a stack, multiplies its last bits by
+    its slope.
     """
     if method == "gp":
         return 1e-11, np.inf
@@ -160,7 +161,8 @@ def tolerances(method, program, rows):
     is_rest = any(
         node.op == "scale" and node.constants["factor"].tolist() == [-1.0] for node in program.nodes
     )
-    limit = max(1e-15, EPS * terms) if method in UNPENALISED else 1e-15
+    is_large = method in UNPENALISED or terms > LARGE_SUM
+    limit = max(1e-15, EPS * terms) if is_large else 1e-15
     if method == "auto":
         limit *= steepest_slope(program)
     return limit, np.inf if is_rest else 1e-13 + 2.0 * EPS * terms
