@@ -469,7 +469,7 @@ def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, floa
             ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
             [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
         ),
-        "Where they are not met, and what was left out:",
+        "Where they are not met, or not in every run, and what was left out:",
         "",
         *(f"- {sentence}" for sentence in LIMITS),
         "",
