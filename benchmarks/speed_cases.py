@@ -651,7 +651,7 @@ LIMITS = (
     "would make the whole prediction 1.3 to 1.5 times as fast. So was a compiled evaluation in one "
     "pass: `evaluate` meets its bar without one.",
 )
-"""What was found out about bars that are not met, or not in every run, as it is said on the page."""
+"""What was found out about bars that are not met, or not always, as it is said on the page."""
 
 WAITS = (
     ("structured matrix", "10kx100"),
