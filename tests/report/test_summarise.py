@@ -211,3 +211,13 @@ def test_a_report_says_how_to_write_about_the_map(report):
     (line,) = [text for text in report.how if text.startswith("To write about it")]
     assert "temperature scaling (Guo et al. 2017), fitted to 600 rows of 4 classes" in line
     assert "arXiv:1706.04599" in line
+
+
+def test_the_chance_in_an_error_is_said_to_be_that_of_the_rows_that_were_tested(
+    report, data, monkeypatch
+):
+    proba, labels = data
+    assert "rows" not in metric(report, "conf_ece").note
+    monkeypatch.setattr("calibrant.report._summarise._TESTED_ROWS", 200)
+    made = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    assert metric(made, "conf_ece").note.endswith("with 200 rows, less with all")

@@ -11,6 +11,7 @@ from calibrant.report._content import Curve, Decomposition, KsGraph, Reliability
 from calibrant.report._svg import (
     _ceiling,
     _radius,
+    _tick,
     _ticks,
     counts_svg,
     decomposition_svg,
@@ -59,6 +60,11 @@ def test_points_say_their_values():
     text = reliability_svg(DIAGRAM, "")
     said = "before: said 20.0%, came true 10.0%, 95 % interval 0.0% to 40.0%, 1 rows"
     assert f"<title>{said}</title>" in text
+
+
+def test_millions_of_rows_fit_beside_their_axis():
+    assert ">1.25M<" in _tick(0.0, 0.0, "end", 1_250_000.0)
+    assert ">750,000<" in _tick(0.0, 0.0, "end", 750_000.0)
 
 
 def test_axes_have_round_numbers():

@@ -445,10 +445,13 @@ def _gain(case: Case) -> Gain:
 def _metrics(
     case: Case, looked_at: Case, found: Findings, tests: Sequence[CheckRow], n_bins: int
 ) -> tuple[MetricRow, ...]:
+    n_tested = len(looked_at.y)
+    n_rows = found.n_samples if case.sample_weight is None else len(case.y)
+    by_how_many = "" if n_tested >= n_rows else f" with {n_tested:,} rows, less with all"
     return (
         *found.means,
         *(_debiased_row(notion, case, n_bins) for notion in _NOTIONS),
-        *(_plug_in_row(name, found.evaluations, tests) for name in _PLUG_IN),
+        *(_plug_in_row(name, found.evaluations, tests, by_how_many) for name in _PLUG_IN),
         *(_measure_row(name, looked_at) for name in _MEASURES),
     )
 
@@ -498,14 +501,17 @@ def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
 
 
 def _plug_in_row(
-    name: str, evaluations: Sequence[Evaluation], tests: Sequence[CheckRow]
+    name: str,
+    evaluations: Sequence[Evaluation],
+    tests: Sequence[CheckRow],
+    by_how_many: str = "",
 ) -> MetricRow:
     before, after = (Estimate(float(getattr(evaluation, name))) for evaluation in evaluations)
     note = _NOTES.get(name, "")
     for test in tests:
         if test.name == name and test.expected_before:
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
-            note = f"Includes chance: calibrated models would show {chance}"
+            note = f"Includes chance: calibrated models would show {chance}{by_how_many}"
     return MetricRow(name, _title(name), before, after, METRICS[name].better, note)
 
 

@@ -204,7 +204,8 @@ def _frame(
 
 
 def _tick(x: float, y: float, anchor: str, value: float) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{value:,.6g}</text>'
+    shown = f"{value / 1e6:,.6g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 
 
 def _legend(plane: _Plane, entries: Sequence[tuple[str, str]], shape: str = "point") -> str:
