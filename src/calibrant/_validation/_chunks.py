@@ -7,6 +7,7 @@ sums are added in pairs, in the order of the rows: the client receives one of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -102,19 +103,20 @@ def computed(total: Any) -> Any:
     if not hasattr(client, "scheduler_info"):
         return total.compute()
     future: Any = client.compute(total)
+    is_done = Event()
+    future.add_done_callback(lambda _: is_done.set())
     waited = 0
-    while True:
-        try:
-            return future.result(timeout=1)
-        except TimeoutError:
-            waited = 0 if client.scheduler_info()["workers"] else waited + 1
-            if waited >= _PATIENCE:
-                future.cancel()
-                raise RuntimeError(_NO_WORKERS) from None
-        except Exception as error:
-            if type(error).__name__ == "KilledWorker":
-                raise RuntimeError(f"{_KILLED}: {error}") from error
-            raise
+    while not is_done.wait(1):
+        waited = 0 if client.scheduler_info()["workers"] else waited + 1
+        if waited >= _PATIENCE:
+            future.cancel()
+            raise RuntimeError(_NO_WORKERS)
+    try:
+        return future.result()
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":
+            raise RuntimeError(f"{_KILLED}: {error}") from error
+        raise
 
 
 _NO_WORKERS = (
