@@ -1,7 +1,7 @@
 """Is the caution of `AutoCalibration` fitted to the files that judge it? Rules chosen with files
 left out in turn.
 
-    python benchmarks/caution.py --data ../shared/data --pools pools > docs/caution.txt
+    python benchmarks/caution.py --data ../shared/data --pools pools
 
 A rule says how many folds there are, how much of a row the caution is worth, up to how many errors
 it counts in full, and whether many classes with few rows have a temperature alone. For every file a
