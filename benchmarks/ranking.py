@@ -233,14 +233,12 @@ def measure(case: Case) -> None:
         begin = time.process_time()
         try:
             proba = run(fit.scores, fit.labels, judge.scores)
+            seconds = time.process_time() - begin
+            measures = judged(judge.labels, normal(proba))  # NaN is a failure, too
         except Exception as failure:
             found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
             continue
-        seconds = time.process_time() - begin
-        found[name] = {
-            "measures": short(judged(judge.labels, normal(proba))),
-            "cpu": short(seconds),
-        }
+        found[name] = {"measures": short(measures), "cpu": short(seconds)}
     write_text(KEPT / f"{case.name}.json", json.dumps(found, indent=0) + "\n")
 
 
