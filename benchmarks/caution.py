@@ -114,7 +114,7 @@ def rows_of(case: Case) -> tuple[str, Any, Any, Any, Any]:
 
 def fitted(case: Case) -> dict[str, Any]:
     kind, X, y, Z, truth = rows_of(case)
-    members = members_of(case, kind)
+    members = members_of(case, kind, float(np.count_nonzero(X.argmax(axis=1) != y)))
     out: dict[str, Any] = {"names": np.array([*members, "uniform"])}
     for n in FOLDS:
         folds = as_folds(n, X, y, np.ones(len(y)), None)
@@ -126,12 +126,12 @@ def fitted(case: Case) -> dict[str, Any]:
     return out | {"test": np.column_stack([*test_given, np.full(len(truth), 1 / X.shape[1])])}
 
 
-def members_of(case: Case, kind: str) -> dict[str, Any]:
+def members_of(case: Case, kind: str, n_errors: float) -> dict[str, Any]:
     """Those of the library for as many rows, and those that it leaves out below two rows a class;
     no matrices of many classes.
     """
     enough = max(case.n_rows, 2 * case.n_classes)
-    chosen = {"identity": Identity(), **default_candidates(enough, case.n_classes)}
+    chosen = {"identity": Identity(), **default_candidates(enough, case.n_classes, n_errors)}
     return {
         name: set_up(made, kind, case.n_classes)
         for name, made in chosen.items()

@@ -6,8 +6,9 @@
 FOLDER may hold any files of ``logits`` or ``probs`` with ``labels`` (or a split, ``val_logits`` and
 so on), and in ``uci`` any files of ``X`` and ``y``, of which five classifiers of scikit-learn make
 predictions out of fold. A case is a file and a number of rows to calibrate on; each is kept in
-``benchmarks/results/ranking``, so that a run that was stopped goes on where it was. Peers that do
-not import are named and left out.
+``benchmarks/results/ranking``, so that a run that was stopped goes on where it was, and a method
+that has changed can be measured anew (``--again auto``). Peers that do not import are named and
+left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +54,7 @@ from reproduction import short, write_text
 
 KEPT = Path(__file__).parent / "results" / "ranking"
 SIZES = (50, 200, 1000, 5000)
-SLOW = {"matrix", "dirichlet", "structured-matrix", "auto", "gp"}  # with very many classes
+SLOW = {"matrix", "dirichlet", "structured-matrix", "gp"}  # with very many classes
 CLASSIFIERS = {
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "nbayes": GaussianNB(),
@@ -221,12 +223,17 @@ def judged(y: Any, proba: Any) -> list[float]:
     ]
 
 
-def measure(case: Case) -> None:
-    """Measures and processor seconds of every method, kept; a failure is kept as its message."""
+def measure(case: Case, again: Sequence[str] = ()) -> None:
+    """Measures and processor seconds of every method, kept; a failure is kept as its message.
+
+    Of a case that is kept already only the methods ``again`` are measured anew.
+    """
     warnings.simplefilter("ignore")
-    parts = predictions(case)
-    found: dict[str, Any] = {}
-    for name, run in methods().items() if parts else ():
+    kept = KEPT / f"{case.name}.json"
+    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    parts = predictions(case) if found or not kept.exists() else None
+    wanted = {name: run for name, run in methods().items() if not found or name in again}
+    for name, run in wanted.items() if parts else ():
         fit, judge = parts
         if name in SLOW and fit.scores.shape[1] > MATRIX_CLASSES:
             continue
@@ -239,20 +246,31 @@ def measure(case: Case) -> None:
             found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
             continue
         found[name] = {"measures": short(measures), "cpu": short(seconds)}
-    write_text(KEPT / f"{case.name}.json", json.dumps(found, indent=0) + "\n")
+    write_text(kept, json.dumps(found, indent=0) + "\n")
 
 
 # The page
 
 
-def page(results: dict[str, dict[str, Any]]) -> str:
+FILES, UCI, MANY = "files", "UCI classifiers", f"more than {MATRIX_CLASSES} classes"
+OURS = "auto"
+Found = dict[str, Any]
+"""What a case has shown, by method."""
+
+
+def page(results: dict[str, Found]) -> str:
     filled = {case: found for case, found in results.items() if found}
     names = list(dict.fromkeys(name for found in filled.values() for name in found))
-    parts = [HEAD.format(n_cases=len(filled), n_methods=len(names))]
+    parts = [HEAD.format(n_cases=len(filled), n_methods=len(names), most=MATRIX_CLASSES)]
+    parts.append(f"## Where the automatic choice is first, and where not\n\n{summary(filled)}")
     for size in SIZES:
-        chosen = [found for case, found in filled.items() if case.endswith(f"--{size}")]
-        if chosen:
-            parts.append(f"## {size:,} rows to calibrate on\n\n{table(chosen, names)}")
+        chosen = of_size(filled, size)
+        usual = [found for case, found in chosen.items() if group_of(case, found) != MANY]
+        many = [found for case, found in chosen.items() if group_of(case, found) == MANY]
+        if usual:
+            parts.append(f"## {size:,} rows to calibrate on\n\n{table(usual, names)}")
+        if many:
+            parts.append(f"### {size:,} rows, {MANY}\n\n{table(many, names)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -261,16 +279,58 @@ HEAD = """# A ranking of today
 By `benchmarks/ranking.py`: {n_cases} cases (a file of real predictions, or a classifier on a UCI
 set, and a number of rows to calibrate on), {n_methods} methods, those of peers with the package in
 front. Mean ranks are of methods that took part in all cases; 1 is best. One that failed in a case
-(scikit-learn's need every class among the rows) ranks last there, and counts as harm. Two methods
-differ where their ranks are farther apart than the critical difference (Nemenyi, 0.05). *Harmed* is
-the share of cases whose log-loss is above the uncalibrated one by more than 0.005. CPU seconds are
-of a fit and a prediction, the median over cases. Cases that were not run yet, and peers that were
-not installed, are not in it; with a few cases the critical difference is so wide that little is
-decided.
+(scikit-learn's need every class among the rows, an answer of NaN is a failure) ranks last there,
+and counts as harm. Two methods differ where their ranks are farther apart than the critical
+difference (Nemenyi, 0.05). *Harmed* is the share of cases whose log-loss is above the uncalibrated
+one by more than 0.005. CPU seconds are of a fit and a prediction, the median over cases. Files of
+more than {most} classes have tables of their own, without the methods that take minutes there.
 """
 
 
-def table(chosen: list[dict[str, Any]], names: list[str]) -> str:
+def of_size(results: dict[str, Found], size: int) -> dict[str, Found]:
+    return {case: found for case, found in results.items() if case.endswith(f"--{size}")}
+
+
+def group_of(case: str, found: Found) -> str:
+    if "matrix" not in found:
+        return MANY
+    return UCI if case.rpartition("--")[0].rpartition("-")[2] in CLASSIFIERS else FILES
+
+
+def summary(results: dict[str, Found]) -> str:
+    """Mean log-losses: the best method, ours, and the best of the peers, by rows and by group."""
+    rows = []
+    for size, group in product(SIZES, (FILES, UCI, MANY)):
+        of_group = [f for case, f in of_size(results, size).items() if group_of(case, f) == group]
+        if of_group:
+            rows.append([f"{size:,}", group, len(of_group), *standing(mean_losses(of_group))])
+    header = ["rows", "cases of", "cases", "first, mean log-loss", "automatic choice, place"]
+    header += ["best peer", "ours - best peer"]
+    said = "Means are of methods that failed in none of the cases."
+    return f"{said}\n\n{markdown_table(header, rows)}"
+
+
+def mean_losses(chosen: list[Found]) -> dict[str, float]:
+    """Mean log-loss of the methods that failed nowhere, the least first."""
+    names = [n for n in chosen[0] if all("measures" in found.get(n, ()) for found in chosen)]
+    losses = {n: float(np.mean([found[n]["measures"][0] for found in chosen])) for n in names}
+    return dict(sorted(losses.items(), key=lambda item: item[1]))
+
+
+def standing(losses: dict[str, float]) -> list[str]:
+    """Who is first, the place of the automatic choice, the best peer, and by how much they
+    differ."""
+    (first, least), place = next(iter(losses.items())), list(losses).index(OURS) + 1
+    ours = losses[OURS]
+    peers = {name: loss for name, loss in losses.items() if name in PEERS}
+    said = [f"{first} {least:.4f}", f"{ours:.4f}, {place} of {len(losses)}"]
+    if not peers:
+        return [*said, "none without a failure", ""]
+    peer, loss = next(iter(peers.items()))
+    return [*said, f"{peer} {loss:.4f}", f"{ours - loss:+.4f}"]
+
+
+def table(chosen: list[Found], names: list[str]) -> str:
     common = [name for name in names if all(name in found for found in chosen)]
     values = np.array(
         [[found[name].get("measures", FAILED) for name in common] for found in chosen]
@@ -279,14 +339,12 @@ def table(chosen: list[dict[str, Any]], names: list[str]) -> str:
     ranks = np.column_stack([rankdata(values[:, :, p], axis=1).mean(axis=0) for p in places])
     rows = [[name, *ranks[i], *harm(chosen, name)] for i, name in enumerate(common)]
     rows.sort(key=lambda row: row[1])
-    absent = [name for name in names if name not in common]
     said = f"{len(chosen)} cases"
     if len(chosen) > 1:
         gap = critical_difference(len(common), len(chosen), method="nemenyi")
         said += f", critical difference {gap:.2f}"
-    said += f". Left out somewhere: {', '.join(absent)}." if absent else "."
     header = ["method", *(f"rank, {measure}" for measure in MEASURES), "harmed", "CPU seconds"]
-    return f"{said}\n\n{markdown_table(header, rows)}"
+    return f"{said}.\n\n{markdown_table(header, rows)}"
 
 
 def harm(chosen: list[dict[str, Any]], name: str) -> list[str]:
@@ -306,11 +364,12 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
     parser.add_argument("--output", type=Path, help="a page to write; by default it is printed")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
     chosen = parser.parse_args()
     wanted = cases(chosen.data, chosen.files, chosen.sizes)
-    left = [case for case in wanted if not (KEPT / f"{case.name}.json").exists()]
+    left = [c for c in wanted if chosen.again or not (KEPT / f"{c.name}.json").exists()]
     done = Parallel(n_jobs=chosen.jobs, return_as="generator_unordered")(
-        delayed(measure)(case) for case in left
+        delayed(measure)(case, chosen.again) for case in left
     )
     for _ in tracked(done, total=len(left), description="ranking", progress=True):
         pass

@@ -125,10 +125,43 @@ def test_terrible_scores_are_put_right_by_thirty_rows(rng):
 
 
 def test_members_that_do_not_fit_are_left_out():
-    assert "structured-matrix" in default_candidates(5000, 100)
-    assert "structured-matrix" not in default_candidates(5000, 1000)
-    assert "isotonic" in default_candidates(100, 10)
-    assert "isotonic" not in default_candidates(99, 10)
+    assert "structured-matrix" in default_candidates(5000, 100, 500)
+    assert "structured-matrix" not in default_candidates(5000, 1000, 500)
+    assert "isotonic" in default_candidates(100, 10, 50)
+    assert "isotonic" not in default_candidates(99, 10, 50)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_classes", "n_errors", "expected"),
+    [
+        (100, 10, 30, "dirichlet"),
+        (100, 10, 29, "structured-matrix-centred"),
+        (99, 10, 50, "structured-matrix-centred"),
+        (1000, 2, 100, "structured-matrix-centred"),
+        (1000, 3, 9, "dirichlet"),
+        (1000, 20, 60, "dirichlet"),
+        (1000, 21, 500, "structured-matrix-centred"),
+    ],
+)
+def test_confusions_are_learned_where_errors_tell_them(n_samples, n_classes, n_errors, expected):
+    second = {"dirichlet", "structured-matrix-centred"}
+    assert second & set(default_candidates(n_samples, n_classes, n_errors)) == {expected}
+
+
+def test_classes_that_are_taken_for_each_other_are_sorted_out(rng):
+    """A model that often calls the first class the second, and never doubts it."""
+    logits = 3.0 * rng.normal(size=(2200, 4))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    confused = logits.copy()
+    confused[:, 0] = 0.3 * logits[:, 0] + 0.7 * logits[:, 1] - logits[:, 2]
+    fit, judge = slice(200), slice(200, None)
+    model = AutoCalibration(inputs="logits").fit(confused[fit], labels[fit])
+    held = calibrant.StructuredScaling(inputs="logits").fit(confused[fit], labels[fit])
+    ours, others = (
+        metrics.log_loss(labels[judge], one.predict_proba(confused[judge])) for one in (model, held)
+    )
+    assert dict(zip(model.names_, model.weights_, strict=True))["dirichlet"] > 0.5
+    assert ours < others - 0.02
 
 
 def test_below_two_rows_a_class_of_many_only_a_temperature_is_learned(rng):
