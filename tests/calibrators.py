@@ -9,6 +9,7 @@ WHOLE_VECTOR = [
     calibrant.TemperatureScaling(),
     calibrant.TemperatureScaling(prior_scale=0.25),
     calibrant.EnsembleTemperatureScaling(),
+    calibrant.BayesianTemperatureScaling(),
     calibrant.VectorScaling(),
     calibrant.MatrixScaling(lam=0.01),
     calibrant.DirichletCalibration(),

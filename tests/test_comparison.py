@@ -90,9 +90,9 @@ OPERATIONS = "command line, report, monitoring"
 TORCH = "needs PyTorch"
 
 
-@says(MANY, "Calibrant", "18 by name, any notion")
+@says(MANY, "Calibrant", "19 by name, any notion")
 def _():
-    assert len(METHODS) == 18
+    assert len(METHODS) == 19
     for notion in ("top-label", "rank-2", "within-top-2", "class-wise"):
         lifted = calibrant.method("platt", notion=notion).fit(p, y)
         assert lifted.predict_proba(p).shape == p.shape

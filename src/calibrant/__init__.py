@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.evaluation import map_scores as map_scores
     from calibrant.io import load as load
     from calibrant.io import save as save
+    from calibrant.multiclass import BayesianTemperatureScaling as BayesianTemperatureScaling
     from calibrant.multiclass import CanonicalBinning as CanonicalBinning
     from calibrant.multiclass import DirichletCalibration as DirichletCalibration
     from calibrant.multiclass import EnsembleTemperatureScaling as EnsembleTemperatureScaling
@@ -87,6 +88,7 @@ _HOMES = {
     "Identity": "multiclass",
     "TemperatureScaling": "multiclass",
     "EnsembleTemperatureScaling": "multiclass",
+    "BayesianTemperatureScaling": "multiclass",
     "VectorScaling": "multiclass",
     "MatrixScaling": "multiclass",
     "DirichletCalibration": "multiclass",

@@ -30,9 +30,11 @@ def data(rng):
 
 def test_derivatives_are_those_of_finite_differences(data):
     u, y, weight = data
-    value, slope, variance = temperature._block(0.7, RowBlock(u, y, weight, 0))
+    value, slope, variance = temperature.block_sums(0.7, RowBlock(u, y, weight, 0))
     step = 1e-5
-    ahead, behind = (temperature._block(0.7 + s, RowBlock(u, y, weight, 0)) for s in (step, -step))
+    ahead, behind = (
+        temperature.block_sums(0.7 + s, RowBlock(u, y, weight, 0)) for s in (step, -step)
+    )
     assert slope == pytest.approx((ahead[0] - behind[0]) / (2 * step), rel=1e-8)
     assert variance == pytest.approx((ahead[1] - behind[1]) / (2 * step), rel=1e-8)
     assert value == pytest.approx(mean_loss(np.log(0.7), u, y, weight) * weight.sum(), rel=1e-12)

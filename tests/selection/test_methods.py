@@ -15,7 +15,8 @@ from calibrant.selection._methods import METHODS, default_methods, method_of
 PAGE = Path(__file__).parents[2] / "docs" / "choose" / "calibrator.md"
 
 DESIGNED = [
-    *("identity", "temperature", "ensemble-temperature", "vector", "matrix", "dirichlet"),
+    *("identity", "temperature", "ensemble-temperature", "bayesian-temperature", "vector"),
+    *("matrix", "dirichlet"),
     *("structured-vector", "structured-matrix", "gp", "platt", "beta", "isotonic", "histogram"),
     *("bbq", "spline", "venn-abers", "canonical", "auto"),
 ]

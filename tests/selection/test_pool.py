@@ -23,7 +23,7 @@ from calibrant.selection._pool import (
 
 @pytest.fixture
 def pool(rng):
-    likelihood = rng.random((80, 4))
+    likelihood = 0.4 + 0.2 * rng.random((80, 4))
     likelihood[:, -1] = 0.25
     return Pool(likelihood, np.ones(80), np.arange(80) % 5, np.arange(80) < 2)
 
@@ -37,16 +37,18 @@ def test_caution_is_one_row_for_the_identity_and_one_from_the_uniform_forecast(p
     )
 
 
-def test_an_identity_that_is_never_better_keeps_one_row_in_n(rng):
-    likelihood = np.column_stack([np.full(99, 1e-12), np.full(99, 0.9), np.full(99, 0.1)])
+def test_an_identity_that_is_never_better_keeps_the_row_that_caution_gives_it():
+    """The maximum of 99 log(0.9 - 0.1 w) + log(w) is at 0.09."""
+    likelihood = np.column_stack([np.full(99, 0.8), np.full(99, 0.9), np.full(99, 0.1)])
     few = Pool(likelihood, np.ones(99), np.arange(99) % 5, np.zeros(99, dtype=bool))
     weights = cautious_weights(few)
-    assert weights[0] == pytest.approx(1 / 100, abs=1e-5)  # the others gave its row 1e-6
-    assert weights[1] == pytest.approx(99 / 100, abs=1e-5)
+    assert weights[0] == pytest.approx(0.09, abs=1e-5)  # the others gave its row 1e-6
+    assert weights[1] == pytest.approx(0.91, abs=1e-5)
 
 
 def judged(gain, n_wrong, n_rows=100):
-    """A pool whose second member gains so much on every row, with a little noise."""
+    """A pool whose second member gains so much on every row, with a little noise; 0.1 on each of
+    100 rows is short of a million to one."""
     noise = 0.01 * (-1.0) ** np.arange(n_rows)
     likelihood = np.column_stack([np.full(n_rows, 0.4), 0.4 * np.exp(gain + noise)])
     return Pool(likelihood, np.ones(n_rows), np.arange(n_rows) % 5, np.arange(n_rows) < n_wrong)
@@ -54,7 +56,13 @@ def judged(gain, n_wrong, n_rows=100):
 
 @pytest.mark.parametrize("n_wrong", [0, 1, 4])
 def test_caution_is_whole_where_the_scores_were_hardly_ever_wrong(n_wrong):
-    assert caution(judged(0.3, n_wrong)) == 1.0
+    assert caution(judged(0.1, n_wrong)) == 1.0
+
+
+@pytest.mark.parametrize("n_wrong", [0, 4, 8, 60])
+def test_caution_ends_where_a_million_to_one_speaks_against_the_identity(n_wrong):
+    assert caution(judged(0.15, n_wrong)) == 0.0
+    assert caution(judged(0.13, n_wrong)) > 0.0
 
 
 @pytest.mark.parametrize("gain", [-0.3, 0.0, 0.001, 0.01, 0.3])
@@ -70,8 +78,8 @@ def test_caution_is_whole_where_the_stack_gains_nothing_on_other_folds():
 
 
 def test_caution_falls_with_the_rows_that_were_wrong_where_the_stack_gains():
-    assert caution(judged(0.3, 8)) == pytest.approx(0.25)
-    assert caution(judged(0.3, 40)) == pytest.approx(0.01)
+    assert caution(judged(0.1, 8)) == pytest.approx(0.25)
+    assert caution(judged(0.1, 40)) == pytest.approx(0.01)
 
 
 def test_a_row_of_weight_two_is_two_rows_to_caution():
@@ -93,19 +101,23 @@ def test_a_forecast_that_may_not_spread_has_no_weight(pool):
 
 @pytest.mark.parametrize(
     ("n_rows", "n_classes", "is_few"),
-    [(99, 50, True), (100, 50, False), (10, 49, False), (1999, 1000, True)],
+    [(199, 50, True), (200, 50, False), (10, 49, False), (3999, 1000, True)],
 )
-def test_many_classes_of_fewer_than_two_rows_are_thin(n_rows, n_classes, is_few):
+def test_many_classes_of_fewer_than_four_rows_are_thin(n_rows, n_classes, is_few):
     assert is_thin(n_rows, n_classes) is is_few
 
 
-def test_the_uniform_forecast_takes_part_from_two_rows_a_class_on(rng):
-    for n_rows, is_spread in ((99, False), (100, True)):
+def test_the_uniform_forecast_takes_part_from_four_rows_a_class_on(rng):
+    for n_rows, is_spread in ((199, False), (200, True)):
         proba = rng.dirichlet(np.ones(50), size=n_rows)
         labels = rng.integers(0, 50, n_rows)
         folds = as_folds(None, proba, labels, np.ones(n_rows), None)
         maps = fit_members({"identity": Identity()}, proba, labels, folds, "proba")
         assert pool_members(maps, proba, labels, folds, "proba").is_spread is is_spread
+
+
+def test_a_pool_that_is_settled_has_one_member(pool):
+    np.testing.assert_array_equal(cautious_weights(pool._replace(is_settled=True)), [0, 1, 0, 0])
 
 
 def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):

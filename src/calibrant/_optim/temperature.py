@@ -169,7 +169,7 @@ def loss_sums(
     """Sums over rows of the loss, of its slope and of the variance in beta; ``seen`` keeps what is
     the same at every beta.
     """
-    block = partial(_block, beta, seen=seen, how=how or _pass_over(sample))
+    block = partial(block_sums, beta, seen=seen, how=how or _pass_over(sample))
     total: _Sums = sample.sum(block, elements=READ_ELEMENTS)
     return total
 
@@ -225,7 +225,7 @@ classes, which are the same in every pass."""
 _Sums = tuple[float, float, float]
 
 
-def _block(
+def block_sums(
     beta: float,
     block: RowBlock,
     seen: _Seen | None = None,

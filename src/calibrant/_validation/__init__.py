@@ -98,6 +98,7 @@ __all__ = [
     "check_eps",
     "check_fitted",
     "check_inputs",
+    "check_number",
     "check_option",
     "check_predictions",
     "check_prior_scale",
@@ -336,6 +337,13 @@ def check_strength(value: float, name: str) -> None:
     """A penalty: finite and not negative."""
     if not _is_number(value) or not (np.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+
+
+def check_number(value: Any, name: str, *, is_positive: bool = False) -> None:
+    """A finite number, above zero where it must be."""
+    if not _is_number(value) or not np.isfinite(value) or (is_positive and not value > 0):
+        wanted = "a positive number" if is_positive else "a finite number"
+        raise ValueError(f"{name} must be {wanted}; got {value!r}")
 
 
 def check_prior_scale(value: Any) -> None:

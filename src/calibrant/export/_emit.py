@@ -19,6 +19,7 @@ from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
 from calibrant.classifier import CalibratedClassifier
 from calibrant.export._program import Builder, Program, plain_labels
 from calibrant.multiclass import (
+    BayesianTemperatureScaling,
     CanonicalBinning,
     DirichletCalibration,
     EnsembleTemperatureScaling,
@@ -275,6 +276,13 @@ def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) ->
     weights = np.array([tempered, raw][: len(members)])
     spread = {"weights": weights, "constant": uniform / model.n_classes_}
     return build.append("mix", members, spread)
+
+
+@register(BayesianTemperatureScaling)
+def _bayesian(build: Builder, model: BayesianTemperatureScaling, scores: int) -> int:
+    u = lifted(build, model, scores)
+    members = [_tempered(build, u, temperature) for temperature in model.temperatures_.tolist()]
+    return build.append("mix", members, {"weights": model.weights_, "constant": 0.0})
 
 
 def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:

@@ -1,5 +1,6 @@
 """Calibrators of the whole vector of class scores, one family a file."""
 
+from calibrant.multiclass.bayesian_temperature import BayesianTemperatureScaling
 from calibrant.multiclass.canonical import CanonicalBinning
 from calibrant.multiclass.dirichlet import DirichletCalibration
 from calibrant.multiclass.gaussian_process import GaussianProcessCalibration
@@ -9,6 +10,7 @@ from calibrant.multiclass.structured import StructuredScaling
 from calibrant.multiclass.temperature import EnsembleTemperatureScaling, TemperatureScaling
 
 __all__ = [
+    "BayesianTemperatureScaling",
     "CanonicalBinning",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",

@@ -21,6 +21,7 @@ from calibrant.base._references import WOLPERT_1992
 from calibrant.binary import IsotonicCalibration
 from calibrant.inference._gain import Gain
 from calibrant.multiclass import (
+    BayesianTemperatureScaling,
     DirichletCalibration,
     Identity,
     StructuredScaling,
@@ -56,11 +57,13 @@ class AutoCalibration(Calibrator):
     tell too little: up to a row more that only the identity foresaw, and 1/n taken off the weight
     of the uniform forecast; all of that where the scores were wrong on four rows or fewer or where
     the stack does not gain out of fold, and less, down to :math:`(4 / e)^2` of e wrong rows, where
-    it gains a standard error. Then the candidates are fitted on all rows.
+    it gains a standard error; none where it gains :math:`\log 10^6` in log-likelihood out of fold,
+    a million to one against the identity. Then the candidates are fitted on all rows.
 
-    Last the top probability is made honest: a map of it, by beta calibration or a spline, is fitted
-    on what the stack gave to rows that it had not seen, and kept where it lowers the log-loss of
-    yet other rows by more than a standard error. The other classes share what is left.
+    Last the top probability is made honest: a mixture of it as it is and of maps of it, by beta
+    calibration and a spline, is fitted on what the stack gave to rows that it had not seen, and
+    kept where it lowers the log-loss of yet other rows by more than half a standard error. The
+    other classes share what is left.
 
     Parameters
     ----------
@@ -105,13 +108,15 @@ class AutoCalibration(Calibrator):
     Notes
     -----
     By default, with n the sum of the weights: the prior of the temperature is wide (1) from 50
-    classes on, where every row tells much about it, and narrow (0.25) below. Below two rows a class
-    of 50 or more classes nothing but the temperature takes part, nor does the uniform forecast. The
-    matrix members take part up to K = 100 and n K^2 = 2^30 (time): structured matrix scaling, and
-    beside it Dirichlet calibration that is hardly regularised, with 3 to 20 classes, 100 rows or
-    more, and at least 3 rows a class on which the highest score is not that of what happened, which
-    tell what is taken for what; elsewhere structured matrix scaling of row-centred scores. Isotonic
-    takes part where there are at least 10 rows a class on average. A single row gives the identity.
+    classes on, where every row tells much about it, and narrow (0.25) below. Below four rows a
+    class of 50 or more classes there is nothing to weigh: `BayesianTemperatureScaling`, whose prior
+    is caution enough, has all of the weight. The matrix members take part up to K = 100 and n K^2 =
+    2^30 (time): structured matrix scaling, and beside it Dirichlet calibration that is hardly
+    regularised, with 3 to 20 classes, 100 rows or more, and at least 3 rows a class on which the
+    highest score is not that of what happened, which tell what is taken for what; elsewhere
+    structured matrix scaling of row-centred scores. Isotonic takes part where there are at least 10
+    rows a class on average, and 8 on which the highest score is not that of what happened. A single
+    row gives the identity.
     Costs J fits of every candidate, and one more of those with a weight. From n K = 2^21 on one of
     the J folds judges, where ``cv`` is no splitter: a fifth of so many rows is plenty for a handful
     of weights.
@@ -206,7 +211,8 @@ class AutoCalibration(Calibrator):
         if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer | None):
             folds = folds[:1]
         # Members that do not converge are judged by their loss on other rows, and not warned of.
-        maps = self._weigh(members, scores, y, folds)
+        is_settled = self._is_settled(ArraySample(scores, y, weight))
+        maps = self._weigh(members, scores, y, folds, is_settled=is_settled)
         present = np.flatnonzero(weight)
         rows = scores[present], y[present], weight[present]
         own = None if groups is None else groups[present]
@@ -236,7 +242,8 @@ class AutoCalibration(Calibrator):
         }
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
         judges = judges_of(self.cv, sample, is_one=sample.shape[0] * n_classes >= _MANY_SCORES)
-        found = weigh_parts(members, sample, self.inputs, judges)
+        is_settled = self._is_settled(sample)
+        found = weigh_parts(members, sample, self.inputs, judges, is_settled=is_settled)
         self.names_ = (*members, "uniform")
         self.weights_, self.losses_, self.gain_ = found
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
@@ -244,8 +251,18 @@ class AutoCalibration(Calibrator):
             name: members[name]._fit_checked_parts(sample) for name, share in shares if share > 0
         }
 
+    def _is_settled(self, sample: Sample) -> bool:
+        """Whether there is nothing to weigh: `default_candidates` are one, with a prior."""
+        return self.candidates is None and is_thin(sample.total, sample.shape[1])
+
     def _weigh(
-        self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
+        self,
+        members: Mapping[str, Any],
+        scores: FloatArray,
+        y: IntArray,
+        folds: Sequence[Fold],
+        *,
+        is_settled: bool,
     ) -> Maps:
         """Find the weights; what was fitted for them."""
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
@@ -259,10 +276,13 @@ class AutoCalibration(Calibrator):
         self.names_ = (*maps, "uniform")
         self.left_out_ = tuple(name for name in members if name not in maps)
         pool = pool_members(maps, scores, y, folds, self.inputs)
+        if len(maps) > 1:
+            pool = pool._replace(is_settled=is_settled)
         self.weights_ = cautious_weights(pool)
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
         self.gain_ = pool_gain(pool, folds)
-        self._correct_top(maps, pool, scores, y, folds)
+        if not pool.is_settled:  # a prior has said how far few rows are believed
+            self._correct_top(maps, pool, scores, y, folds)
         return maps
 
     def _correct_top(
@@ -305,11 +325,8 @@ class AutoCalibration(Calibrator):
     def _words_of_top(self) -> str:
         if self.top_ is None or self.top_gain_ is None:
             return ""
-        fitted = self.top_.calibrators_[0]
-        return (
-            f" Last, the top probability is corrected by {type(fitted).__name__}: "
-            f"{fitted._words_at(_EXAMPLES)}; {self.top_gain_.numbers}."
-        )
+        said = self.top_.calibrators_[0]._words_at(_EXAMPLES)
+        return f" Last, the top probability is corrected: {said}; {self.top_gain_.numbers}."
 
 
 def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
@@ -350,6 +367,9 @@ _MANY_SCORES = 2**21
 _ROWS_PER_CLASS = 10
 """Below, an isotonic map has no more than a step or two to learn from."""
 
+_ERRORS_OF_CURVES = 8
+"""Below, what an isotonic map learns is that no high score was ever wrong."""
+
 
 def candidates_for(sample: Sample) -> dict[str, Any]:
     """What `AutoCalibration` stacks by default of these rows."""
@@ -365,10 +385,10 @@ def default_candidates(n_samples: float, n_classes: int, n_errors: float) -> dic
     """What `AutoCalibration` stacks by default for so many rows and classes, and rows on which the
     highest score is not that of what happened.
     """
+    if is_thin(n_samples, n_classes):
+        return {"temperature": BayesianTemperatureScaling()}
     prior_scale = 1.0 if n_classes >= MANY_CLASSES else 0.25
     chosen: dict[str, Any] = {"temperature": TemperatureScaling(prior_scale=prior_scale)}
-    if is_thin(n_samples, n_classes):
-        return chosen
     chosen["structured-vector"] = StructuredScaling("vector")
     if n_classes <= _MATRIX_CLASSES and n_samples * n_classes**2 <= _MATRIX_WORK:
         chosen["structured-matrix"] = StructuredScaling("matrix")
@@ -378,7 +398,7 @@ def default_candidates(n_samples: float, n_classes: int, n_errors: float) -> dic
             chosen["structured-matrix-centred"] = StructuredScaling(
                 "matrix", centre=True, prior_scale=0.25
             )
-    if n_samples >= _ROWS_PER_CLASS * n_classes:
+    if n_samples >= _ROWS_PER_CLASS * n_classes and n_errors >= _ERRORS_OF_CURVES:
         chosen["isotonic"] = IsotonicCalibration("linear", smoothing=1.0)
     return chosen
 

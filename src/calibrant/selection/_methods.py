@@ -50,6 +50,11 @@ _TABLE = (
         multiclass.EnsembleTemperatureScaling,
         "mixes tempered, raw and uniform probabilities",
     ),
+    Method(
+        "bayesian-temperature",
+        multiclass.BayesianTemperatureScaling,
+        "averages over the temperatures that few rows allow",
+    ),
     Method("vector", multiclass.VectorScaling, "a factor and an offset for each class"),
     Method("matrix", multiclass.MatrixScaling, "an affine map of logits"),
     Method("dirichlet", multiclass.DirichletCalibration, "an affine map of log-probabilities"),

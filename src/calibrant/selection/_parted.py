@@ -27,7 +27,7 @@ from calibrant._validation import PartedSample, check_count
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.inference._gain import Gain, gain_of
 from calibrant.reductions import MulticlassToBinary
-from calibrant.selection._pool import DEALT, FEW_ERRORS, Pool, is_thin
+from calibrant.selection._pool import DEALT, GainOnOthers, Pool, caution_of, is_thin
 
 Maps = Mapping[str, Sequence[Any]]
 Judge = Callable[[ArraySample], Pool]
@@ -85,10 +85,15 @@ def _is_ordered(made: Any) -> bool:
 
 
 def weigh_parts(
-    members: Mapping[str, Any], sample: PartedSample, inputs: str, judges: Judges
+    members: Mapping[str, Any],
+    sample: PartedSample,
+    inputs: str,
+    judges: Judges,
+    *,
+    is_settled: bool = False,
 ) -> tuple[FloatArray, FloatArray, Gain]:
     """Cautious weights of the members and of the uniform forecast, their cross-fitted losses, and
-    the gain of the stack.
+    the gain of the stack. Where it is settled, the second member has all of the weight.
     """
     for made in members.values():
         check_member(made)
@@ -98,7 +103,7 @@ def weigh_parts(
         for name, made in members.items()
     }
     pool = _PartedPool(sample, partial(_pool, maps, inputs, judges), len(maps) + 1, judges)
-    return pool.weigh()
+    return pool.settle() if is_settled else pool.weigh()
 
 
 def check_member(made: Any) -> None:
@@ -141,6 +146,10 @@ class _PartedPool:
         weights = {s: _returned(w, caution[s]) for s, w in zip(sets, solved, strict=True)}
         losses, gain = self._judged([weights[s] for s in singles])
         return weights[nobody], losses, gain
+
+    def settle(self) -> tuple[FloatArray, FloatArray, Gain]:
+        weights = np.eye(1, self.n_members, 1)[0]
+        return weights, *self._judged([weights] * self.judges.n_numbers)
 
     def _search(
         self, sets: Sequence[frozenset[int]], kappas: Sequence[float] | None = None
@@ -197,13 +206,10 @@ class _Caution(NamedTuple):
 
 
 def _caution_of(sums: FloatArray) -> _Caution:
-    total, first, second, wrong = sums
-    few = (FEW_ERRORS / max(float(wrong), FEW_ERRORS)) ** 2
-    mean = first / total
-    variance = max(0.0, second / total - mean**2) / total
-    errors = mean / np.sqrt(variance) if variance > 0 else 0.0
-    kappa = few if few == 1.0 else float(np.clip(1.0 - errors, few, 1.0))
-    return _Caution(kappa, float(total))
+    total, first, second, wrong = sums.tolist()
+    variance = max(0.0, second - first**2 / total)
+    gained = GainOnOthers(first, first / np.sqrt(variance) if variance > 0 else 0.0)
+    return _Caution(caution_of(wrong, gained), total)
 
 
 def _returned(w: FloatArray, caution: _Caution) -> FloatArray:

@@ -33,6 +33,8 @@ class Pool(NamedTuple):
     """Rows whose highest score is not that of what happened."""
     is_spread: bool = True
     """Whether the uniform forecast may have a weight."""
+    is_settled: bool = False
+    """Whether the second member has all of the weight, because its own prior is caution enough."""
 
     def of_rows(self, rows: BoolArray) -> Pool:
         """The same members, judged on some of the rows."""
@@ -154,20 +156,23 @@ def stacked_proba(
 
 MANY_CLASSES = 50
 """From here on a row tells so much about a temperature that it needs no narrow prior, and so little
-about everything else that `is_thin` asks for two rows a class."""
+about everything else that `is_thin` asks for four rows a class."""
 
 
 def is_thin(n_samples: float, n_classes: int) -> bool:
-    """Whether many classes have fewer than two rows each: a temperature can be learned from them,
+    """Whether many classes have fewer than four rows each: a temperature can be learned from them,
     but not what single classes need, nor how much probability to spread over all of them.
     """
-    return n_classes >= MANY_CLASSES and n_samples < 2 * n_classes
+    return n_classes >= MANY_CLASSES and n_samples < 4 * n_classes
 
 
 FEW_ERRORS = 4.0
 """Up to so many rows on which the scores were wrong, caution counts in full: they are all that
 tells how confident is too confident."""
 
+
+BEYOND_DOUBT = float(np.log(1e6))
+"""Log-likelihood that a stack must gain on other folds for caution to end: a million to one."""
 
 _FAR = 2.0
 """Standard errors of a gain from which on caution is as small as errors allow: one is enough."""
@@ -179,13 +184,15 @@ usual."""
 
 def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
     r"""Weights of the members: of highest out-of-fold likelihood, with `caution`. The search begins
-    at ``start``.
+    at ``start``. Where the pool is settled, the second member has all of it.
 
     They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
     :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
     arithmetic's sake). Then the uniform forecast (the last) gives :math:`\kappa / n` of its weight
     to the identity: a single surprise is no reason to spread probability over all classes.
     """
+    if pool.is_settled:
+        return np.eye(1, pool.likelihood.shape[1], 1)[0]
     n_samples, kappa = float(pool.weight.sum()), caution(pool, start)
     weights = _best_weights(pool, kappa, start)
     returned = min(weights[-1], kappa / n_samples)
@@ -217,40 +224,58 @@ def caution(pool: Pool, start: FloatArray | None = None) -> float:
     :math:`\max((4 / e)^2, 1 - z)` within these limits: all of it up to four rows on which the
     scores were wrong (e is their weight), and where the best weights do not gain on other folds
     than their own; little where they gain more than a standard error there (z) and many rows were
-    wrong.
+    wrong. None where they gain so much that a million to one speaks against the identity.
     """
-    errors = max(float(pool.weight @ pool.is_wrong), FEW_ERRORS)
-    few = (FEW_ERRORS / errors) ** 2
-    return few if few == 1.0 else float(np.clip(1.0 - _gain_in_errors(pool, start), few, 1.0))
+    return caution_of(float(pool.weight @ pool.is_wrong), _gain_on_others(pool, start))
 
 
-def _gain_in_errors(pool: Pool, best: FloatArray | None) -> float:
-    """Cross-fitted gain in log-likelihood of the best weights over the identity, in standard
-    errors; zero where one fold is all there is. Where weights of all rows gain by far more than
-    fitting them to fewer rows could cost, theirs is told, which leads to the same caution.
+class GainOnOthers(NamedTuple):
+    """What weights gain over the identity on other folds than their own: log-likelihood in all,
+    and in standard errors.
+    """
+
+    total: float
+    in_errors: float
+
+
+def caution_of(n_wrong: float, gained: GainOnOthers) -> float:
+    """`caution` by the weight of the rows on which the scores were wrong."""
+    if gained.total >= BEYOND_DOUBT:
+        return 0.0
+    few = (FEW_ERRORS / max(n_wrong, FEW_ERRORS)) ** 2
+    return few if few == 1.0 else float(np.clip(1.0 - gained.in_errors, few, 1.0))
+
+
+def _gain_on_others(pool: Pool, best: FloatArray | None) -> GainOnOthers:
+    """Cross-fitted gain of the best weights over the identity; none where one fold is all there is.
+    Where weights of all rows gain by far more, or less, than fitting them to fewer rows could cost,
+    theirs is told, which leads to the same caution.
     """
     numbers = np.unique(pool.fold)
     if len(numbers) > 1:
         if best is None:
             best = mixture_weights(pool.likelihood, pool.weight).parameters
         gain = np.log(pool.likelihood @ best / pool.likelihood[:, 0])
-        if _in_errors(gain, pool.weight, _COST_OF_A_MEMBER * len(best)) >= _FAR:
-            return _FAR
+        cost = _COST_OF_A_MEMBER * len(best)
+        most, least = _gained(gain, pool.weight), _gained(gain, pool.weight, cost)
+        is_told = least.total >= BEYOND_DOUBT or most.total < BEYOND_DOUBT
+        if is_told and least.in_errors >= _FAR:
+            return least
     gain = np.zeros(len(pool.weight))
     for number in numbers:
         held = pool.fold == number
         if not held.all():
             best = _best_weights(pool.of_rows(~held), 0.0, best)
             gain[held] = np.log(pool.likelihood[held] @ best / pool.likelihood[held, 0])
-    return _in_errors(gain, pool.weight, 0.0)
+    return _gained(gain, pool.weight)
 
 
-def _in_errors(gain: FloatArray, weight: FloatArray, cost: float) -> float:
-    """The sum of the gains of rows, less a cost, in its standard errors."""
-    total = float(weight.sum())
-    mean = float(weight @ gain) / total
-    variance = float(weight @ (gain - mean) ** 2) / total**2
-    return float((mean - cost / total) / np.sqrt(variance)) if variance > 0 else 0.0
+def _gained(gain: FloatArray, weight: FloatArray, cost: float = 0.0) -> GainOnOthers:
+    """The sum of the gains of rows, less a cost, and in its standard errors."""
+    n_samples, total = float(weight.sum()), float(weight @ gain)
+    variance = float(weight @ (gain - total / n_samples) ** 2)
+    net = total - cost
+    return GainOnOthers(net, net / float(np.sqrt(variance)) if variance > 0 else 0.0)
 
 
 def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
-from calibrant._crossfit.members import proba_of
 from calibrant._crossfit.scores import likelihood_losses
 from calibrant._folds import Fold
+from calibrant._optim.mixture import mixture_weights
 from calibrant._simplex import true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
@@ -27,9 +28,9 @@ _MAPS: tuple[tuple[BaseBinaryCalibrator, float], ...] = (
 be right and that must be wrong: with fewer a map learns them by heart, and folds with none of them
 do not notice."""
 
-_SURE = 2.0 / 3.0
-"""Standard errors that a map must gain by on rows that it has not seen: one of rows, which is
-widened by a half for the folds that overlap."""
+_SURE = 1.0 / 3.0
+"""Standard errors that a correction must gain by on rows that it has not seen: half of one of rows,
+which is widened by a half for the folds that overlap."""
 
 _POINTS = 128
 """Points that a curve is kept at: it bends at six knots, and is not drawn through every row."""
@@ -43,6 +44,25 @@ class StackedRows(NamedTuple):
     weight: FloatArray
     fold: IntArray
 
+    def claims(self) -> _Claims:
+        top = self.proba.argmax(axis=1)
+        return _Claims(true_class(self.proba, top), (top == self.y).astype(np.float64), self.weight)
+
+
+class _Claims(NamedTuple):
+    """Top probabilities, whether they were right, and weights."""
+
+    score: FloatArray
+    outcome: FloatArray
+    weight: FloatArray
+
+    def of_rows(self, rows: BoolArray) -> _Claims:
+        return _Claims(*(values[rows] for values in self))
+
+    def likelihood(self, score: FloatArray) -> FloatArray:
+        """What scores gave to the outcomes."""
+        return np.where(self.outcome > 0, score, 1.0 - score)
+
 
 class TopCorrection(NamedTuple):
     """A map of the top probability, and what it gains over the stack on other folds than its
@@ -54,53 +74,79 @@ class TopCorrection(NamedTuple):
 
 
 def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | None:
-    """The map of the top probability that gains most on rows that it has not seen; none where it
-    gains no more than a standard error in log-loss.
+    """A curve of the top probability: the mixture of it as it is and of maps of it that rows tell
+    which these have not seen; none where it gains too little in log-loss to be sure.
 
     The likelihood of a row is that of the claim "the top class is right" times that of the true
     class among the others, which a map of the top probability leaves as it is: so the gain in
     log-loss is the calibration error of the claim that the map mends, minus what its fit costs.
     """
-    rarer = min(_right_and_wrong(rows))
-    fitting = [one for one, needed in _MAPS if rarer >= needed]
-    if len(np.unique(rows.fold)) < 2 or not fitting:
+    claims = rows.claims()
+    right = float(claims.weight @ claims.outcome)
+    rarer = min(right, float(claims.weight.sum()) - right)
+    maps = [one for one, needed in _MAPS if rarer >= needed]
+    if len(np.unique(rows.fold)) < 2 or not maps:
         return None
-    judged = [(_gain(one, rows, folds), one) for one in fitting]
-    gain, best = max(judged, key=lambda pair: pair[0].gain)
-    everything = np.ones(len(rows.y), dtype=bool)
-    return TopCorrection(_fit(best, rows, everything), gain) if gain.statistic > _SURE else None
+    given = np.column_stack(
+        [claims.score, *(_unseen_values(one, claims, rows.fold) for one in maps)]
+    )
+    gain = _gain(given, claims, rows, folds)
+    if not gain.statistic > _SURE:
+        return None
+    fitted = [_fit(one, claims) for one in maps]
+    return TopCorrection(_curve(fitted, _weights(given, claims), claims, rows), gain)
 
 
-def _right_and_wrong(rows: StackedRows) -> tuple[float, float]:
-    """Rows on which the top class was right, and those on which it was wrong."""
-    right = float(rows.weight @ (rows.proba.argmax(axis=1) == rows.y))
-    return right, float(rows.weight.sum()) - right
+def _unseen_values(one: BaseBinaryCalibrator, claims: _Claims, fold: IntArray) -> FloatArray:
+    """What maps make of the top probabilities that they have not seen."""
+    out = np.empty(len(fold))
+    for number in np.unique(fold):
+        held = fold == number
+        others = claims.of_rows(~held)
+        out[held] = _sober(_fit(one, others)._predict_claim(claims.score[held]), others)
+    return out
 
 
-def _gain(one: BaseBinaryCalibrator, rows: StackedRows, folds: Sequence[Fold]) -> Gain:
-    """Cross-fitted gain of a map of the top probability."""
-    after = np.empty(len(rows.y))
+def _fit(one: BaseBinaryCalibrator, claims: _Claims) -> BaseBinaryCalibrator:
+    return clone(one)._fit_claim(*claims)
+
+
+def _sober(score: FloatArray, claims: _Claims) -> FloatArray:
+    """Away from certainty by the rule of succession."""
+    edge = 1.0 / (float(claims.weight.sum()) + 2.0)
+    return np.clip(score, edge, 1.0 - edge)
+
+
+def _weights(given: FloatArray, claims: _Claims) -> FloatArray:
+    """Weights of highest likelihood, of the top probability as it is and of maps of it."""
+    likelihood = np.column_stack([claims.likelihood(score) for score in given.T])
+    return mixture_weights(likelihood, claims.weight).parameters
+
+
+def _gain(given: FloatArray, claims: _Claims, rows: StackedRows, folds: Sequence[Fold]) -> Gain:
+    """Cross-fitted gain of the mixture; its weights, too, have not seen what they are judged on."""
+    score = np.empty(len(rows.y))
     for number in np.unique(rows.fold):
         held = rows.fold == number
-        proba = proba_of(_fit(one, rows, ~held), rows.proba[held], "proba")
-        after[held] = likelihood_losses(true_class(proba, rows.y[held]))
-    before = likelihood_losses(true_class(rows.proba, rows.y))
-    return paired_gain(before, after, rows.weight, folds, score="log_loss")
+        score[held] = given[held] @ _weights(given[~held], claims.of_rows(~held))
+    before = true_class(rows.proba, rows.y)
+    left = 1.0 - claims.score
+    share = np.where(left > 0, before / np.where(left > 0, left, 1.0), 1.0 / rows.proba.shape[1])
+    after = np.where(claims.outcome > 0, score, share * (1.0 - score))
+    losses = likelihood_losses(before), likelihood_losses(after)
+    return paired_gain(*losses, rows.weight, folds, score="log_loss")
 
 
-def _fit(one: BaseBinaryCalibrator, rows: StackedRows, which: BoolArray) -> MulticlassToBinary:
-    made = MulticlassToBinary(one, notion="confidence")
-    made._fit_checked(rows.proba[which], rows.y[which], rows.weight[which])
-    (fitted,) = made.calibrators_
-    if isinstance(fitted, SplineCalibration):
-        _soften(fitted, float(rows.weight[which].sum()))
+def _curve(
+    maps: Sequence[BaseBinaryCalibrator], weights: FloatArray, claims: _Claims, rows: StackedRows
+) -> MulticlassToBinary:
+    """The mixture as a map of the whole vector, kept at few points."""
+    made = MulticlassToBinary(SplineCalibration(), notion="confidence")
+    made._fit_checked(rows.proba, rows.y, rows.weight)
+    (curve,) = made.calibrators_
+    known = np.unique(claims.score[claims.weight > 0])
+    kept = np.unique(np.linspace(0, len(known) - 1, _POINTS).round().astype(np.intp))
+    curve.scores_ = known[kept]
+    mapped = [_sober(one._predict_claim(curve.scores_), claims) for one in maps]
+    curve.values_ = np.clip(np.column_stack([curve.scores_, *mapped]) @ weights, 0.0, 1.0)
     return made
-
-
-def _soften(spline: SplineCalibration, n_samples: float) -> None:
-    """Keep a curve at few points, and away from certainty by the rule of succession."""
-    last = len(spline.scores_) - 1
-    kept = np.unique(np.linspace(0, last, _POINTS).round().astype(np.intp))
-    edge = 1.0 / (n_samples + 2.0)
-    spline.scores_ = spline.scores_[kept]
-    spline.values_ = np.clip(spline.values_[kept], edge, 1.0 - edge)
