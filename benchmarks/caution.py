@@ -76,9 +76,12 @@ class Rule(NamedTuple):
 
 
 RULES = [
-    Rule(*each)
+    rule
     for each in product(FOLDS, (0.0, 0.5, 1.0), (2.0, 4.0, 8.0), (False, True), (False, True))
+    if (rule := Rule(*each)).share or (rule.few_errors == 2.0 and not rule.is_ended)
 ]
+"""Without caution there is nothing that counts, or ends."""
+
 OURS = Rule(20, 1.0, FEW_ERRORS, is_ended=True, is_alone=True)
 """That of the library below 100 rows; it has 5 folds from there on."""
 

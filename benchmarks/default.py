@@ -67,7 +67,8 @@ BUNDLED: dict[str, Callable[..., Any]] = {
     "wine": load_wine,
 }
 MOST_LOST, MOST_HARM = 0.02, 0.01
-MANY_JUDGED = 500
+MANY_JUDGED, FEW_JUDGED = 500, 75
+PARTS = "parts"
 
 
 class Case(NamedTuple):
@@ -199,8 +200,10 @@ def _key(rows: Any) -> bytes:
     return np.sort(rows).astype(np.int64).tobytes()
 
 
-def losses(fits: Fits) -> dict[str, float]:
-    """Test log-loss of every method; of one that fails, that of the uniform forecast."""
+def losses(fits: Fits) -> dict[str, Any]:
+    """Test log-loss of every method, and in `PARTS` those of as many rows as the smallest sets have
+    to judge; of one that fails, that of the uniform forecast.
+    """
     n_train, is_decided = fits.n_train, len(fits.decision) > 0
     folds = [(np.flatnonzero(fits.fold != j), np.flatnonzero(fits.fold == j)) for j in _folds(fits)]
     tables = {
@@ -213,14 +216,20 @@ def losses(fits: Fits) -> dict[str, float]:
         name: CalibratedClassifierCV(replayed, method=method, cv=folds, ensemble=ensemble)
         for name, (method, ensemble) in RIVALS.items()
     }
-    truth, out = y[n_train:], {RAW: log_loss(y[n_train:], _rows(fits.proba[-1][n_train:]))}
+    truth, forecasts = y[n_train:], {RAW: fits.proba[-1][n_train:]}
     for name, method in methods.items():
         try:
             proba = method.fit(X[:n_train], y[:n_train]).predict_proba(X[n_train:])
         except (ValueError, IndexError, FloatingPointError):
             proba = np.full((len(truth), y.max() + 1), 1.0 / (y.max() + 1))
-        out[name] = log_loss(truth, _rows(proba))
-    return out
+        forecasts[name] = proba
+    parts = [slice(i, i + FEW_JUDGED) for i in range(0, len(truth) - FEW_JUDGED + 1, FEW_JUDGED)]
+    return {name: log_loss(truth, _rows(proba)) for name, proba in forecasts.items()} | {
+        PARTS: {
+            name: [log_loss(truth[part], _rows(proba[part])) for part in parts]
+            for name, proba in forecasts.items()
+        }
+    }
 
 
 def _folds(fits: Fits) -> range:
@@ -289,6 +298,14 @@ def over_seeds(done: dict[Case, dict[str, float]]) -> dict[Case, dict[str, float
     }
 
 
+def share_of_parts_lost(done: dict[Case, dict[str, Any]]) -> float:
+    """How often the default would lose, were the test rows as few as those of small sets."""
+    parts = [row[PARTS] for row in done.values()]
+    own = np.concatenate([part[OURS] for part in parts])
+    best = np.concatenate([np.min([part[name] for name in RIVALS], axis=0) for part in parts])
+    return float((own > best + MOST_LOST).mean())
+
+
 def share_lost(done: dict[Case, dict[str, float]]) -> float:
     return float(np.mean([value > MOST_LOST for value in lost(done).values()]))
 
@@ -330,7 +347,9 @@ def words_about_losing(done: dict[Case, dict[str, float]], folder: Path) -> str:
         "The best of six is chosen by the test rows, for every case anew: nobody can have it. Few "
         f"test rows choose by chance: of the {len(many)} cases that {MANY_JUDGED} or more rows "
         f"judge {share_lost(many):.1%} lose by more than {MOST_LOST}, of the {len(few)} others "
-        f"{share_lost(few):.1%}. With losses averaged over the splits of a data set, so that the "
+        f"{share_lost(few):.1%}. That is what few rows do: cut into parts of {FEW_JUDGED} test "
+        f"rows, the former lose in {share_of_parts_lost(many):.1%} of the parts. With losses "
+        "averaged over the splits of a data set, so that the "
         f"best of six is one method for all of them, {share_lost(over_seeds(done)):.1%} of "
         f"{len(over_seeds(done))} pairs of a data set and a family do, and "
         f"{share_harmed(over_seeds(done)):.1%} of the pairs are harmed by more than {MOST_HARM}."
