@@ -167,7 +167,7 @@ def summarise_parts(parts: Parts, asked: Request) -> Report:
         asked,
         names,
         guarantee=guarantee_note(rows, asked.inputs),
-        how=_how(len(y), paths),
+        how=_how(model, len(y), paths),
     )
 
 
@@ -283,9 +283,11 @@ def _score_rows(spread: FloatArray, total: float) -> list[MetricRow]:
     ]
 
 
-def _how(n_drawn: int, paths: Sequence[_Path]) -> tuple[str, ...]:
+def _how(model: Any, n_drawn: int, paths: Sequence[_Path]) -> tuple[str, ...]:
     before, after = (path.fullest for path in paths)
+    own = model._words_of_parts()
     return (
+        *([own] if own else []),
         "The rows were read in passes and not kept. Accuracy, log-loss, Brier score, binned errors "
         "of equal width, the gain, the diagrams and the errors of classes are of all rows. Folds "
         "take turns every 60 rows or so.",

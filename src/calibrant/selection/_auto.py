@@ -244,6 +244,13 @@ class AutoCalibration(Calibrator):
             name: members[name]._fit_checked_parts(sample) for name, share in shares if share > 0
         }
 
+    def _words_of_parts(self) -> str:
+        said = "The top probability of the stack is not corrected."
+        if self.candidates is None:
+            said = f"The members are sums over rows, and no isotonic maps among them. {said}"
+        told = dict.fromkeys(fitted._words_of_parts() for fitted in self.members_.values())
+        return " ".join([said, *filter(None, told)])
+
     def _weigh(
         self, members: Mapping[str, Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold]
     ) -> Maps:
