@@ -30,6 +30,10 @@ from typing import Any
 
 import numpy as np
 
+# A script beside this one is called coverage, which numba would take for the package of that name.
+HERE = Path(__file__).resolve().parent
+sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
+
 N_CLASSES, ALLOWANCE_MB = 10, 500
 BLOCK_ROWS = 500_000
 

@@ -17,7 +17,12 @@ import pyarrow.parquet
 import calibrant
 from calibrant._crossfit.members import set_up
 from calibrant.cli import run
-from calibrant.cli._passes import is_passed, is_reported_by_passes, takes_parts
+from calibrant.cli._passes import (
+    is_compared_by_passes,
+    is_passed,
+    is_reported_by_passes,
+    takes_parts,
+)
 from calibrant.io import open_scores
 from calibrant.io._columns import FileOptions
 from calibrant.selection import method
@@ -175,3 +180,29 @@ def test_a_report_pass_by_pass_says_what_its_map_was_made_of(name, said, file, c
 def test_a_report_needs_all_rows_where_they_have_weights_or_the_method_needs_them(file):
     assert not is_reported_by_passes(FileOptions(file, weight="w"), "temperature", None)
     assert not is_reported_by_passes(FileOptions(file), "canonical", None)
+
+
+def compared(file, capsys, *options):
+    assert run(["compare", str(file), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_comparison_goes_pass_by_pass_where_all_methods_can(file, capsys, monkeypatch):
+    assert is_compared_by_passes(FileOptions(file), ["temperature", "isotonic", "auto"])
+    assert not is_compared_by_passes(FileOptions(file), ["temperature", "gp"])
+
+    def refuse(*_, **__):
+        raise AssertionError("a temporary file was made")
+
+    monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
+    found = compared(file, capsys, "-m", "temperature", "-m", "isotonic", "--weight", "w")
+    opened = open_scores(file, weight="w")
+    own = calibrant.compare(
+        opened.labels,
+        opened.scores,
+        inputs="logits",
+        methods=["temperature", "isotonic"],
+        sample_weight=opened.weight,
+    )
+    assert found == json.loads(json.dumps(own.to_dict()))
+    assert "cells of scores" in found["notes"][0]

@@ -220,11 +220,20 @@ def compare(
     cv: Folds = 5,
     seed: Seed = 0,
 ) -> None:
-    """Compare calibration methods by cross-validation, with intervals of what each gains."""
+    """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
+    more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
+    for.
+    """
     from calibrant.cli._commands import read_all
+    from calibrant.cli._passes import is_compared_by_passes, open_passes
+    from calibrant.selection._methods import default_methods
 
-    output = printing.output()
-    rows = read_all(data.options(), output.say, output.watch)
+    output, options = printing.output(), data.options()
+    rows: LabelledScores
+    if is_compared_by_passes(options, methods or default_methods()):
+        rows = open_passes(options, output.say, progress=not output.quiet)
+    else:
+        rows = read_all(options, output.say, output.watch)
     result = calibrant.compare(
         rows.labels,
         rows.scores,

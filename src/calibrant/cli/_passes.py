@@ -4,7 +4,7 @@ are made of sums over rows, or of cells of scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,6 +93,11 @@ def is_passed(options: FileOptions, name: str, notion: str | None) -> bool:
 def is_reported_by_passes(options: FileOptions, name: str, notion: str | None) -> bool:
     """Whether the report of a file is made pass by pass: the same, but not of rows with weights."""
     return options.weight is None and is_passed(options, name, notion)
+
+
+def is_compared_by_passes(options: FileOptions, names: Iterable[str]) -> bool:
+    """Whether methods are compared on a file pass by pass: all of them can be."""
+    return all(takes_parts(method(name)) for name in names) and _is_large(options)
 
 
 def _is_large(options: FileOptions) -> bool:
