@@ -11,10 +11,10 @@ with the exponent :math:`a \ge 0` of each row so that :math:`R(1) = r`.
 
 Of a truth among the others it is not known which of them it is. They are taken to be true with
 chances proportional to :math:`e^{\gamma l_j}`, as the lower of the known classes are: the power
-:math:`\gamma` is that of the rows whose truth has a rank above m/3, given that it has, with a normal
-prior of scale 1 on its logarithm. It differs from :math:`\beta`, which the best classes decide. The
-log-loss of such a row is the mean over these chances, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`.
-The cost is O(n m), whatever K.
+:math:`\gamma` is that of the rows whose truth has a rank above m/3, given that it has, with a
+normal prior of scale 1 on its logarithm. It differs from :math:`\beta`, which the best classes
+decide. The log-loss of such a row is the mean over these chances, :math:`\log Z(\beta) - \beta\,
+E_\gamma[l]`. The cost is O(n m), whatever K.
 """
 
 from __future__ import annotations
