@@ -7,7 +7,10 @@ import pytest
 
 from calibrant import (
     DirichletCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
     MatrixScaling,
+    MulticlassToBinary,
     StructuredScaling,
     TemperatureScaling,
     VectorScaling,
@@ -52,6 +55,24 @@ def test_the_number_of_passes_is_printed_where_it_is_asked_for(data, capsys):
     assert fitted.n_passes_ == source.n_read <= 5
     said = f"TemperatureScaling: {source.n_read} passes over 1,000 rows in 8 parts\n"
     assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (HistogramBinning(), "8,192 cells"),
+        (HistogramBinning(n_bins=7, strategy="uniform"), None),
+        # Each claim has bins of its own.
+        (HistogramBinning(points_per_bin=30, strategy="uniform"), "8,192 cells"),
+        (IsotonicCalibration(), "8,192 cells"),
+    ],
+)
+def test_what_is_made_of_cells_says_so_where_it_is_asked(made, said, data, capsys):
+    scores, y = data
+    MulticlassToBinary(made, inputs="logits")._fit_parts(Slices(scores, y), verbose=True)
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert "2 passes" in first
+    assert [said in line for line in rest] == ([True] if said else [])
 
 
 def test_rows_that_were_checked_once_are_not_checked_again(data):

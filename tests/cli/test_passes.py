@@ -15,10 +15,18 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import calibrant
+from calibrant._crossfit.members import set_up
 from calibrant.cli import run
-from calibrant.cli._passes import is_passed, is_reported_by_passes, takes_parts
+from calibrant.cli._passes import (
+    is_compared_by_passes,
+    is_passed,
+    is_reported_by_passes,
+    takes_parts,
+)
+from calibrant.io import open_scores
 from calibrant.io._columns import FileOptions
 from calibrant.selection import method
+from calibrant.selection._methods import METHODS
 
 NAMES = np.array(["pear", "apple", "fig"])
 
@@ -55,11 +63,54 @@ def test_a_fit_pass_by_pass_is_the_fit_of_all_rows(name, file, capsys, monkeypat
         assert said[when] == pytest.approx(all_said[when], rel=1e-7)
 
 
+ORDERED = ["platt", "beta", "isotonic", "histogram", "bbq", "spline", "venn-abers"]
+
+
+@pytest.mark.parametrize(
+    ("name", "notion"),
+    [*((name, None) for name in ORDERED), ("histogram", "top-label"), ("isotonic", "confidence")],
+)
+def test_a_map_of_ordered_scores_is_fitted_pass_by_pass_and_its_cells_are_told(
+    name, notion, file, capsys, monkeypatch
+):
+    options = ["-m", name, *(["--notion", notion] if notion else [])]
+    assert is_passed(FileOptions(file), name, notion)
+    model, said = fitted(file, capsys, *options)
+    assert "8,192 cells of scores a claim" in said["passes"]
+    assert "differs by less than 0.00338 s (1 - s), at most 0.000845" in said["passes"]
+    opened, scores = open_scores(file), np.random.default_rng(0).normal(size=(200, 3))
+    own = set_up(method(name, notion=notion), "logits", 3, model.classes_)
+    own.fit(opened.scores, opened.labels)
+    assert np.abs(model.predict_proba(scores) - own.predict_proba(scores)).max() < 1e-9
+    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
+    assert "passes" not in fitted(file, capsys, *options)[1]
+
+
+def test_a_stack_is_fitted_pass_by_pass_as_it_is_to_blocks(file, capsys):
+    assert is_passed(FileOptions(file), "auto", None)
+    model, said = fitted(file, capsys, "-m", "auto")
+    opened = open_scores(file)
+    own = calibrant.AutoCalibration(inputs="logits", classes=model.classes_)
+    own.fit(opened.scores, opened.labels)
+    assert model.names_ == own.names_
+    assert model.weights_ == pytest.approx(own.weights_, abs=1e-9)
+    assert "no isotonic maps" in said["passes"]
+    assert "not corrected" in said["passes"]
+
+
 def test_what_needs_all_rows_is_not_fitted_pass_by_pass(file):
-    assert not is_passed(FileOptions(file), "isotonic", None)
-    assert not is_passed(FileOptions(file), "auto", None)
-    assert takes_parts(method("dirichlet"))
-    assert not takes_parts(method("canonical"))
+    assert not is_passed(FileOptions(file), "gp", None)
+    assert not is_passed(FileOptions(file), "canonical", None)
+
+
+def test_the_calibrators_say_themselves_which_of_them_take_parts():
+    refused = {name for name in METHODS if not takes_parts(method(name))}
+    assert refused == {"gp", "canonical"}
+
+
+def test_what_is_a_sum_has_no_remark_about_passes(file, capsys):
+    _, said = fitted(file, capsys, "-m", "temperature")
+    assert "passes" not in said
 
 
 def test_nothing_is_written_beside_the_model(file, capsys, monkeypatch):
@@ -67,7 +118,8 @@ def test_nothing_is_written_beside_the_model(file, capsys, monkeypatch):
         raise AssertionError("a temporary file was made")
 
     monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
-    fitted(file, capsys, "-m", "temperature")
+    for name in ("temperature", "auto", "histogram"):
+        fitted(file, capsys, "-m", name)
 
 
 def test_a_text_file_is_large_by_its_size(file, capsys):
@@ -116,7 +168,41 @@ def test_a_report_pass_by_pass_has_the_numbers_of_all_rows(file, capsys, monkeyp
         assert own["before"]["value"] == pytest.approx(other["before"]["value"], abs=1e-9)
 
 
-def test_a_report_needs_all_rows_where_they_have_weights_or_are_put_in_order(file):
-    assert is_reported_by_passes(FileOptions(file), "auto", None)
+@pytest.mark.parametrize(
+    ("name", "said"), [("isotonic", "cells of scores a claim"), ("auto", "no isotonic maps")]
+)
+def test_a_report_pass_by_pass_says_what_its_map_was_made_of(name, said, file, capsys):
+    assert is_reported_by_passes(FileOptions(file), name, None)
+    _, page = reported(file, capsys, "-m", name)
+    assert said in page
+
+
+def test_a_report_needs_all_rows_where_they_have_weights_or_the_method_needs_them(file):
     assert not is_reported_by_passes(FileOptions(file, weight="w"), "temperature", None)
-    assert not is_reported_by_passes(FileOptions(file), "isotonic", None)
+    assert not is_reported_by_passes(FileOptions(file), "canonical", None)
+
+
+def compared(file, capsys, *options):
+    assert run(["compare", str(file), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_comparison_goes_pass_by_pass_where_all_methods_can(file, capsys, monkeypatch):
+    assert is_compared_by_passes(FileOptions(file), ["temperature", "isotonic", "auto"])
+    assert not is_compared_by_passes(FileOptions(file), ["temperature", "gp"])
+
+    def refuse(*_, **__):
+        raise AssertionError("a temporary file was made")
+
+    monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
+    found = compared(file, capsys, "-m", "temperature", "-m", "isotonic", "--weight", "w")
+    opened = open_scores(file, weight="w")
+    own = calibrant.compare(
+        opened.labels,
+        opened.scores,
+        inputs="logits",
+        methods=["temperature", "isotonic"],
+        sample_weight=opened.weight,
+    )
+    assert found == json.loads(json.dumps(own.to_dict()))
+    assert "cells of scores" in found["notes"][0]

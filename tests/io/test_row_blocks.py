@@ -96,7 +96,9 @@ def test_labels_may_be_an_array_of_all_rows(data):
     found = TemperatureScaling(inputs="logits").fit(blocks.scores, labels)
     whole = TemperatureScaling(inputs="logits").fit(logits, labels)
     assert found.temperature_ == pytest.approx(whole.temperature_, rel=1e-9)
-    with pytest.raises(ValueError, match="rows do not match: 999 labels or weights, 1,000 scores"):
+    with pytest.raises(
+        ValueError, match="rows do not match: 999 labels, weights or groups, 1,000 scores"
+    ):
         TemperatureScaling(inputs="logits").fit(blocks.scores, labels[:999])
 
 

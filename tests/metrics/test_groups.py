@@ -6,6 +6,7 @@ import pytest
 from calibrant import evaluate
 from calibrant.datasets import draw_labels
 from calibrant.guarantees import clopper_pearson
+from calibrant.io import Part, RowBlocks, ScoreParts
 
 P = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
 Y = np.array([0, 1, 1, 1])
@@ -147,3 +148,68 @@ def test_the_intervals_of_ten_groups_hold_together(n_rows):
         found = evaluate(labels, proba, by=np.arange(n_rows) % 10)
         held.append(all(group.gap_low <= 0 <= group.gap_high for group in found))
     assert np.mean(held) >= 0.95
+
+
+def parted(scores, y, weight=None, size=170):
+    def read():
+        for start in range(0, len(y), size):
+            rows = slice(start, start + size)
+            yield scores[rows], y[rows], None if weight is None else weight[rows]
+
+    return RowBlocks(read)
+
+
+MONTHS = np.array(["2026-01", "2026-02", "NaT"], dtype="datetime64[M]")
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("is_dask", [False, True])
+def test_groups_of_parts_are_those_of_rows_in_memory(is_dask, is_weighted, rng):
+    scores = 2 * rng.normal(size=(1000, 3))
+    y = (0.6 * scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    weight = rng.integers(1, 4, size=1000).astype(float) if is_weighted else None
+    sites = np.array(["b", "a", "c"], dtype=object)[rng.integers(3, size=1000)]
+    sites[rng.random(1000) < 0.02] = None
+    sites[900:] = "late"  # a group that the first parts have no rows of
+    by = {"site": sites, "month": MONTHS[rng.integers(3, size=1000)]}
+    whole = evaluate(y, scores, inputs="logits", by=by, sample_weight=weight)
+    if is_dask:
+        da = pytest.importorskip("dask.array")
+        data = (da.from_array(y, chunks=300), da.from_array(scores, chunks=(170, 3)))
+        own = None if weight is None else da.from_array(weight, chunks=1000)
+        by = {name: da.from_array(column, chunks=400) for name, column in by.items()}
+    else:
+        blocks = parted(scores, y, weight)
+        data, own = (blocks.labels, blocks.scores), blocks.weight
+    found = evaluate(*data, inputs="logits", by=by, sample_weight=own)
+    assert found.by == whole.by
+    assert [group.name for group in found] == [group.name for group in whole]
+    assert found.miscalibrated == whole.miscalibrated
+    for one, other in zip((*found, found.overall), (*whole, whole.overall), strict=True):
+        own, theirs = one.to_dict(), other.to_dict()
+        assert (own.pop("ks"), theirs.pop("ks") is None) == (None, False)
+        assert own == pytest.approx(theirs, abs=1e-9)
+
+
+def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng):
+    scores, y = rng.dirichlet([1, 1, 1], size=400), rng.integers(3, size=400)
+    blocks, by = parted(scores, y), rng.integers(2, size=400)
+    found = evaluate(blocks.labels, blocks.scores, by=by)
+    assert (found.by, [group.name for group in found]) == (("group",), ["0", "1"])
+    with pytest.raises(ValueError, match="399 labels, weights or groups, 400 scores"):
+        evaluate(blocks.labels, blocks.scores, by=by[:-1])
+    with pytest.raises(ValueError, match="level must lie"):
+        evaluate(blocks.labels, blocks.scores, by=by, level=2)
+    with pytest.raises(ValueError, match="different values: cut it into groups"):
+        evaluate(blocks.labels, blocks.scores, by=np.arange(400))
+
+
+def test_groups_of_parts_that_something_else_holds_are_refused():
+    class Two(ScoreParts):
+        n_columns = 2
+
+        def map_parts(self, function):
+            return [function(Part([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
+
+    with pytest.raises(TypeError, match="groups of these parts are not known"):
+        evaluate(None, Two(), by=[0, 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from calibrant._validation import checked_sample, reader_for
 from calibrant.binning import bin_table
 from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
-from calibrant.notions._parted import ScoreCells, n_cells_of, parted_claims
+from calibrant.notions._parted import ScoreCells, n_cells_of, parted_claims, words_of_cells
 from parts import Slices
 
 
@@ -25,6 +27,19 @@ def test_scores_of_a_cell_differ_by_less_than_the_bound(values, n_cells):
     if n_cells == 2**13:
         assert (high - low <= bound).all()
     np.testing.assert_array_equal(cell, np.searchsorted(cells.ends, score))
+
+
+@pytest.mark.parametrize("n_claims", [1, 10, 1000])
+def test_what_is_said_of_cells_is_true_of_all_of_them(n_claims):
+    said = words_of_cells(n_claims)
+    width = float(re.search(r"less than (\S+) s", said)[1])
+    most = float(re.search(r"at most (\S+), and", said)[1])
+    ends = np.append(0.0, ScoreCells(n_cells_of(n_claims)).ends)
+    low, high = ends[:-1], ends[1:]
+    least = np.minimum(*((s + 1e-6) * (1 - s + 1e-6) for s in (low, high)))
+    assert (high - low <= 1.005 * width * least).all()  # three digits are said
+    assert (high - low).max() <= 1.005 * most
+    assert f"{n_cells_of(n_claims):,} cells" in said
 
 
 def test_no_cell_lies_across_a_cut():

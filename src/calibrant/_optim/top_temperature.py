@@ -7,8 +7,14 @@ is taken to fall as a power of the rank from the least that is known,
 .. math:: l_j = l_m - a \log(j / m), \quad j > m, \qquad
    R(\beta) = e^{\beta l_m} \int_{m + 1/2}^{K + 1/2} (x / m)^{-a \beta}\, dx ,
 
-with the exponent :math:`a \ge 0` of each row so that :math:`R(1) = r`. A truth among the others
-counts as "one of the others", which is what is known of it. The cost is O(n m), whatever K.
+with the exponent :math:`a \ge 0` of each row so that :math:`R(1) = r`.
+
+Of a truth among the others it is not known which of them it is. They are taken to be true with
+chances proportional to :math:`e^{\gamma l_j}`, as the lower of the known classes are: the power
+:math:`\gamma` is that of the rows whose truth has a rank above m/3, given that it has, with a
+normal prior of scale 1 on its logarithm. It differs from :math:`\beta`, which the best classes
+decide. The log-loss of such a row is the mean over these chances, :math:`\log Z(\beta) - \beta\,
+E_\gamma[l]`. The cost is O(n m), whatever K.
 """
 
 from __future__ import annotations
@@ -23,6 +29,9 @@ from calibrant._typing import BoolArray, FloatArray, IntArray
 
 _LARGEST_EXPONENT = 1e4
 _HALVINGS = 60
+_LOWER = 3
+"""The lower known ranks begin after the first of so many parts of them."""
+
 _SERIES = 1e-2
 """Below this the functions of a truncated exponential distribution are their series."""
 
@@ -85,10 +94,13 @@ def top_log_inverse_temperature(
     total = float(weight.sum())
     precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
     true = log_proba[np.arange(len(place)), place]
+    if tail is not None and not is_inside.all():
+        power = lower_power(log_proba, place, is_inside, weight)
+        true = np.where(is_inside, true, tail.at(power)[1])
 
     def evaluate(t: float) -> Point:
         beta = float(np.exp(t))
-        loss, slope, square = _losses(log_proba, tail, true, is_inside, beta)
+        loss, slope, square = _losses(log_proba, tail, true, beta)
         first = beta * float(weight @ slope) / total
         second = beta**2 * float(weight @ square) / total + first
         value = float(weight @ loss) / total + 0.5 * precision * t * t
@@ -97,10 +109,28 @@ def top_log_inverse_temperature(
     return with_cause(newton_1d(evaluate, Near(), LIMIT))
 
 
+def lower_power(
+    log_proba: FloatArray, place: IntArray, is_inside: BoolArray, weight: FloatArray
+) -> float:
+    """The power of probabilities by which truths are spread over the lower known ranks; one where
+    no row tells.
+    """
+    first = max(1, log_proba.shape[1] // _LOWER)
+    rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
+    if not len(rows):
+        return 1.0
+    known, own = log_proba[rows, first:], place[rows] - first
+    inside = np.ones(len(rows), dtype=bool)
+    found = top_log_inverse_temperature(known, None, own, inside, weight[rows], prior_scale=1.0)
+    return float(np.exp(found.parameters[0]))
+
+
 def _losses(
-    log_proba: FloatArray, tail: Tail | None, true: FloatArray, is_inside: BoolArray, beta: float
+    log_proba: FloatArray, tail: Tail | None, true: FloatArray, beta: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-loss of each row and its first two derivatives in beta."""
+    """Log-loss of each row, whose truth has the log-probability ``true``, and its first two
+    derivatives in beta.
+    """
     x = log_proba
     log_mass, spread = beta * x, np.zeros(x.shape)
     slopes = x
@@ -113,11 +143,7 @@ def _losses(
     share = np.exp(log_mass - log_norm[:, None])
     mean = (share * slopes).sum(axis=1)
     square = (share * (slopes**2 + spread)).sum(axis=1) - mean**2
-    if tail is None:
-        return log_norm - beta * true, mean - true, square
-    own = np.where(is_inside, beta * true, log_mass[:, -1])
-    own_slope = np.where(is_inside, true, slopes[:, -1])
-    return log_norm - own, mean - own_slope, square - np.where(is_inside, 0.0, spread[:, -1])
+    return log_norm - beta * true, mean - true, square
 
 
 def tempered(

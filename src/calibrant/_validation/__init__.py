@@ -263,11 +263,13 @@ def is_parted(scores: Any) -> bool:
     return is_chunked(scores) or isinstance(scores, PartedScores)
 
 
-def as_parts(scores: Any, y: Any, sample_weight: Any = None) -> Parts:
-    """The parts of scores that come in them, with their labels and weights."""
-    if isinstance(scores, PartedScores):
-        return scores.parts(y, sample_weight)
-    return ChunkedRows(scores, y, sample_weight)
+def as_parts(scores: Any, y: Any, sample_weight: Any = None, groups: tuple[Any, ...] = ()) -> Parts:
+    """The parts of scores that come in them, with their labels, weights and columns of groups."""
+    if not isinstance(scores, PartedScores):
+        return ChunkedRows(scores, y, sample_weight, groups)
+    if groups:
+        return scores.grouped_parts(y, sample_weight, groups)
+    return scores.parts(y, sample_weight)
 
 
 def check_same_length(**arrays: AnyArray) -> None:

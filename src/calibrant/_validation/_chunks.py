@@ -31,21 +31,23 @@ def is_chunked(data: Any) -> bool:
 
 
 class ChunkedRows:
-    """The chunks of a dask array of scores with their labels and weights.
+    """The chunks of a dask array of scores with their labels, weights and columns of groups.
 
-    Labels and weights may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
+    These may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
     """
 
     classes: AnyArray | None = None
 
-    def __init__(self, scores: Any, y: Any, weight: Any = None) -> None:
+    def __init__(
+        self, scores: Any, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()
+    ) -> None:
         self.scores = whole_rows(scores)
         self.n_columns = 2 if self.scores.ndim == 1 else int(self.scores.shape[1])
         sizes = self.scores.chunks[0]
         self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
         self._labels = as_chunked(y) if is_chunked(y) else as_labels(y)
-        own = as_chunked(weight) if is_chunked(weight) else weight
-        self._columns = [_cut(column, sizes) for column in (self._labels, own)]
+        others = (as_chunked(one) if is_chunked(one) else one for one in (weight, *groups))
+        self._columns = [_cut(column, sizes) for column in (self._labels, *others)]
 
     def add_up(
         self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
@@ -131,14 +133,18 @@ def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
     if column is None:
         return [None] * len(sizes)
     if len(column) != sum(sizes):
-        raise ValueError(f"rows do not match: {len(column)} labels or weights, {sum(sizes)} scores")
+        raise ValueError(
+            f"rows do not match: {len(column)} labels, weights or groups, {sum(sizes)} scores"
+        )
     if is_chunked(column):
         return list(column.rechunk((sizes,)).to_delayed())
     return np.split(np.asarray(column), np.cumsum(sizes)[:-1])
 
 
-def _of_chunk(function: Callable[..., Any], start: int, scores: Any, y: Any, weight: Any) -> Any:
-    return function(Part(scores, y, weight, start))
+def _of_chunk(
+    function: Callable[..., Any], start: int, scores: Any, y: Any, weight: Any, *groups: Any
+) -> Any:
+    return function(Part(scores, y, weight, start, groups))
 
 
 def _union(labels: list[AnyArray]) -> AnyArray:

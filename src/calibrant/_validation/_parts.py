@@ -22,12 +22,15 @@ from calibrant._validation._text import shortened
 
 
 class Part(NamedTuple):
-    """Rows as the user has them: scores, labels, weights or None, and the number of the first."""
+    """Rows as the user has them: scores, labels, weights or None, the number of the first, and
+    columns of groups where they are asked for.
+    """
 
     scores: Any
     y: Any
     weight: Any
     start: int
+    groups: tuple[Any, ...] = ()
 
 
 class Parts(Protocol):
@@ -58,6 +61,12 @@ class PartedScores(ABC):
     @abstractmethod
     def parts(self, y: Any, weight: Any = None) -> Parts:
         """The parts, with labels and weights."""
+
+    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> Parts:
+        """The same with columns of groups, where it is known which rows a part holds."""
+        raise TypeError(
+            "groups of these parts are not known: evaluate the rows of each group by themselves"
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import ClassVar, Literal, Self
@@ -18,7 +18,7 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import PartedSample, as_seed
 from calibrant.base._calibrator import Calibrator
 from calibrant.notions import Claim, as_notion
-from calibrant.notions._parted import parted_claims
+from calibrant.notions._parted import parted_claims, words_of_cells
 
 _EXAMPLES = (0.1, 0.5, 0.9)
 """Probabilities by which a map of one claim is explained."""
@@ -90,6 +90,17 @@ class BaseBinaryCalibrator(Calibrator):
         proba = sample.lifted(partial(as_proba, inputs=self.inputs))
         [claim] = parted_claims(as_notion("class-1"), proba, self._cuts(sample.total))
         self._fit_cells(claim)
+
+    def _words_of_parts(self) -> str:
+        total = float(self.class_weights_.sum())
+        return "" if self._are_cut(total, [total]) else words_of_cells(1)
+
+    def _are_cut(self, total: float, rows: Iterable[float]) -> bool:
+        """Whether cells that were cut for so many rows lie across no cut of claims of ``rows``."""
+        cuts = self._cuts(total)
+        if cuts is None:
+            return False
+        return all(np.isin(np.asarray(self._cuts(n)), cuts).all() for n in set(rows))
 
     def _cuts(self, total: float) -> FloatArray | None:
         """Scores that cells must not lie across, of a claim of so many rows, where they are

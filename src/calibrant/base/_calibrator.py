@@ -225,7 +225,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if verbose:
             said = f"{sample.passes.n} passes over {sample.shape[0]:,} rows"
             n_parts = len(sample.counts.class_rows)
-            print(f"{type(self).__name__}: {said} in {n_parts} parts")  # noqa: T201  # asked for
+            lines = [f"{type(self).__name__}: {said} in {n_parts} parts", self._words_of_parts()]
+            print("\n".join(filter(None, lines)))  # noqa: T201  # asked for
         made = list(self._parts())
         warn_unless_converged(
             type(self).__name__, made or [self], self._part_name if made else None
@@ -256,6 +257,12 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _fit_parted(self, sample: PartedSample) -> None:
         """Fit on the checked scores of all parts, of a method that can."""
         self._check_parted()
+
+    def _words_of_parts(self) -> str:
+        """How a map that was fitted to parts differs from that of all rows at once; nothing where
+        both are sums over rows.
+        """
+        return ""
 
     def _fit_known(self, data: TopPredictions) -> None:
         """Fit on checked top scores, where the method can."""

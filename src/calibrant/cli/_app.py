@@ -145,8 +145,8 @@ def fit(
     seed: Seed = 0,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
-    not trained on. Of scores of more than 256 MB blocks are read, once for each pass where the
-    method is a sum over rows; other methods keep them in a temporary file.
+    not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
+    canonical need all rows, and keep them in a temporary file.
     """
     from calibrant.cli._commands import check_other_file, fit_file, read_all
     from calibrant.cli._output import before_after
@@ -220,11 +220,20 @@ def compare(
     cv: Folds = 5,
     seed: Seed = 0,
 ) -> None:
-    """Compare calibration methods by cross-validation, with intervals of what each gains."""
+    """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
+    more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
+    for.
+    """
     from calibrant.cli._commands import read_all
+    from calibrant.cli._passes import is_compared_by_passes, open_passes
+    from calibrant.selection._methods import default_methods
 
-    output = printing.output()
-    rows = read_all(data.options(), output.say, output.watch)
+    output, options = printing.output(), data.options()
+    rows: LabelledScores
+    if is_compared_by_passes(options, methods or default_methods()):
+        rows = open_passes(options, output.say, progress=not output.quiet)
+    else:
+        rows = read_all(options, output.say, output.watch)
     result = calibrant.compare(
         rows.labels,
         rows.scores,
@@ -252,7 +261,7 @@ def report(
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
-    where the method is a sum over rows or auto, and there are no weights.
+    where there are no weights and the method is neither gp nor canonical.
     """
     from calibrant.cli._commands import check_other_file, file_report, read_all
     from calibrant.cli._passes import is_reported_by_passes, open_passes

@@ -175,23 +175,25 @@ def make_calibrator(name: str, notion: str | None, data: KnownScores, seed: int)
 
 @dataclass(frozen=True)
 class Fitted:
-    """A calibrator that was fitted to a file, how its own rows look before and after, and a remark
-    about that.
+    """A calibrator that was fitted to a file, how its own rows look before and after, a remark
+    about that, and one about a fit in passes that is not quite that of all rows.
     """
 
     method: str
     model: Any
     before: Evaluation | TopEvaluation
     after: Evaluation | TopEvaluation
+    passes: str = ""
 
     @property
     def remark(self) -> str:
         """How the numbers are to be taken."""
-        return (
+        said = (
             "These are the rows that the calibrator was fitted to, so that the numbers after it "
             "are a little too good; "
             "calibrant compare and calibrant report judge it on others."
         )
+        return f"{said}\n{self.passes}" if self.passes else said
 
     def _training(self) -> dict[str, Any]:
         """What is known of the rows; nothing where they were not whole."""
@@ -205,6 +207,7 @@ class Fitted:
             "model": str(output),
             "calibrator": repr(self.model),
             **self._training(),
+            **({"passes": self.passes} if self.passes else {}),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }

@@ -1,10 +1,10 @@
 """Fits to files that are read once for each pass, so that nothing of them is kept: for methods that
-are sums over rows.
+are made of sums over rows, or of cells of scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from calibrant._crossfit.members import proba_of
 from calibrant._output.files import check_writable
 from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import Part, PartReader, as_parts, reader_for
-from calibrant.base import BaseCalibrator
+from calibrant.base import Calibrator
 from calibrant.cli._commands import (
     BYTES_OF_SCORE,
     Fitted,
@@ -29,7 +29,7 @@ from calibrant.io import RowBlocks, save
 from calibrant.io._columns import FileOptions
 from calibrant.io._labels import LabelRule
 from calibrant.io._sources import Notes, Source, open_source
-from calibrant.selection import AutoCalibration, method
+from calibrant.selection import method
 
 
 class PassedFile(NamedTuple):
@@ -84,19 +84,20 @@ class BlockReader:
 
 
 def is_passed(options: FileOptions, name: str, notion: str | None) -> bool:
-    """Whether a method is fitted to a file pass by pass: it is made of sums over rows, and the
-    scores are too many to be kept in memory.
+    """Whether a method is fitted to a file pass by pass: it can be, and the scores are too many to
+    be kept in memory.
     """
     return takes_parts(method(name, notion=notion)) and _is_large(options)
 
 
 def is_reported_by_passes(options: FileOptions, name: str, notion: str | None) -> bool:
-    """Whether the report of a file is made pass by pass: the same, of a stack too, whose members
-    are then those that are sums; not of rows with weights.
-    """
-    made = method(name, notion=notion)
-    can = takes_parts(made) or isinstance(made, AutoCalibration)
-    return can and options.weight is None and _is_large(options)
+    """Whether the report of a file is made pass by pass: the same, but not of rows with weights."""
+    return options.weight is None and is_passed(options, name, notion)
+
+
+def is_compared_by_passes(options: FileOptions, names: Iterable[str]) -> bool:
+    """Whether methods are compared on a file pass by pass: all of them can be."""
+    return all(takes_parts(method(name)) for name in names) and _is_large(options)
 
 
 def _is_large(options: FileOptions) -> bool:
@@ -107,8 +108,8 @@ def _is_large(options: FileOptions) -> bool:
 
 
 def takes_parts(calibrator: Any) -> bool:
-    """Whether a calibrator is the same from sums over parts as from all rows."""
-    if not isinstance(calibrator, BaseCalibrator):
+    """Whether a calibrator is fitted to parts of the rows, by what it says itself."""
+    if not isinstance(calibrator, Calibrator):
         return False
     try:
         calibrator._check_parted()
@@ -138,7 +139,7 @@ def fit_passes(file: PassedFile, name: str, notion: str | None, seed: int, outpu
     reader = reader_for(parts, file.classes, file.inputs)
     before, after = parts.add_up(partial(_judge, model, reader), _merge)
     save(model, output)
-    return Fitted(name, model, before.compute(), after.compute())
+    return Fitted(name, model, before.compute(), after.compute(), model._words_of_parts())
 
 
 _Pair = tuple[MetricAccumulator, MetricAccumulator]

@@ -22,7 +22,7 @@ from calibrant._typing import (
 from calibrant._validation import check_count, is_parted
 from calibrant.binning import BinRule, BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
-from calibrant.inference._parted import CellBinomials, claims_to_draw
+from calibrant.inference._parted import parted_null
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
@@ -95,9 +95,10 @@ def consistency_test(
     drawn from the exact Poisson-binomial law, without any labels. For several claims (class-wise)
     labels are drawn, and the null hypothesis is that of canonical calibration.
 
-    Of scores that come in parts, such as dask arrays, errors of equal-width bins are tested for
-    notions of one claim a row: scores are taken together in cells (docs/howto-large-data.md), so
-    that the law of the counts is right but for the width of a cell.
+    Of scores that come in parts, such as dask arrays, errors of equal-width bins are tested. For a
+    notion of one claim a row scores are taken together in cells (docs/howto-large-data.md), so that
+    the law of the counts is right but for the width of a cell. For several, labels are drawn where
+    the rows are, by numbers that depend on how they were cut, and their counts are added up.
 
     Binned errors: O(n K) time once, then one random number a row and resample (confidence: a bin
     and resample), memory for the counts of some resamples. Others are computed once a resample.
@@ -136,18 +137,16 @@ def consistency_test(
     generator = np.random.default_rng(rng)
     if is_parted(y_prob):
         how = _parted_options(metric, notion, n_bins)
-        claims = claims_to_draw(
+        claims, draw, guarantee = parted_null(
             as_notion(how.pop("notion", "confidence")),
             *(y_true, y_prob, sample_weight, classes),
             inputs=inputs,
             n_bins=how["n_bins"],
         )
-        counted = _CountNull.of_claims(claims, how, CellBinomials)
+        counted = _CountNull.of_claims(claims, how, draw)
         resampled = _resample(counted, generator, n_resamples, progress)
         statistic = counted.table.error(**counted.norm)
-        return _result(
-            metric, statistic, resampled, counted.hypothesis, claims.n_rows, "asymptotic"
-        )
+        return _result(metric, statistic, resampled, counted.hypothesis, claims.n_rows, guarantee)
     proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
     options = chosen.binned_options
@@ -188,8 +187,8 @@ def _parted_options(metric: MetricLike, notion: str | Notion | None, n_bins: int
     if options is None or options.get("bins") or options.get("strategy", "uniform") != "uniform":
         raise TypeError(
             "of rows that come in parts, such as dask arrays, the consistency test takes errors of "
-            "bins of equal width: 'conf_ece', 'tl_ece', 'mce'; pass X.compute() where the rows fit "
-            "into memory, or some of them"
+            "bins of equal width: 'conf_ece', 'cw_ece', 'tl_ece', 'mce'; pass X.compute() where "
+            "the rows fit into memory, or some of them"
         )
     own = {} if notion is None else {"notion": notion}
     return {"n_bins": n_bins, **options, **own}

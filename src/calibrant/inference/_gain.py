@@ -203,12 +203,35 @@ def gain_of(
     )
 
 
+def summed_gain(
+    total: float,
+    losses: tuple[float, float],
+    square: float,
+    ratios: FloatArray,
+    *,
+    score: str = "log_loss",
+) -> Gain:
+    """`paired_gain` of so many rows from sums over them: of the losses before and after, and of the
+    squares of their differences; ``ratios`` are those of judged to fitted weight, one a fold.
+    """
+    before, after = (float(loss) / total for loss in losses)
+    gain = before - after
+    spread = max(0.0, float(square) - total * gain**2)
+    error = float(np.sqrt(spread / (total - 1) / total)) if total > 1 else 0.0
+    error *= _overlap_of(ratios)
+    return gain_of(total, (before, after), gain, error, score=score, is_folded=True)
+
+
 def _overlap(folds: Sequence[Fold]) -> float:
     """Factor of Nadeau and Bengio on the standard error; 1 where nothing overlaps."""
     if not folds:
         return 1.0
-    ratio = np.mean([fold.judge_weight.sum() / fold.fit_weight.sum() for fold in folds])
-    return float(np.sqrt(1.0 + len(folds) * ratio))
+    return _overlap_of([fold.judge_weight.sum() / fold.fit_weight.sum() for fold in folds])
+
+
+def _overlap_of(ratios: Sequence[float] | FloatArray) -> float:
+    """The same of folds with so much judged weight for each that was fitted on."""
+    return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios)))
 
 
 def calibration_gain(

@@ -135,20 +135,26 @@ class BlockScores(PartedScores):
     def parts(self, y: Any, weight: Any = None) -> BlockParts:
         return BlockParts(self.rows, y, weight)
 
+    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> BlockParts:
+        return BlockParts(self.rows, y, weight, groups)
+
     def __repr__(self) -> str:
         return f"<scores of {self.rows!r}>"
 
 
 class BlockParts:
-    """The blocks with their own labels and weights, or with those of an array of all rows."""
+    """The blocks with their own labels and weights, or with those of an array of all rows; columns
+    of groups are arrays of all rows.
+    """
 
     def __init__(
         self,
         rows: RowBlocks,
         y: LabelsLike | BlockColumn,
         weight: WeightsLike | BlockColumn | None = None,
+        groups: tuple[AnyArray, ...] = (),
     ) -> None:
-        self.rows = rows
+        self.rows, self._groups = rows, groups
         self.n_columns = rows.n_classes
         self._y, self._weight = (_own_or_array(rows, column) for column in (y, weight))
         own = rows.classes if isinstance(self._y, BlockColumn) else None
@@ -193,11 +199,12 @@ class BlockParts:
                 weight = part.weight
             elif weight is not None:
                 weight = weight[own]
-            yield part._replace(y=y, weight=weight)
-        for column in (self._y, self._weight):
+            groups = tuple(column[own] for column in self._groups)
+            yield part._replace(y=y, weight=weight, groups=groups)
+        for column in (self._y, self._weight, *self._groups):
             if isinstance(column, np.ndarray) and len(column) != stop:
                 raise ValueError(
-                    f"rows do not match: {len(column):,} labels or weights, {stop:,} scores"
+                    f"rows do not match: {len(column):,} labels, weights or groups, {stop:,} scores"
                 )
 
 

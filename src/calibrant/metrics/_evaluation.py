@@ -6,9 +6,21 @@ from dataclasses import replace
 from typing import Any, overload
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, TopScores, check_predictions, is_parted
+from calibrant._validation import (
+    LOGITS_HINT,
+    TopScores,
+    as_parts,
+    check_predictions,
+    is_parted,
+    reader_for,
+)
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics._groups import GroupedEvaluation, evaluate_groups
+from calibrant.metrics._groups import (
+    GroupedEvaluation,
+    evaluate_grouped_parts,
+    evaluate_groups,
+    parted_columns,
+)
 from calibrant.metrics._ks import ks_error
 from calibrant.metrics._top import TopEvaluation, evaluate_top
 
@@ -89,7 +101,9 @@ def evaluate(
     by : groups of shape (n,), or dict or data frame of such columns, optional
         One evaluation a group, here of every combination of values that occurs, with intervals of
         accuracy and of mean confidence minus accuracy that hold for all groups together; groups
-        with too few rows are said to be so. By month: ``by=dates.astype("datetime64[M]")``.
+        with too few rows are said to be so. By month: ``by=dates.astype("datetime64[M]")``. Of
+        scores that come in parts: dask columns, which are cut like the scores, or arrays; without
+        the KS error, for which the scores of each group would have to be put in order.
     level : float
         Of these intervals together.
 
@@ -113,6 +127,11 @@ def evaluate(
     """
     if isinstance(y_prob, TopScores) and by is None:
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
+    if by is not None and is_parted(y_prob):
+        columns = parted_columns(by)
+        parts = as_parts(y_prob, y_true, sample_weight, tuple(columns.values()))
+        reader = reader_for(parts, classes, inputs, renormalize=renormalize)
+        return evaluate_grouped_parts(columns, parts, reader, level, n_bins=n_bins)
     if by is not None:
         data = check_predictions(
             y_true,

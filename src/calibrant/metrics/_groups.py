@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calibrant._output.results import html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
-from calibrant._validation import Predictions, as_array, check_same_length, shortened
+from calibrant._validation import (
+    Part,
+    PartReader,
+    Parts,
+    Predictions,
+    as_array,
+    check_inputs,
+    check_same_length,
+    is_chunked,
+    shortened,
+)
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 
@@ -191,16 +202,93 @@ def evaluate_groups(
     data: Predictions, by: Any, level: float, *, inputs: Inputs, n_bins: int
 ) -> GroupedEvaluation:
     """One evaluation a group of checked predictions."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
+    _check_level(level)
     columns = as_columns(by)
     check_same_length(y_true=data.y, **{f"by {name!r}": part for name, part in columns.items()})
     groups = _cut_groups(columns)
     overall = _accumulate(data, slice(None), inputs, n_bins)
-    own = [_accumulate(data, rows, inputs, n_bins) for rows in groups.values()]
-    alpha = (1 - level) / len(groups)
-    found = tuple(_judge(name, part, alpha) for name, part in zip(groups, own, strict=True))
-    return GroupedEvaluation(tuple(columns), found, overall.compute(), level)
+    own = {name: _accumulate(data, rows, inputs, n_bins) for name, rows in groups.items()}
+    return _judge_all(tuple(columns), own, overall.compute(), level)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
+
+
+def _judge_all(
+    columns: tuple[str, ...],
+    own: Mapping[str, MetricAccumulator],
+    overall: Evaluation,
+    level: float,
+) -> GroupedEvaluation:
+    alpha = (1 - level) / len(own)
+    found = tuple(_judge(name, part, alpha) for name, part in own.items())
+    return GroupedEvaluation(columns, found, overall, level)
+
+
+_Values = tuple[Any, ...]
+"""The values of a group, one a column; None where they are missing."""
+
+
+def evaluate_grouped_parts(
+    columns: Mapping[str, Any],
+    parts: Parts,
+    reader: PartReader,
+    level: float,
+    *,
+    n_bins: int,
+) -> GroupedEvaluation:
+    """One evaluation a group of rows that come in parts: one pass, of which the sums of each group
+    are gathered. There is no KS error, for which scores would have to be put in order.
+    """
+    _check_level(level)
+    sums = parts.add_up(partial(_sums_of_groups, tuple(columns), reader, n_bins), _merged)
+    found = list(sums.values())
+    table = map(_joined, zip(*sums, strict=True))
+    named = _cut_groups(dict(zip(columns, table, strict=True)))
+    own = {name: found[int(places[0])] for name, places in named.items()}
+    overall = MetricAccumulator(n_bins, keep_top=0)
+    for part in found:
+        overall.merge(part)
+    return _judge_all(tuple(columns), own, overall.compute(), level)
+
+
+def _sums_of_groups(
+    names: tuple[str, ...], reader: PartReader, n_bins: int, part: Part
+) -> dict[_Values, MetricAccumulator]:
+    """Sums of every group that a part has rows of."""
+    rows = reader.read(part)
+    columns = dict(zip(names, map(as_array, part.groups), strict=True))
+    found = {}
+    for own in _cut_groups(columns).values():
+        values = tuple(_value(column[own[0]]) for column in columns.values())
+        accumulator = MetricAccumulator(n_bins, inputs=check_inputs(reader.inputs), keep_top=0)
+        found[values] = accumulator._update_checked(rows.u[own], rows.y[own], rows.weight[own])
+    return found
+
+
+def _merged(
+    a: dict[_Values, MetricAccumulator], b: dict[_Values, MetricAccumulator]
+) -> dict[_Values, MetricAccumulator]:
+    return {key: a[key] + b[key] if key in a and key in b else (a | b)[key] for key in a | b}
+
+
+def _value(value: Any) -> Any:
+    """A value that is equal to itself: dates as they are, other scalars as Python has them."""
+    if value is None or value != value:  # NaN and NaT
+        return None
+    is_date = isinstance(value, np.datetime64)
+    return value.item() if isinstance(value, np.generic) and not is_date else value
+
+
+def _joined(values: Sequence[Any]) -> AnyArray:
+    """A column of the values of groups."""
+    if any(isinstance(value, np.datetime64) for value in values):
+        return np.array([np.datetime64("NaT") if value is None else value for value in values])
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _accumulate(
@@ -225,14 +313,16 @@ def _judge(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     )
 
 
-def as_columns(by: Any) -> dict[str, AnyArray]:
+def as_columns(by: Any, convert: Callable[[Any], Any] = as_array) -> dict[str, Any]:
     """The columns that make groups, by name: of a mapping, a frame, a series or an array."""
     if isinstance(by, Mapping):
-        columns = {str(name): as_array(part) for name, part in by.items()}
-    elif getattr(by, "columns", None) is not None:  # pandas and polars
-        columns = {str(name): as_array(by[name]) for name in by.columns}
+        columns = {str(name): convert(part) for name, part in by.items()}
+    elif getattr(by, "columns", None) is not None:  # pandas, polars and dask
+        columns = {str(name): convert(by[name]) for name in by.columns}
     else:
-        columns = {str(getattr(by, "name", None) or "group"): as_array(by)}
+        # The name of a dask array is that of its graph.
+        name = None if hasattr(by, "chunks") else getattr(by, "name", None)
+        columns = {str(name or "group"): convert(by)}
     if not columns:
         raise ValueError("by has no columns: pass an array of groups, or a dict of such arrays")
     for name, part in columns.items():
@@ -242,6 +332,11 @@ def as_columns(by: Any) -> dict[str, AnyArray]:
                 f"columns as a dict of name -> column"
             )
     return columns
+
+
+def parted_columns(by: Any) -> dict[str, Any]:
+    """The same of rows that come in parts: columns of dask are left where they are."""
+    return as_columns(by, lambda column: column if is_chunked(column) else as_array(column))
 
 
 def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:

@@ -66,6 +66,17 @@ def n_cells_of(n_claims: int) -> int:
     return int(np.clip(ALL_CELLS // n_claims, LEAST_CELLS, MOST_CELLS))
 
 
+def words_of_cells(n_claims: int) -> str:
+    """What is to be said of a map that was fitted to the cells of so many claims."""
+    n_cells = n_cells_of(n_claims)
+    width = float(np.expm1(2.0 * ScoreCells(1).reach / n_cells))  # odds of a cell are in this ratio
+    return (
+        f"Rows were counted in {n_cells:,} cells of scores a claim, which take the place of their "
+        f"order: a score s is taken for one that differs by less than {width:.3g} s (1 - s), at "
+        f"most {width / 4:.3g}, and there are no more bins than cells."
+    )
+
+
 def parted_claims(notion: Notion, sample: PartedSample, cuts: FloatArray | None = None) -> Claims:
     """All claims of a notion that knows its classes about probabilities that come in parts; rows
     on different sides of ``cuts`` are never taken together.

@@ -25,7 +25,7 @@ from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins, is_unit
 from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
-from calibrant.notions._parted import parted_claims
+from calibrant.notions._parted import parted_claims, words_of_cells
 from calibrant.notions._top import select_top, top_claims
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
@@ -193,6 +193,12 @@ class MulticlassToBinary(Calibrator):
     def _fit_parted(self, sample: PartedSample) -> None:
         cuts = self.calibrator._cuts(sample.total)
         self._fit_claims(parted_claims(self._bound, sample.lifted(self._lift), cuts))
+
+    def _words_of_parts(self) -> str:
+        rows = self.claim_weights_
+        if self.calibrator._are_cut(float(self.class_weights_.sum()), rows):
+            return ""
+        return words_of_cells(len(rows))
 
     def _fit_known(self, data: TopPredictions) -> None:
         self._fit_claims(top_claims(self._bound, data))

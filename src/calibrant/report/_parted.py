@@ -24,7 +24,7 @@ from calibrant._blocks import (
     row_blocks,
     sum_in_pairs,
 )
-from calibrant._crossfit.members import proba_of, set_up
+from calibrant._crossfit.members import set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
@@ -43,7 +43,7 @@ from calibrant.base._training import training_summary
 from calibrant.evaluation import Evaluation, MetricAccumulator
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._confidence_gap import gap_interval
-from calibrant.inference._gain import Gain, gain_of
+from calibrant.inference._gain import Gain, summed_gain
 from calibrant.inference._results import Interval
 from calibrant.metrics._ks import KsPath, ks_path
 from calibrant.notions import as_notion
@@ -59,13 +59,10 @@ from calibrant.report._summarise import (
     mean_row_of,
     names_of,
 )
-from calibrant.selection._parted import Judges, trains_of
+from calibrant.selection._parted import Judges, judged_proba, runs_of, trains_of
 
 _DRAWN_ELEMENTS = FILE_ELEMENTS
 """Scores of the rows that are drawn: as many as a block of a file holds."""
-
-_RUN = 60
-"""Rows that follow each other in a fold."""
 
 _LEVEL = 0.95
 
@@ -85,11 +82,7 @@ class _Judged(NamedTuple):
 
     def after(self, part: ArraySample) -> ArraySample:
         """Probabilities by maps that have not seen the rows."""
-        scores, fold = part.u[:], self.judges.fold(part)
-        proba = np.empty(part.shape)
-        for number, fitted in enumerate(self.maps):
-            rows = np.flatnonzero(fold == number)
-            proba[rows] = proba_of(fitted, scores, self.inputs, rows)
+        proba = judged_proba(self.maps, self.judges, self.inputs, part)
         return ArraySample(proba, part.y, part.weight, part.start)
 
     def sums(self, part: ArraySample) -> tuple[Any, ...]:
@@ -119,8 +112,8 @@ class _Judged(NamedTuple):
         return accumulator._update_checked(proba, part.y, part.weight)._sums
 
     def _fold_sums(self, gains: FloatArray, part: ArraySample) -> FloatArray:
-        """Rows of each fold, and sums of their gains and of the squares, (3, J)."""
-        fold, each = self.judges.fold(part), (np.ones(len(gains)), gains, gains**2)
+        """Rows of each fold, and sums of the squares of their gains, (2, J)."""
+        fold, each = self.judges.fold(part), (np.ones(len(gains)), gains**2)
         return np.stack([np.bincount(fold, one, self.judges.n_folds) for one in each])
 
     def _drawn_of(self, part: ArraySample) -> IntArray:
@@ -167,15 +160,13 @@ def summarise_parts(parts: Parts, asked: Request) -> Report:
         asked,
         names,
         guarantee=guarantee_note(rows, asked.inputs),
-        how=_how(len(y), paths),
+        how=_how(model, len(y), paths),
     )
 
 
 def _judge(sample: PartedSample, asked: Request) -> _Judged:
     """Maps of each fold, and how they judge."""
-    # A stack deals rows one by one to folds of its own: those here are runs of rows.
-    run = int(np.clip(sample.shape[0] // (4 * asked.cv), 1, _RUN))
-    judges = Judges(asked.cv, asked.cv, run)
+    judges = runs_of(sample, asked.cv)
     trains = trains_of(sample, judges)
     maps = [clone(asked.made)._fit_checked_parts(train) for train in trains]
     return _Judged(maps, judges, asked.inputs, asked.n_bins, _draw_rows(sample, asked.seed))
@@ -240,14 +231,10 @@ def _evaluation(sums: Any, ks: float) -> Evaluation:
 
 
 def _gain(folds: FloatArray, losses: FloatArray, total: float) -> Gain:
-    """Of log-loss, with the factor of Nadeau and Bengio for maps whose rows overlap."""
-    weight, first, second = folds
-    gain = float(first.sum()) / total
-    spread = max(0.0, float(second.sum()) - total * gain**2)
-    overlap = np.sqrt(1.0 + len(weight) * np.mean(weight / (total - weight)))
-    error = float(np.sqrt(spread / (total - 1) / total) * overlap)
-    before, after = (losses / total).tolist()
-    return gain_of(total, (before, after), gain, error, score="log_loss", is_folded=True)
+    """Of log-loss."""
+    weight, square = folds
+    before, after = losses.tolist()
+    return summed_gain(total, (before, after), square.sum(), weight / (total - weight))
 
 
 def _gap(sums: Sequence[float], total: float) -> Interval:
@@ -283,9 +270,11 @@ def _score_rows(spread: FloatArray, total: float) -> list[MetricRow]:
     ]
 
 
-def _how(n_drawn: int, paths: Sequence[_Path]) -> tuple[str, ...]:
+def _how(model: Any, n_drawn: int, paths: Sequence[_Path]) -> tuple[str, ...]:
     before, after = (path.fullest for path in paths)
+    own = model._words_of_parts()
     return (
+        *([own] if own else []),
         "The rows were read in passes and not kept. Accuracy, log-loss, Brier score, binned errors "
         "of equal width, the gain, the diagrams and the errors of classes are of all rows. Folds "
         "take turns every 60 rows or so.",

@@ -255,6 +255,13 @@ class AutoCalibration(Calibrator):
         """Whether there is nothing to weigh: `default_candidates` are one, with a prior."""
         return self.candidates is None and is_thin(sample.total, sample.shape[1])
 
+    def _words_of_parts(self) -> str:
+        said = "The top probability of the stack is not corrected."
+        if self.candidates is None:
+            said = f"The members are sums over rows, and no isotonic maps among them. {said}"
+        told = dict.fromkeys(fitted._words_of_parts() for fitted in self.members_.values())
+        return " ".join([said, *filter(None, told)])
+
     def _weigh(
         self,
         members: Mapping[str, Any],

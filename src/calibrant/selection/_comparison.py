@@ -20,7 +20,9 @@ from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike,
 from calibrant._validation import (
     LOGITS_HINT,
     Predictions,
+    as_parts,
     check_predictions,
+    is_parted,
     one_seed,
     unknown_name,
 )
@@ -29,6 +31,7 @@ from calibrant.inference._gain import Gain, paired_gain
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.multiclass import Identity
 from calibrant.selection import _methods
+from calibrant.selection._compared_parts import SetResult, compare_parts
 from calibrant.selection._table import markdown_table
 
 UNCALIBRATED = "uncalibrated"
@@ -66,6 +69,8 @@ class Comparison(ShortRepr):
         The metrics that are ranked downwards.
     differences : dict of (dataset, method, other, score) -> Gain
         What each method gains over each other; see `difference`.
+    notes : tuple of str
+        How maps of scores that come in parts differ from those of rows in memory.
     """
 
     datasets: tuple[str, ...]
@@ -78,6 +83,7 @@ class Comparison(ShortRepr):
     critical_difference: float | None
     greater_is_better: frozenset[str] = frozenset()
     differences: dict[tuple[str, str, str, str], Gain] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> FloatArray:
@@ -125,6 +131,7 @@ class Comparison(ShortRepr):
             "results": list(self._records()),
             "friedman": {name: result.to_dict() for name, result in self.friedman.items()},
             "critical_difference": self.critical_difference,
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def to_markdown(self, digits: int = 4) -> str:
@@ -134,7 +141,7 @@ class Comparison(ShortRepr):
             parts.append(self._rank_table())
         if len(self.methods) > 2:
             parts.append(_BEST_OF_SEVERAL)
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, *self.notes])
 
     def __str__(self) -> str:
         return self.to_markdown()
@@ -228,6 +235,9 @@ def compare(
     ----------
     y_true : labels of shape (n,), or dict of name -> labels
     scores : scores of shape (n, K), or dict of name -> scores
+        Of one set that comes in parts (`calibrant.io.open_scores`, dask arrays) sums are gathered:
+        folds are runs of 60 rows, metrics those that are sums over rows, methods those that take
+        parts, which leaves out Gaussian processes and `CanonicalBinning`.
     inputs : {"proba", "logits", "log_proba"}
     methods : list of names or calibrators, or dict of name -> either, optional
         A name ("temperature", "structured-matrix", "auto", ...) is the map of `calibrant.method`.
@@ -281,10 +291,15 @@ def compare(
     >>> result.methods, result.gains["data", "temperature", "log_loss"].gain > 0
     (('uncalibrated', 'temperature'), True)
     """
-    sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
     seed = one_seed(rng, random_state)
+    if is_parted(scores):
+        _check_no_groups(groups)
+        parts = as_parts(scores, y_true, sample_weight)
+        how = {"cv": cv, "inputs": inputs, "classes": classes}
+        return _collect({"data": compare_parts(parts, chosen, judges, **how)}, chosen, judges)
+    sets = _as_sets(y_true, scores, sample_weight, inputs, classes)
     together = _per_set(groups, scores, "groups")
     folds = {
         name: _check_folds(
@@ -310,7 +325,8 @@ def compare(
         progress=progress,
     )
     judged = dict(zip(tasks, results, strict=True))
-    return _collect(sets, tuple(chosen), judges, folds, judged)
+    found = {name: _set_result(name, tuple(chosen), folds[name], judged) for name in sets}
+    return _collect(found, chosen, judges)
 
 
 class _Task(NamedTuple):
@@ -396,50 +412,59 @@ def _check_folds(folds: list[Fold], name: str) -> list[Fold]:
     return folds
 
 
-def _collect(
-    sets: Mapping[str, Predictions],
-    methods: tuple[str, ...],
-    judges: Mapping[str, Metric],
-    folds: Mapping[str, list[Fold]],
-    judged: Mapping[_Task, _Judged],
-) -> Comparison:
-    def values(name: str, method: str) -> FloatArray:
-        return np.array([judged[_Task(name, method, f)].metrics for f in range(len(folds[name]))])
+def _check_no_groups(groups: Any) -> None:
+    if groups is not None:
+        raise TypeError("groups are for scores in memory: parts of scores are not cut by them")
 
-    mean = np.array([[values(name, method).mean(axis=0) for method in methods] for name in sets])
-    spread = np.array(
-        [[values(name, method).std(axis=0, ddof=1) for method in methods] for name in sets]
-    )
+
+def _set_result(
+    name: str, methods: tuple[str, ...], folds: list[Fold], judged: Mapping[_Task, _Judged]
+) -> SetResult:
+    """What was found on a set of predictions in memory."""
+    values = [
+        [judged[_Task(name, method, f)].metrics for f in range(len(folds))] for method in methods
+    ]
     differences = {
-        (name, method, other, score): _gain(name, method, score, folds[name], judged, other)
-        for name in sets
+        (method, other, score): _gain(name, method, score, folds, judged, other)
         for method in methods
         for other in methods
         for score in SCORES
     }
-    gains = {
-        (name, method, score): differences[name, method, UNCALIBRATED, score]
-        for name in sets
-        for method in methods
-        for score in SCORES
+    return SetResult(np.array(values), differences)
+
+
+def _collect(
+    found: Mapping[str, SetResult], chosen: Mapping[str, Any], judges: Mapping[str, Metric]
+) -> Comparison:
+    mean = np.array([result.values.mean(axis=1) for result in found.values()])
+    spread = np.array([result.values.std(axis=1, ddof=1) for result in found.values()])
+    differences = {
+        (name, *key): gain
+        for name, result in found.items()
+        for key, gain in result.differences.items()
     }
     upwards = frozenset(name for name, judge in judges.items() if judge.greater_is_better)
     friedman, difference = (
         _rank_tests(mean, tuple(judges), upwards)
-        if len(sets) > 1 and len(methods) > 1
+        if len(found) > 1 and len(chosen) > 1
         else ({}, None)
     )
     return Comparison(
-        tuple(sets),
-        methods,
+        tuple(found),
+        tuple(chosen),
         tuple(judges),
         mean,
         spread,
-        gains,
+        {
+            (name, method, score): gain
+            for (name, method, other, score), gain in differences.items()
+            if other == UNCALIBRATED
+        },
         friedman,
         difference,
         upwards,
         differences,
+        tuple(note for result in found.values() for note in result.notes),
     )
 
 

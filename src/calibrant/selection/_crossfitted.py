@@ -111,6 +111,10 @@ class CrossFitted(Calibrator):
         trains = trains_of(sample, judges_of(self.cv, sample, is_one=False))
         self.calibrators_ = [clone(made)._fit_checked_parts(train) for train in trains]
 
+    def _words_of_parts(self) -> str:
+        said: str = self.calibrators_[0]._words_of_parts()
+        return said
+
     def _words(self) -> str:
         name = type(self.calibrator).__name__
         return f"The average of {len(self.calibrators_)} maps of {name}, each of other rows."

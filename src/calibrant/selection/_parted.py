@@ -25,7 +25,7 @@ from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import PartedSample, check_count
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.inference._gain import Gain, gain_of
+from calibrant.inference._gain import Gain, summed_gain
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._pool import DEALT, GainOnOthers, Pool, caution_of, is_thin
 
@@ -33,6 +33,9 @@ Maps = Mapping[str, Sequence[Any]]
 Judge = Callable[[ArraySample], Pool]
 Task = tuple[frozenset[int], FloatArray]
 """The numbers of rows that are left out, and weights of the members."""
+
+_RUN = 60
+"""Rows that follow each other in a fold."""
 
 _PRIOR = 1e-6
 """What members but the identity gave to the row that caution invents."""
@@ -73,6 +76,13 @@ def judges_of(cv: Any, sample: PartedSample, *, is_one: bool) -> Judges:
     wanted = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
     n_folds = min(wanted, sample.shape[0])
     return Judges(n_folds, 1 if is_one else n_folds)
+
+
+def runs_of(sample: PartedSample, n_folds: int) -> Judges:
+    """Folds that are runs of rows, all of which judge: a stack that is fitted on some of them deals
+    rows one by one to folds of its own.
+    """
+    return Judges(n_folds, n_folds, int(np.clip(sample.shape[0] // (4 * n_folds), 1, _RUN)))
 
 
 def sum_type(candidates: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,6 +131,16 @@ def check_member(made: Any) -> None:
 def trains_of(sample: PartedSample, judges: Judges) -> list[PartedSample]:
     """The rows that the maps of each fold are fitted on: all but those that it judges."""
     return [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
+
+
+def judged_proba(maps: Sequence[Any], judges: Judges, inputs: str, part: ArraySample) -> FloatArray:
+    """Probabilities of the rows of a part, each by the map of the fold that judges it."""
+    scores, fold = part.u[:], judges.fold(part)
+    proba = np.empty(part.shape)
+    for number, fitted in enumerate(maps):
+        rows = np.flatnonzero(fold == number)
+        proba[rows] = proba_of(fitted, scores, inputs, rows)
+    return proba
 
 
 class _PartedPool:
@@ -183,19 +203,12 @@ class _PartedPool:
     def _judged(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, Gain]:
         """Losses of the members, and the gain of weights that have not seen what they judge."""
         own, moments = self.sample.sum_parts(partial(_loss_sums, self.judge, weights))
-        by_number = moments[:, 0]
+        judged = moments[:, 0]
         total, before, after, square = moments.sum(axis=0)
-        gain = (before - after) / total
-        spread = max(0.0, square - total * gain**2)
-        error = float(np.sqrt(spread / (total - 1) / total)) if total > 1 else 0.0
-        error *= self._overlap(by_number)
-        means = before / total, after / total
-        return own / total, gain_of(total, means, gain, error, score="log_loss", is_folded=True)
-
-    def _overlap(self, judged: FloatArray) -> float:
-        """Factor of Nadeau and Bengio, of folds with so much judged weight."""
-        own = judged if self.judges.n_judging > 1 else judged.sum(keepdims=True)
-        return float(np.sqrt(1.0 + len(own) * np.mean(own / (self.sample.total - own))))
+        if self.judges.n_judging == 1:
+            judged = judged.sum(keepdims=True)
+        ratios = judged / (self.sample.total - judged)
+        return own / total, summed_gain(total, (before, after), square, ratios)
 
 
 class _Caution(NamedTuple):

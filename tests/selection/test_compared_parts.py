@@ -1,0 +1,120 @@
+"""Comparisons of rows that come in parts: those of rows in memory, from sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from calibrant import CanonicalBinning, HistogramBinning, compare
+from calibrant.io import RowBlocks
+from calibrant.metrics import Metric, log_loss
+
+
+@pytest.fixture
+def data(rng):
+    logits = 2 * rng.normal(size=(1200, 4))
+    y = (0.6 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return logits, y, rng.integers(4, size=1200).astype(float)
+
+
+def blocks_of(logits, y, weight=None, size=170):
+    def read():
+        for start in range(0, len(y), size):
+            rows = slice(start, start + size)
+            yield logits[rows], y[rows], None if weight is None else weight[rows]
+
+    return RowBlocks(read)
+
+
+def folds_of(n_rows, cv, run=60):
+    fold = np.arange(n_rows) // run % cv
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(cv)]
+
+
+METHODS = [
+    "temperature",
+    "structured-vector",
+    "vector",
+    HistogramBinning(n_bins=4, strategy="uniform"),
+]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_comparison_of_parts_is_that_of_rows_in_memory(data, is_weighted):
+    logits, y, weight = data
+    weight = weight if is_weighted else None
+    blocks = blocks_of(logits, y, weight)
+    how = {
+        "methods": METHODS,
+        "inputs": "logits",
+        "metrics": ["log_loss", "accuracy", "cw_ece", "mce", "sharpness"],
+    }
+    found = compare(blocks.labels, blocks.scores, cv=4, sample_weight=blocks.weight, **how)
+    whole = compare(y, logits, cv=folds_of(1200, 4), sample_weight=weight, **how)
+    assert found.methods == whole.methods
+    np.testing.assert_allclose(found.mean, whole.mean, atol=1e-8)
+    np.testing.assert_allclose(found.spread, whole.spread, atol=1e-8)
+    assert set(found.differences) == set(whole.differences)
+    for key, gain in whole.differences.items():
+        for name in ("gain", "low", "high", "before", "after", "p_value"):
+            assert getattr(found.differences[key], name) == pytest.approx(
+                getattr(gain, name), abs=1e-8
+            )
+    assert found.to_dict().keys() == whole.to_dict().keys()
+
+
+def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
+    logits, y, _ = data
+    blocks = blocks_of(logits, y)
+    found = compare(blocks.labels, blocks.scores, inputs="logits", cv=3)
+    assert found.methods[-2:] == ("isotonic", "auto")
+    isotonic, auto = found.notes
+    assert isotonic.startswith("isotonic: Rows were counted in 8,192 cells")
+    assert "no isotonic maps" in auto
+    assert isotonic in str(found)
+    assert found.to_dict()["notes"] == [isotonic, auto]
+    assert found.gains["data", "auto", "log_loss"].gain > 0
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"methods": [CanonicalBinning()]}, "CanonicalBinning is not fitted to scores that come"),
+        ({"methods": [LogisticRegression()]}, "methods are ours, got LogisticRegression"),
+        ({"metrics": ["ks"]}, "ks of every fold needs its rows.* choose from accuracy, brier"),
+        ({"metrics": {"own": Metric("log_loss", lambda y, p: 0.0)}}, "own of every fold needs"),
+        ({"cv": [([0], [1])]}, "pass cv as a number of folds"),
+        ({"groups": np.zeros(1200)}, "groups are for scores in memory"),
+    ],
+)
+def test_what_sums_do_not_tell_is_refused_with_the_reason(data, how, said):
+    blocks = blocks_of(*data[:2])
+    with pytest.raises(TypeError, match=said):
+        compare(blocks.labels, blocks.scores, **{"inputs": "logits", "methods": [], **how})
+
+
+def test_a_metric_may_be_named_by_its_function_and_in_other_words(data):
+    blocks = blocks_of(*data[:2])
+    found = compare(
+        blocks.labels, blocks.scores, inputs="logits", methods=[], metrics=[log_loss, "ece"], cv=2
+    )
+    assert found.metrics == ("log_loss", "ece")
+    assert (found.mean > 0).all()
+
+
+def test_a_fold_without_rows_is_refused(data):
+    logits, y, _ = data
+    blocks = blocks_of(logits[:3], y[:3])
+    with pytest.raises(ValueError, match="2 of 5 folds have no rows"):
+        compare(blocks.labels, blocks.scores, inputs="logits", methods=[], cv=5)
+
+
+def test_chunks_of_a_dask_array_are_compared_alike(data):
+    da = pytest.importorskip("dask.array")
+    logits, y, _ = data
+    scores, labels = da.from_array(logits, chunks=(300, 4)), da.from_array(y, chunks=300)
+    blocks = blocks_of(logits, y)
+    one = compare(labels, scores, inputs="logits", methods=["temperature"])
+    other = compare(blocks.labels, blocks.scores, inputs="logits", methods=["temperature"])
+    np.testing.assert_allclose(one.mean, other.mean, atol=1e-10)
