@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibrant._simplex import class_sums
+from calibrant._simplex import class_sums, total_weight
 from calibrant._typing import FloatArray, IntArray
 
 BLOCK_ELEMENTS = 2**15
@@ -364,7 +364,7 @@ class ArraySample(Sample):
 
     @cached_property
     def total(self) -> float:
-        return float(self.weight.sum())
+        return total_weight(self.weight)
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:
