@@ -73,19 +73,37 @@ def fit_logistics(
     )
     design, scale = [], np.ones(centre.shape)
     for j, x in enumerate(columns):
-        away = x - centre[:, j, None]
-        spread = np.sqrt(np.einsum("ij,ij,j->i", away, away, share))
+        spread = np.sqrt(_square_sums(x, centre[:, j], share))
         # A constant column, up to round-off, has no scale of its own.
-        is_constant = spread <= _CONSTANT * np.abs(x).max(axis=1, initial=0.0)
+        size = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))
+        is_constant = spread <= _CONSTANT * size
         scale[~is_constant, j] = spread[~is_constant]
-        away /= np.where(is_constant, np.inf, spread)[:, None]
-        design.append(away)
+        width = np.where(is_constant, np.inf, spread)
+        design.append(_standardised(x, centre[:, j], width))
     problem = _Problem(design, target, share, intercept)
     solutions = _newton(problem, problem.start(_timid(centre, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
         for solution, middle, width in zip(solutions, centre, scale, strict=True)
     ]
+
+
+def _square_sums(x: FloatArray, centre: FloatArray, share: FloatArray) -> FloatArray:
+    """``sum_i share_i (x_i - centre)^2`` of each claim."""
+    total = np.zeros(len(x))
+    for rows in row_blocks(x.shape[1], len(x)):
+        away = x[:, rows] - centre[:, None]
+        total += np.einsum("ij,ij,j->i", away, away, share[rows])
+    return total
+
+
+def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> FloatArray:
+    """``(x - centre) / width`` of each claim."""
+    out = np.empty(x.shape)
+    for rows in row_blocks(x.shape[1], len(x)):
+        part = np.subtract(x[:, rows], centre[:, None], out=out[:, rows])
+        part /= width[:, None]
+    return out
 
 
 def _timid(centre: FloatArray, scale: FloatArray) -> FloatArray:
@@ -120,7 +138,9 @@ class _Problem(NamedTuple):
         return len(self.target), len(self.design) + self.intercept
 
     def take(self, claims: IntArray) -> _Problem:
-        """The same for some of the claims."""
+        """The same for some of the claims, in their order."""
+        if len(claims) == len(self.target):
+            return self
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
     def start(self, timid: FloatArray) -> FloatArray:
