@@ -194,7 +194,7 @@ class Claims:
         score = np.empty((len(quantities), self.n_rows))
         label = np.empty((len(quantities), self.n_rows if self.n_labels > 1 else 0), dtype=np.intp)
         outcome = np.zeros((len(quantities), self.n_rows), dtype=bool)
-        for rows in row_blocks(self.n_rows, self.n_columns):
+        for rows in row_blocks(self.n_rows, self.n_columns, elements=READ_ELEMENTS):
             block = self.select(rows)
             score[:, rows] = block.score[:, columns].T
             if self.n_labels > 1:
