@@ -122,3 +122,11 @@ def test_a_sample_in_memory_is_one_part(rng):
     assert found[1] == [0, 10, 20, 30, 40]
     np.testing.assert_array_equal(sample.lifted(np.log).u, np.log(u))
     assert sample.every(16).shape == (4, 3)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_large_array_is_mapped_by_blocks_as_at_once(rng, order):
+    x = np.asarray(rng.random((3, _blocks.READ_ELEMENTS)), order=order)
+    root, twice = _blocks.by_blocks(lambda part: (np.sqrt(part), 2 * part), x, 2)
+    np.testing.assert_array_equal(root, np.sqrt(x))
+    np.testing.assert_array_equal(twice, 2 * x)

@@ -112,6 +112,12 @@ def test_a_sum_with_equal_weights_is_that_with_as_many_numbers(rng):
     )
 
 
+def test_equal_weights_have_the_total_of_others():
+    equal = np.broadcast_to(np.float64(0.5), (50,))
+    assert _simplex.total_weight(equal) == _simplex.total_weight(np.array(equal)) == 25.0
+    assert _simplex.total_weight(np.empty(0)) == 0.0
+
+
 def test_the_true_class_is_found_in_every_layout(rng):
     scores, y = rng.normal(size=(40, 6)), rng.integers(3, size=40)
     for block in (scores, np.asfortranarray(scores), scores[:, ::2], scores[:, :3]):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibrant._simplex import class_sums
+from calibrant._simplex import class_sums, total_weight
 from calibrant._typing import FloatArray, IntArray
 
 BLOCK_ELEMENTS = 2**15
@@ -214,6 +214,22 @@ def sum_blocks(
     return total
 
 
+def by_blocks(
+    function: Callable[[FloatArray], tuple[FloatArray, ...]], x: FloatArray, n_results: int
+) -> list[FloatArray]:
+    """Arrays that an elementwise function makes of a large one: what it needs on its way stays in
+    the cache.
+    """
+    if x.size <= READ_ELEMENTS or not x.flags.c_contiguous:
+        return list(function(x))
+    made = [np.empty(x.shape) for _ in range(n_results)]
+    flat = x.reshape(-1)
+    for part in row_blocks(x.size, 1):
+        for out, found in zip(made, function(flat[part]), strict=True):
+            out.reshape(-1)[part] = found
+    return made
+
+
 def added(a: Any, b: Any) -> Any:
     """The sum of two partial results: numbers, arrays, tables, or tuples of these."""
     if isinstance(a, tuple):
@@ -364,7 +380,7 @@ class ArraySample(Sample):
 
     @cached_property
     def total(self) -> float:
-        return float(self.weight.sum())
+        return total_weight(self.weight)
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:

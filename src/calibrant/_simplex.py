@@ -57,6 +57,13 @@ def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
     return float(weight @ values)
 
 
+def total_weight(weight: FloatArray) -> float:
+    """``sum_i w_i``; equal weights, a stride-0 array, are not read."""
+    if weight.strides == (0,) and weight.size:
+        return float(weight[0]) * weight.size
+    return float(weight.sum())
+
+
 def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
     """Sum of the weights of each class, (K,); equal weights, a stride-0 array, are not read."""
     if weight.strides == (0,) and weight.size:

@@ -64,6 +64,16 @@ def test_moments_in_single_precision_are_close_to_those_in_double(rng, n_classes
         assert single.dtype == np.float64
 
 
+@pytest.mark.parametrize("beta", [1.0, 0.6])
+def test_long_moments_are_sums_of_powers(rng, beta):
+    x = 3 * rng.normal(size=(20, 4))
+    norm, mean, square = _numpy.row_moments(x, beta)
+    own = _numpy.long_row_moments(x, beta)
+    cube = (np.exp(beta * x) * x**3).sum(axis=1)
+    for found, expected in zip(own, (norm, mean * norm, square * norm, cube), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_column_cells_are_counts_and_sums_of_uniform_bins(rng):
     score = np.vstack([rng.dirichlet(np.ones(3), 100), [[1.0, 0.0, 0.0]]])
     count, total = _numpy.column_cells(score, 5)

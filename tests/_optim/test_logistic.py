@@ -125,3 +125,20 @@ def test_few_outcomes_among_many_rows_end_where_no_rows_are_left_out(rng, monkey
     assert fit.n_iter < cold.n_iter
     np.testing.assert_allclose(fit.parameters, cold.parameters, atol=1e-9)
     assert fit.objective <= cold.objective + 1e-15
+
+
+@pytest.mark.parametrize("columns", ["equal", "constant", "good", "wrong"])
+def test_where_a_search_among_many_rows_begins_does_not_matter(rng, monkeypatch, columns):
+    odds = rng.normal(size=8_000) - 4.0
+    target = (rng.random(8_000) < 1 / (1 + np.exp(-odds))).astype(float)
+    given = {
+        "equal": [odds, odds],
+        "constant": [odds, np.full(8_000, 2.0)],
+        "good": [2 * odds, odds**2],
+        "wrong": [-3 * odds, odds],
+    }[columns]
+    many = fit_logistic(np.stack(given, axis=1), target, np.ones(8_000))
+    monkeypatch.setattr("calibrant._optim.logistic._WARM_FROM", 10_000)
+    plain = fit_logistic(np.stack(given, axis=1), target, np.ones(8_000))
+    np.testing.assert_allclose(many.parameters, plain.parameters, atol=1e-9)
+    assert many.objective == pytest.approx(plain.objective, abs=1e-14)

@@ -130,3 +130,55 @@ def test_a_temperature_that_ran_out_of_steps_is_no_optimum(rng, monkeypatch):
     u, y = 5 * rng.normal(size=(100, 3)), rng.integers(3, size=100)
     solution = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(100)))
     assert solution.outcome is Outcome.ITERATION_LIMIT
+
+
+def test_few_rows_know_their_third_derivative(data):
+    u, y, weight = data
+    few = temperature._FewRows(ArraySample(u, y, weight))
+    step = 1e-4
+    value, slope, variance, third = few.sums(0.7)
+    ahead, behind = few.sums(0.7 + step), few.sums(0.7 - step)
+    assert third == pytest.approx((ahead[2] - behind[2]) / (2 * step), rel=1e-6)
+    plain = temperature._block(0.7, RowBlock(u, y, weight, 0))
+    assert (value, slope, variance) == pytest.approx(plain, rel=1e-12)
+
+
+@pytest.mark.parametrize("beta", [0.2, 0.65, 0.9, 2.0])
+def test_few_rows_take_few_passes_to_the_same_optimum(rng, monkeypatch, beta):
+    u = 2 * rng.normal(size=(500, 10))
+    y = (u + rng.gumbel(size=u.shape)).argmax(axis=1)
+    u /= beta
+    exact = solved_in_double(u, y, np.ones(500))
+    passes = []
+    moments = temperature.long_row_moments
+    monkeypatch.setattr(
+        temperature, "long_row_moments", lambda x, b: passes.append(b) or moments(x, b)
+    )
+    found = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(500)))
+    assert found.parameters[0] == pytest.approx(exact.parameters[0], abs=1e-10)
+    assert found.objective == pytest.approx(exact.objective, abs=1e-13)
+    assert len(passes) <= (2 if 0.6 < beta < 1 else 4)
+
+
+def test_a_search_among_few_rows_has_met_the_losses_of_the_scores(data):
+    u, y, weight = data
+    start = temperature.log_inverse_temperature(ArraySample(u, y, weight)).start
+    losses = -log_softmax(u)[np.arange(len(y)), y]
+    assert start.loss == pytest.approx(np.average(losses, weights=weight), rel=1e-13)
+    assert start.largest == pytest.approx(losses.max(), rel=1e-13)
+
+
+def test_two_points_with_third_derivatives_know_a_slope_of_the_fifth_degree():
+    slope = np.polynomial.Polynomial([0.3, 1.0, 0.2, -0.1, 0.05, 0.02])
+
+    def point(t):
+        third = slope.deriv(2)(t)
+        return temperature.Point(slope.integ()(t), slope(t), slope.deriv()(t), third)
+
+    now, before = point(-0.25), (0.1, point(0.1))
+    terms = temperature._slope_terms(-0.25, now, before, 0.0)
+    step = temperature._root(now, terms)
+    assert slope(-0.25 + step) == pytest.approx(0.0, abs=1e-14)
+    assert now.value + temperature._rise(step, now, terms) == pytest.approx(
+        slope.integ()(-0.25 + step), rel=1e-13
+    )

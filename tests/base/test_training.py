@@ -30,6 +30,24 @@ def test_logits_and_weights_are_summarised_as_given(rng):
     assert model.training_.log_loss_after == pytest.approx(after, rel=1e-12)
 
 
+@pytest.mark.parametrize("prior_scale", [None, 0.5])
+@pytest.mark.parametrize("change", ["", "wrong by far", "impossible", "sharper"])
+def test_losses_that_a_fit_met_on_its_way_are_those_of_its_predictions(rng, change, prior_scale):
+    logits, labels = data(rng, 300)
+    if change == "wrong by far":
+        logits[0], labels[0] = [60.0, 0.0, 0.0], 1  # beyond the floor of the log-loss
+    if change == "impossible":
+        logits[labels != 2, 2] = -np.inf
+    model = TemperatureScaling(prior_scale, inputs="logits", eps=1e-6)
+    model.fit(0.1 * logits if change == "sharper" else logits, labels)
+    if change == "sharper":
+        logits = 0.1 * logits
+    before = log_loss(labels, logits, inputs="logits")
+    assert model.training_.log_loss_before == pytest.approx(before, rel=1e-12)
+    after = log_loss(labels, model.predict_proba(logits))
+    assert model.training_.log_loss_after == pytest.approx(after, rel=1e-12)
+
+
 def test_many_rows_are_sampled_evenly(rng):
     logits, labels = data(rng, 100_000)
     training = TemperatureScaling(inputs="logits").fit(logits, labels).training_

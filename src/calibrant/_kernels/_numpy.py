@@ -137,6 +137,21 @@ def single_row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArr
     return norm, mean, e @ ones / norm
 
 
+def long_row_moments(
+    x: FloatArray, beta: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """``sum exp(beta x)`` of each row, and that of x, its square and its cube times the same."""
+    e = np.exp(x) if beta == 1.0 else np.exp(np.multiply(x, beta))
+    ones = _ones(x.shape[1], np.float64)
+    norm = e @ ones
+    e *= x
+    first = e @ ones
+    e *= x
+    second = e @ ones
+    e *= x
+    return norm, first, second, e @ ones
+
+
 @lru_cache(maxsize=8)
 def _ones(size: int, dtype: type[np.floating[Any]]) -> FloatArray:
     ones = np.ones(size, dtype=dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import log_sigmoids, sigmoid
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import BoolArray, FloatArray, IntArray
 
 # Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.
 _MAX_ITER = 100
@@ -25,6 +25,11 @@ _CONVERGED = 1e-12
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
 # Directions of less relative curvature than this are not determined by the data.
 _RANK = 1e-12
+# A column that varies by no more than this share of its size is constant: the rounding of a mean.
+_CONSTANT = 1e-12
+# Directions of more relative curvature than this are determined beyond doubt.
+_DETERMINED = 1e-8
+_TIMID = 0.7
 
 
 # Large data start from the optimum of every 16th row where that has so many of both outcomes, else
@@ -68,19 +73,45 @@ def fit_logistics(
     )
     design, scale = [], np.ones(centre.shape)
     for j, x in enumerate(columns):
-        away = x - centre[:, j, None]
-        spread = np.sqrt(np.einsum("ij,ij,j->i", away, away, share))
+        spread = np.sqrt(_square_sums(x, centre[:, j], share))
         # A constant column, up to round-off, has no scale of its own.
-        is_constant = spread <= 1e-14 * np.abs(x).max(axis=1, initial=0.0)
+        size = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))
+        is_constant = spread <= _CONSTANT * size
         scale[~is_constant, j] = spread[~is_constant]
-        away /= np.where(is_constant, np.inf, spread)[:, None]
-        design.append(away)
+        width = np.where(is_constant, np.inf, spread)
+        design.append(_standardised(x, centre[:, j], width))
     problem = _Problem(design, target, share, intercept)
-    solutions = _newton(problem, problem.start(), _CONVERGED)
+    solutions = _newton(problem, problem.start(_timid(centre, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
         for solution, middle, width in zip(solutions, centre, scale, strict=True)
     ]
+
+
+def _square_sums(x: FloatArray, centre: FloatArray, share: FloatArray) -> FloatArray:
+    """``sum_i share_i (x_i - centre)^2`` of each claim."""
+    total = np.zeros(len(x))
+    for rows in row_blocks(x.shape[1], len(x)):
+        away = x[:, rows] - centre[:, None]
+        total += np.einsum("ij,ij,j->i", away, away, share[rows])
+    return total
+
+
+def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> FloatArray:
+    """``(x - centre) / width`` of each claim."""
+    out = np.empty(x.shape)
+    for rows in row_blocks(x.shape[1], len(x)):
+        part = np.subtract(x[:, rows], centre[:, None], out=out[:, rows])
+        part /= width[:, None]
+    return out
+
+
+def _timid(centre: FloatArray, scale: FloatArray) -> FloatArray:
+    """Standardised parameters of equal coefficients and the intercept 0, (J, d + 1): log-odds a
+    little closer to zero than they are, which for scores that are any good is nearer to the optimum
+    than a constant. Steps from a map that is too sure are too long.
+    """
+    return _TIMID * np.column_stack([scale, centre.sum(axis=1)])
 
 
 def _unscaled(
@@ -107,11 +138,15 @@ class _Problem(NamedTuple):
         return len(self.target), len(self.design) + self.intercept
 
     def take(self, claims: IntArray) -> _Problem:
-        """The same for some of the claims."""
+        """The same for some of the claims, in their order."""
+        if len(claims) == len(self.target):
+            return self
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
-    def start(self) -> FloatArray:
-        """Zeros; of many rows the optimum of a part, or the rate of the outcome."""
+    def start(self, timid: FloatArray) -> FloatArray:
+        """Zeros; of many rows the optimum of a part, the ``timid`` map or the rate of the outcome,
+        which has the lower loss.
+        """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
             return start
@@ -120,20 +155,31 @@ class _Problem(NamedTuple):
         start[known, -1] = np.log(rate[known] / (1.0 - rate[known]))
         least = np.minimum(rate, 1.0 - rate) * len(self.share)
         often = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
+        enough = np.flatnonzero(least >= _WARM_OUTCOMES)
         rows = slice(None, None, _WARM_ROWS)
         total = self.share[rows].sum()
-        if often.size and total > 0:
+        if enough.size and total > 0:
             part = _Problem(
                 [x[:, rows] for x in self.design],
                 self.target[:, rows],
                 self.share[rows] / total,
                 True,
-            ).take(often)
-            _improve(start, often, part)
-        enough = np.flatnonzero(least >= _WARM_OUTCOMES)
+            )
+            start = np.where(part._is_better(timid, start)[:, None], timid, start)
+            if often.size:
+                _improve(start, often, part.take(often))
         if enough.size:
             _improve(start, enough, self._in_single_precision().take(enough))
         return start
+
+    def _is_better(self, beta: FloatArray, other: FloatArray) -> BoolArray:
+        """Of which claims one start has a lower loss than another, and no direction in which it
+        leads away from zero without any effect.
+        """
+        curvature = np.linalg.eigvalsh(self.derivatives(beta)[1])
+        is_determined = curvature[:, 0] > _DETERMINED * curvature[:, -1]
+        is_lower: BoolArray = self.loss(beta) < self.loss(other)
+        return is_lower & is_determined
 
     def _in_single_precision(self) -> _Problem:
         """The same in numbers whose exponentials cost a quarter."""

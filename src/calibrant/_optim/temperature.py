@@ -24,8 +24,8 @@ import numpy as np
 
 from calibrant._blocks import READ_ELEMENTS, ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
-from calibrant._kernels._numpy import row_moments, single_row_moments
-from calibrant._optim.solution import Outcome, Solution
+from calibrant._kernels._numpy import long_row_moments, row_moments, single_row_moments
+from calibrant._optim.solution import Outcome, Solution, Start
 from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
 from calibrant._typing import FloatArray
 
@@ -43,22 +43,30 @@ are those of well separated data with a finite temperature."""
 _WARM_ROWS = 16
 _WARM_FROM = 5_000
 
+FEW_SCORES = 2**14
+"""Up to so many scores calls of NumPy take as long as what they do: few passes, each with a third
+derivative and in double precision, are fewer of them than three or four of which some are rough."""
+
 
 class Stop(NamedTuple):
     """The longest step that ends a search.
 
     Newton's error after a step is about its square. With what is known of the third derivative
-    (``bent``) it is a tenth of that; with the last point, which gives a cubic of the slope, about
-    a tenth of the square of the product with the step before.
+    (``bent``) it is a tenth of that, and where that is known at the point (``third``) of its cube;
+    with the last point, which gives a cubic of the slope, about a tenth of the square of the
+    ``product`` with the step before; where both points know their third derivatives, about a
+    thirtieth of the cube of that ``long_product``.
     """
 
     step: float
     bent: float
+    third: float
     product: float
+    long_product: float
 
 
-FINE = Stop(1e-5, 3e-5, 2.5e-5)
-ROUGH = Stop(1e-3, 3e-2, 5e-2)
+FINE = Stop(1e-5, 3e-5, 5e-4, 2.5e-5, 1.5e-3)
+ROUGH = Stop(1e-3, 3e-2, 0.1, 5e-2, 0.3)
 """After it one pass in double precision is enough, of a step of `FINE`."""
 
 
@@ -85,11 +93,12 @@ _PART_LIMIT = 3.0
 
 
 class Point(NamedTuple):
-    """Objective and its derivatives in t = log beta."""
+    """Objective and its derivatives in t = log beta; the third where it is known."""
 
     value: float
     slope: float
     curvature: float
+    third: float | None = None
 
 
 _Path = list[tuple[float, Point]]
@@ -115,9 +124,11 @@ def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None)
     an exponential costs a quarter; the last steps are in double precision, and decide.
     """
     if isinstance(sample, ArraySample):
-        seen: _Seen = {}
-        near = _approach(sample, prior_scale, _warm_start(sample, prior_scale), seen)
-        sums = partial(loss_sums, sample, seen=seen)
+        if sample.shape[0] * sample.shape[1] <= FEW_SCORES:
+            few = _FewRows(sample)
+            return solve_sums(few.sums, sample.total, prior_scale).begun(few.start)
+        sums = _passes(sample)
+        near = _approach(sums, sample.total, prior_scale, _warm_start(sample, prior_scale))
     else:
         found = sample.sum_parts(partial(_part_start, prior_scale))
         near = Near(*(found[:2] / found[2]).tolist()) if found[2] > 0 else Near()
@@ -132,7 +143,7 @@ def _warm_start(sample: ArraySample, prior_scale: float | None) -> Near:
     part = sample.every(_WARM_ROWS)
     if not part.weight.any():
         return Near()
-    return _approach(part, prior_scale, Near(), {})._replace(before=None)
+    return _approach(_passes(part), part.total, prior_scale, Near())._replace(before=None)
 
 
 def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
@@ -142,20 +153,33 @@ def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
     some = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM))
     if not some.weight.any():
         return np.zeros(3)
-    found = _approach(some, prior_scale, Near(), {})
+    found = _approach(_passes(some), some.total, prior_scale, Near())
     # A part of a single class, as of sorted rows, has no optimum of its own.
     t = float(np.clip(found.t, -_PART_LIMIT, _PART_LIMIT))
     return np.array([t, found.bend, 1.0]) * part.total
 
 
-def _approach(sample: ArraySample, prior_scale: float | None, near: Near, seen: _Seen) -> Near:
+def _approach(
+    sums: Callable[..., _Sums], total: float, prior_scale: float | None, near: Near
+) -> Near:
     """A point that is close to the optimum."""
     path: _Path = []
-    sums = partial(loss_sums, sample, seen=seen, how=_SINGLE)  # faster than compiled doubles, too
-    solution = solve_sums(sums, sample.total, prior_scale, near, path=path, stop=ROUGH)
+    rough = partial(sums, how=_SINGLE)  # faster than compiled doubles, too
+    solution = solve_sums(rough, total, prior_scale, near, path=path, stop=ROUGH)
     t = float(solution.parameters[0])
     bend = near.bend if len(path) < 2 else _bend(path)
     return Near(t, bend, path[-1] if path[-1][0] != t else None)
+
+
+def _passes(sample: ArraySample) -> Callable[..., _Sums]:
+    """`loss_sums` of a sample that is passed several times; rows that are one block are asked for
+    once.
+    """
+    seen: _Seen = {}
+    n_rows, n_classes = sample.shape
+    if n_rows * n_classes > READ_ELEMENTS:
+        return partial(loss_sums, sample, seen=seen)
+    return partial(_block, block=sample.block(slice(0, n_rows)), seen=seen, how=_pass_over(sample))
 
 
 def _pass_over(sample: Sample) -> Pass:
@@ -188,12 +212,13 @@ def solve_sums(
 
     def evaluate(t: float) -> Point:
         beta = exp(t)
-        value, slope, square = (part / total for part in sums(beta))
-        first = beta * slope
+        value, slope, square, *cube = sums(beta)
+        first, second = beta * slope / total, beta * beta * square / total
         point = Point(
-            value + 0.5 * precision * t * t,
+            value / total + 0.5 * precision * t * t,
             first + precision * t,
-            beta**2 * square + first + precision,
+            second + first + precision,
+            first + 3.0 * second + beta**3 * cube[0] / total if cube else None,
         )
         if path is not None:
             path.append((t, point))
@@ -207,7 +232,7 @@ def _bend(path: _Path) -> float:
     if len(path) < 2 or path[-1][0] == path[-2][0] or not path[-1][1].curvature > 0:
         return 0.0
     (t, point), before = path[-1], path[-2]
-    return 2.0 * _slope_terms(t, point, before)[0] / point.curvature
+    return 2.0 * _slope_terms(t, point, before, 0.0)[0] / point.curvature
 
 
 def with_cause(solution: Solution) -> Solution:
@@ -222,7 +247,8 @@ _Seen = dict[int, tuple[float, float]]
 """By the first row of a block: the largest size of its scores, and their weighted sum over the true
 classes, which are the same in every pass."""
 
-_Sums = tuple[float, float, float]
+_Sums = tuple[float, float, float] | tuple[float, float, float, float]
+"""Of the loss, its slope and the variance in beta; and perhaps of the third central moment."""
 
 
 def block_sums(
@@ -255,6 +281,40 @@ def block_sums(
     return weighted_sum(w, parts[0]), weighted_sum(w, parts[1]), weighted_sum(w, parts[2])
 
 
+class _FewRows:
+    """The passes over a sample of few scores, with a third moment; ``start`` is what the one at
+    beta = 1 has met.
+    """
+
+    def __init__(self, sample: ArraySample) -> None:
+        self._block = sample.block(slice(0, sample.shape[0]))
+        x, y, w, _ = self._block
+        self._true = true_class(x, y)
+        self._known = max(-float(x.min()), float(x.max())), weighted_sum(w, self._true)
+        self._total = sample.total
+        self.start: Start | None = None
+
+    def sums(self, beta: float) -> _Sums:
+        """As `loss_sums`, and that of the third central moment where no digits are lost."""
+        size, true = self._known
+        if size * max(beta, 1.0) > MODERATE:
+            return _block(beta, self._block)
+        norm, first, second, third = long_row_moments(self._block.u, beta)
+        log_norm, inverse, w = np.log(norm), 1.0 / norm, self._block.weight
+        mean = first * inverse
+        own, share, scale = mean, inverse, float(w[0])
+        if w.strides != (0,):
+            own, share, scale = w * mean, w * inverse, 1.0
+        whole, square = scale * float(second @ share), scale * float(own @ mean)
+        if whole - square < _EXACT.cancelled * whole:
+            return _block(beta, self._block)
+        loss = weighted_sum(w, log_norm) - beta * true
+        cube = third @ share - 3.0 * (own @ (second * inverse)) + 2.0 * (own @ (mean * mean))
+        if beta == 1.0:
+            self.start = Start(loss / self._total, float((log_norm - self._true).max()))
+        return loss, scale * float(first @ share) - true, whole - square, scale * float(cube)
+
+
 def _moderate_sums(
     how: Pass, x: FloatArray, w: FloatArray, beta: float, true: float, size: float
 ) -> _Sums | None:
@@ -263,10 +323,15 @@ def _moderate_sums(
     """
     norm, mean, square = how.moments(x, beta)
     whole = weighted_sum(w, square)
-    variance = whole - (float(w[0] * (mean @ mean)) if w.strides == (0,) else w @ (mean * mean))
+    variance = whole - _weighted_square(w, mean)
     if variance < how.cancelled * whole:
         return None
     return _log_sum(w, norm, size) - beta * true, weighted_sum(w, mean) - true, variance
+
+
+def _weighted_square(w: FloatArray, x: FloatArray) -> float:
+    """``sum_i w_i x_i^2``."""
+    return float(w[0] * (x @ x)) if w.strides == (0,) else float(w @ (x * x))
 
 
 def _log_sum(w: FloatArray, norm: FloatArray, size: float) -> float:
@@ -291,48 +356,77 @@ def newton_1d(
         if point.slope == 0.0 or point.value <= SEPARABLE_LOSS:
             return Solution(np.array([t]), point.value, n_iter, Outcome.CONVERGED)
         low, high = (t, high) if point.slope < 0 else (low, t)
-        root = _cubic_root(t, point, before, bend)
+        terms = _slope_terms(t, point, before, bend)
+        root = _root(point, terms)
         step = _step(t, point, low, high, limit, root)
-        is_last = abs(step) <= stop.step
-        if step == root:
-            is_last |= (
-                bend != 0.0 and abs(step) <= stop.bent
-                if before is None
-                else abs(step * (t - before[0])) <= stop.product
-            )
+        longest = _longest(t, point, before, terms, stop)
+        if abs(step) <= (longest if step == root else stop.step):
+            value = point.value + _rise(step, point, terms)
+            return Solution(np.array([t + step]), value, n_iter, Outcome.CONVERGED)
         before = t, point
         t += step
-        if is_last:
-            value = point.value + 0.5 * step * point.slope
-            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
     return Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
 
 
-def _cubic_root(
-    t: float, point: Point, before: tuple[float, Point] | None, bend: float
-) -> float | None:
-    """The step to the root of the cubic with the slopes and curvatures of two points, or of the
-    parabola with a known bend; None where it is not close to Newton's step.
+_Terms = tuple[float, ...]
+"""Coefficients of the square, the cube and so on of a step in what is known of the slope."""
+
+
+def _longest(
+    t: float, point: Point, before: tuple[float, Point] | None, terms: _Terms, stop: Stop
+) -> float:
+    """The longest step to a root of what is known of the slope that is the last one."""
+    if before is None or before[0] == t:
+        known = stop.bent if point.third is None else stop.third
+        return known if terms[0] != 0.0 else stop.step
+    product = stop.product if len(terms) == 2 else stop.long_product
+    return max(stop.step, product / abs(t - before[0]))
+
+
+def _root(point: Point, terms: _Terms) -> float | None:
+    """The step to the root of the polynomial of the slope; None where it is not close to Newton's
+    step.
     """
     if not point.curvature > 0:
         return None
-    square, cube = 0.5 * bend * point.curvature, 0.0
-    if before is not None and before[0] != t:
-        square, cube = _slope_terms(t, point, before)
     newton = step = -point.slope / point.curvature
     for _ in range(4):
-        slope = point.curvature + step * (2.0 * square + 3.0 * cube * step)
-        value = point.slope + step * (point.curvature + step * (square + cube * step))
+        value = slope = 0.0
+        for term in reversed((point.slope, point.curvature, *terms)):
+            slope = slope * step + value
+            value = value * step + term
         step -= value / slope if slope != 0.0 else 0.0
     return step if abs(step - newton) <= 0.5 * abs(newton) else None
 
 
-def _slope_terms(t: float, point: Point, before: tuple[float, Point]) -> tuple[float, float]:
-    """Coefficients of the square and the cube of a step in the cubic of the slope."""
-    h = before[0] - t
-    rise = (before[1].slope - point.slope) / h - point.curvature
-    turn = before[1].curvature - point.curvature
-    return (3.0 * rise - turn) / h, (turn - 2.0 * rise) / h**2
+def _rise(step: float, point: Point, terms: _Terms) -> float:
+    """What a step adds to the objective: the integral of the slope."""
+    rise = 0.0
+    for power, term in enumerate(reversed((point.slope, point.curvature, *terms))):
+        rise = rise * step + term / (len(terms) + 2 - power)
+    return rise * step
+
+
+def _slope_terms(t: float, point: Point, before: tuple[float, Point] | None, bend: float) -> _Terms:
+    """What is known of the slope beyond its linear part: by a third derivative or the ``bend``, or
+    by the polynomial that two points share.
+    """
+    if before is None or before[0] == t:
+        return (0.5 * (bend * point.curvature if point.third is None else point.third),)
+    h, other = before[0] - t, before[1]
+    rise = (other.slope - point.slope) / h - point.curvature
+    turn = other.curvature - point.curvature
+    if point.third is None or other.third is None:
+        return (3.0 * rise - turn) / h, (turn - 2.0 * rise) / h**2
+    half = 0.5 * point.third
+    rise, turn = (rise / h - half) / h, (turn / h - point.third) / h
+    bent = (other.third - point.third) / h
+    return (
+        half,
+        10.0 * rise - 4.0 * turn + 0.5 * bent,
+        (7.0 * turn - 15.0 * rise - bent) / h,
+        (6.0 * rise - 3.0 * turn + 0.5 * bent) / h**2,
+    )
 
 
 def _step(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._simplex import as_proba
+from calibrant._simplex import as_proba, total_weight
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -212,7 +212,7 @@ def remark_few_weights(weight: FloatArray) -> None:
 
 
 def _few_weights(weight: FloatArray) -> str | None:
-    total = float(weight.sum())
+    total = total_weight(weight)
     if total >= 2:
         return None
     n_rows = int(np.count_nonzero(weight))

@@ -36,8 +36,10 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
 def remark_other_order(y_true: Any, *others: Any) -> None:
     """Say that rows are matched by position where pandas says that they have another order."""
     index = _index_of(y_true)
+    if index is None:
+        return
     for other in map(_index_of, others):
-        if index is not None and other is not None and _is_permuted(index, other):
+        if other is not None and _is_permuted(index, other):
             remark(
                 "the indexes of labels, scores and weights hold the same rows in different orders, "
                 "and rows were matched by position; to go by the index, pass X.loc[y.index], and "

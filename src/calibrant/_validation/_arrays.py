@@ -14,6 +14,8 @@ def as_array(data: Any) -> AnyArray:
     """NumPy array of lists, data frames, Arrow tables, memory maps and torch tensors, in the byte
     order of the machine; no copy where none is needed.
     """
+    if type(data) is np.ndarray and data.dtype.isnative:
+        return data
     if type(data).__module__.partition(".")[0] == "torch":
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data

@@ -10,6 +10,7 @@ sum, with a remark: numbers of d decimals may miss it by K / 2 units of the last
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -171,9 +172,9 @@ def _check_shape(array: AnyArray) -> None:
 def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> None:
     def is_fine(rows: slice) -> bool:
         block = array[rows]
-        if not np.isfinite(block.max()):  # NaN and +inf show up here
+        if not isfinite(block.max()):  # NaN and +inf show up here
             return False
-        return bool(np.isfinite(block.min()) or np.isfinite(block.max(axis=1)).all())
+        return isfinite(block.min()) or bool(np.isfinite(block.max(axis=1)).all())
 
     if not _all_rows(is_fine, array):
         row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import expit, log_expit
 
+from calibrant._blocks import by_blocks
 from calibrant._simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import PartedSample, as_seed
@@ -81,7 +82,9 @@ class BaseBinaryCalibrator(Calibrator):
         return self._lift_claim(np.asarray(scores[:, 1], dtype=np.float64))
 
     def _lift_claim(self, score: FloatArray) -> FloatArray:
-        return log_odds(score, self.eps) if self.form == "log_odds" else score
+        if self.form != "log_odds":
+            return score
+        return by_blocks(lambda part: (log_odds(part, self.eps),), score, 1)[0]
 
     def _check_parted(self) -> None:
         """Every map of one claim is fitted to cells of scores, which add up."""

@@ -174,7 +174,13 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if self._takes_logarithms:
             remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
         self.training_ = training_summary(
-            scores, codes, weight, self.class_weights_, self.inputs, self._log_true_of
+            scores,
+            codes,
+            weight,
+            self.class_weights_,
+            self.inputs,
+            self._log_true_of,
+            self._known_losses(scores),
         )
         parts = list(self._parts())
         warn_unless_converged(
@@ -362,6 +368,12 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         the log-loss.
         """
         return log_true_class(self._proba_of(scores), y, "proba")
+
+    def _known_losses(self, scores: FloatArray) -> tuple[float, float] | None:
+        """Mean log-losses over all rows of checked scores and of the calibrated probabilities,
+        floored like those, where the fit has met both on its way; None where it has not.
+        """
+        return None
 
     def predict_proba(self, X: ScoresLike) -> Any:
         """Calibrated probabilities of shape (n, K): NumPy, or a frame where `set_output` asks for

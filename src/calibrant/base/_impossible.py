@@ -11,6 +11,9 @@ from calibrant._validation import remark
 _USUAL = 0.02
 """Share of rows whose true class may have the probability zero without a remark."""
 
+_FEW_CLASSES = 16
+"""Up to so many the least score of all is found sooner than those of the true classes."""
+
 
 def remark_impossible(
     owner: str, scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str
@@ -19,6 +22,8 @@ def remark_impossible(
     forest are zero now and then, which is said where more than two rows in a hundred are.
     """
     none = 0.0 if inputs == "proba" else -np.inf
+    if scores.shape[1] <= _FEW_CLASSES and scores.min() > none:
+        return
     is_none = true_class(scores, y) == none
     if not is_none.any():
         return

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
+from calibrant._blocks import by_blocks
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_sigmoids, sigmoid
@@ -170,8 +171,14 @@ def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
     if parameters == "am":
         return [log_odds]
     shift = np.log(2.0) if parameters == "ab" else 0.0
-    log_p, log_rest = log_sigmoids(log_odds)
-    return [log_p + shift, -log_rest - shift]
+
+    def both(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        log_p, log_rest = log_sigmoids(odds)
+        log_p += shift
+        log_rest += shift
+        return log_p, np.negative(log_rest, out=log_rest)
+
+    return by_blocks(both, log_odds, 2)
 
 
 def _on_columns(

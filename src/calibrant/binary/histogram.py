@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
 from calibrant._kernels import ordered_pairs
-from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
+from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
@@ -203,7 +203,19 @@ class HistogramBinning(BaseBinaryCalibrator):
     def fitted_values(self) -> Mapping[str, FittedValue]:
         return {"edges_": SCORES, "counts_": COUNTS, "hits_": COUNTS, "values_": RATES}
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
+    @classmethod
+    def _fit_all(
+        cls,
+        calibrators: Sequence[Self],
+        score: FloatArray,
+        outcome: AnyArray,
+        weight: FloatArray,
+    ) -> None:
+        """Counts take truth values as they are: long columns need no copy in floats."""
+        for calibrator, own, hit in zip(calibrators, score, outcome, strict=True):
+            calibrator._fit(own, hit, weight)
+
+    def _fit(self, score: FloatArray, outcome: AnyArray, weight: FloatArray) -> None:
         if is_unit(weight):
             self.is_weighted_ = False
             if self.strategy == "uniform":
@@ -212,7 +224,7 @@ class HistogramBinning(BaseBinaryCalibrator):
                 self._fit_ordered(*ordered_pairs(score, outcome))
             return
         self.is_weighted_ = bool((weight[weight > 0] != 1).any())
-        values, total, hits = distinct_sums(score, outcome, weight)
+        values, total, hits = distinct_sums(score, outcome.astype(np.float64, copy=False), weight)
         rows = _row_counts(score, weight) if self.counts_rows else total
         self._fit_distinct(values, total, hits, rows)
 
@@ -266,7 +278,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         counts = sum_steps(kept * total, values, self.edges_)
         self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
 
-    def _fit_even(self, score: FloatArray, outcome: FloatArray) -> None:
+    def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
         """Bins of equal width need no order: rows are counted, block by block."""
         self.edges_ = uniform_edges(self._n_bins(float(len(score))))
         size, self.n_tied_edges_ = self.edges_.size, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from calibrant._optim.mixture import (
     mixture_weights,
     search_together,
 )
-from calibrant._optim.solution import Outcome, Solution
+from calibrant._optim.solution import Outcome, Solution, Start
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._optim.top_temperature import (
     Tail,
@@ -131,7 +132,20 @@ class TemperatureScaling(SoftmaxCalibrator):
     def _fit_sample(self, sample: Sample) -> None:
         solution = log_inverse_temperature(sample, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
+        self._start = solution.start
         store_outcome(self, solution)
+
+    def _known_losses(self, scores: FloatArray) -> tuple[float, float] | None:
+        start: Start | None = self.__dict__.pop("_start", None)
+        # The objective is the log-loss where nothing was added to it, and no score replaced.
+        if start is None or self.inputs == "proba" or self.prior_scale is not None:
+            return None
+        if not self.converged_ or scores.min() == -np.inf:
+            return None
+        # The loss of a row is convex in beta = 1 / T, log K at 0, and beyond 1 at most beta times
+        # that at 1: if that is not floored, no loss is.
+        largest = max(start.largest, log(self.n_classes_)) * max(1.0, 1.0 / self.temperature_)
+        return (start.loss, self.objective_) if largest < -log(EPS) else None
 
     def _words(self) -> str:
         is_softer, training = self.temperature_ > 1, vars(self).get("training_")

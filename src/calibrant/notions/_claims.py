@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from calibrant.notions._notion import Notion
 
 
+_FEW_COLUMNS = 16
+"""Up to so many a table of all outcomes of a block is sooner made than the places of hits."""
+
+
 class ClaimBlock(NamedTuple):
     """The claims of a block of rows.
 
@@ -190,11 +194,16 @@ class Claims:
         score = np.empty((len(quantities), self.n_rows))
         label = np.empty((len(quantities), self.n_rows if self.n_labels > 1 else 0), dtype=np.intp)
         outcome = np.zeros((len(quantities), self.n_rows), dtype=bool)
-        for rows in row_blocks(self.n_rows, self.n_columns):
+        for rows in row_blocks(self.n_rows, self.n_columns, elements=READ_ELEMENTS):
             block = self.select(rows)
             score[:, rows] = block.score[:, columns].T
             if self.n_labels > 1:
                 label[:, rows] = block.labels()[:, columns].T
+            if self.n_quantities <= _FEW_COLUMNS:
+                hits = np.zeros(block.score.shape, dtype=bool)
+                hits.reshape(-1)[block.hit] = True
+                outcome[:, rows] = hits[:, columns].T
+                continue
             row, column = np.divmod(block.hit, self.n_quantities)
             inside = (column >= columns.start) & (column < columns.stop)
             outcome[column[inside] - columns.start, row[inside] + rows.start] = True
