@@ -179,7 +179,9 @@ def _passes(sample: ArraySample) -> Callable[..., _Sums]:
     n_rows, n_classes = sample.shape
     if n_rows * n_classes > READ_ELEMENTS:
         return partial(loss_sums, sample, seen=seen)
-    return partial(_block, block=sample.block(slice(0, n_rows)), seen=seen, how=_pass_over(sample))
+    return partial(
+        block_sums, block=sample.block(slice(0, n_rows)), seen=seen, how=_pass_over(sample)
+    )
 
 
 def _pass_over(sample: Sample) -> Pass:
@@ -298,7 +300,7 @@ class _FewRows:
         """As `loss_sums`, and that of the third central moment where no digits are lost."""
         size, true = self._known
         if size * max(beta, 1.0) > MODERATE:
-            return _block(beta, self._block)
+            return block_sums(beta, self._block)
         norm, first, second, third = long_row_moments(self._block.u, beta)
         log_norm, inverse, w = np.log(norm), 1.0 / norm, self._block.weight
         mean = first * inverse
@@ -307,7 +309,7 @@ class _FewRows:
             own, share, scale = w * mean, w * inverse, 1.0
         whole, square = scale * float(second @ share), scale * float(own @ mean)
         if whole - square < _EXACT.cancelled * whole:
-            return _block(beta, self._block)
+            return block_sums(beta, self._block)
         loss = weighted_sum(w, log_norm) - beta * true
         cube = third @ share - 3.0 * (own @ (second * inverse)) + 2.0 * (own @ (mean * mean))
         if beta == 1.0:
