@@ -139,7 +139,7 @@ def test_few_rows_know_their_third_derivative(data):
     value, slope, variance, third = few.sums(0.7)
     ahead, behind = few.sums(0.7 + step), few.sums(0.7 - step)
     assert third == pytest.approx((ahead[2] - behind[2]) / (2 * step), rel=1e-6)
-    plain = temperature._block(0.7, RowBlock(u, y, weight, 0))
+    plain = temperature.block_sums(0.7, RowBlock(u, y, weight, 0))
     assert (value, slope, variance) == pytest.approx(plain, rel=1e-12)
 
 
