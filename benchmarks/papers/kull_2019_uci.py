@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -83,22 +83,31 @@ in 15 bins and of classes were tried and are no nearer to Table 8.
 
 The tolerance of ranks. A printed rank is a mean over S sets of the rank of a method by its mean
 over folds. Both studies have the same sets, so that sets do not vary, and other folds, which do
-(scikit-learn has changed how it shuffles). The variance of a rank in a set is that of drawing its
-five folds again with replacement, times 5/4, since a sample of five has 4/5 of the variance of what
-it is from; theirs, of 25 folds, has a fifth of that. The difference of both means has the sum of
-6/5 of these over S^2; and, but for naive Bayes, whose 20 sets Table 4 names, var(ranks) (1/20 -
-1/21) for shuttle, which may be in theirs. If anything that is too small: folds of a set share rows,
-and what none of five folds has seen is in no draw. Such is a row of whose class all three
-classifiers say zero, which costs 34.5: on 25 folds, measured beside this run, the uncalibrated
-neighbours have the largest log-loss on car (0.270, binning 0.254) and on dermatology (0.265,
-binning 0.216), on our five they have not (0.246 and 0.248, 0.189 and 0.210); where they are printed
-as the worst of all sets (6.5 in Table 6) ours have 5.8. Ranks of a row add up to 28: what one
-column has too much the others have too little.
+(scikit-learn has changed how it shuffles). The variance of a rank by n folds does not fall as 1/n:
+of methods that are alike it does not fall at all, since their order stays random however many folds
+there are; of methods that are far apart it falls so. Drawing our folds again with replacement, as
+this page did before, takes the order that was found for the true one: of two simulated studies of
+20 sets, five and 25 folds and methods that are alike or nearly, no more than 70 to 85 of 100
+figures are within two such errors. Unbiased are ranks by one fold and by two: half the square of
+the difference of the ranks by two parts of the folds that have none in common. Their variances v1
+and v2, summed over methods, say how it falls, n^-g with g = log2(v1 / v2) between 0 and 1, and the
+variance of the difference is v2 ((2/5)^g + (2/25)^g) / S. So computed, 91 to 95 of 100 simulated
+figures are within two errors, and a test draws such studies. But for naive Bayes, whose 20 sets
+Table 4 names, var(ranks) (1/20 - 1/21) is added for shuttle, which may be in theirs, and more where
+sets are missing here. What none of five folds has seen is in no estimate. Such is a row of whose
+class all three classifiers say zero, which costs 34.5: on 25 folds, measured beside this run, the
+uncalibrated neighbours have the largest log-loss on car (0.270, binning 0.254) and on dermatology
+(0.265, binning 0.216), on our five they have not (0.246 and 0.248, 0.189 and 0.210); where they are
+printed as the worst of all sets (6.5 in Table 6) ours have 5.8.
 
 This is the standard run: 20 sets (all but shuttle, of which the authors had 101,500 rows and we
-58,000), all eleven classifiers and one repetition, HERE CPU minutes. The full run of five
-repetitions would take about FULL hours of one core without shuttle, and with it, by its 58,000
-rows, as long again for the support vectors alone.
+58,000; AdaBoost and the network without the largest ones), all eleven classifiers and one
+repetition, some 60 CPU minutes. The full run of five repetitions of all would take about 6 hours of
+one core without shuttle, and with it, by its rows, as long again for the support vectors alone. The
+tree's DirL2 is the farthest from the printed ranks, which are near those of the uncalibrated tree.
+One state of the authors' code has a penalty towards the identity, with which the map of the tree on
+iris stays there; but the log-loss of naive Bayes on cleveland is then 1.64 (printed: 1.02; ours:
+1.03). It is not taken for the cause.
 """
 SETS = {  # as printed in Table 4, small ones first; shuttle is not in that table
     "iris": "iris",
@@ -591,8 +600,7 @@ TOLERANCE = (
 RANK_TOLERANCE = (
     "two standard errors of the difference, as derived above, and half a unit of the last digit."
 )
-DRAWS = 200
-"""Draws of folds."""
+FOLDS_OF_PAPER = 25
 
 
 def tables(results: Mapping[str, Measured]) -> list[Table]:
@@ -696,18 +704,26 @@ def mean_ranks(found: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, A
     sign = -1 if key in GREATER_IS_BETTER else 1
     each = [sign * np.array([one[column][key] for column in COLUMNS]) for one in found]
     ranks = np.array([rankdata(values.mean(axis=1)) for values in each])
-    rng = np.random.default_rng(0)
-    folds = np.sum([rank_variance(values, rng) for values in each], axis=0) / len(found) ** 2
+    ours = np.mean([values.shape[1] for values in each])
+    first = np.array([values[:, :5] for values in each])
+    by_one, by_two = apart(first, 1), apart(first, 2)
+    power = float(np.clip(np.log2(max(by_one.sum(), EPS) / max(by_two.sum(), EPS)), 0, 1))
+    folds = by_two * ((2 / ours) ** power + (2 / FOLDS_OF_PAPER) ** power) / len(found)
     sets = np.var(ranks, axis=0, ddof=1) * (1 / len(found) - 1 / n_sets)
     return ranks.mean(axis=0), np.sqrt(folds + sets)
 
 
-def rank_variance(values: Any, rng: Any) -> Any:
-    """Of the difference of our ranks in a set, by its folds (columns), and the paper's, by 25."""
-    n_folds = values.shape[1]
-    again = values[:, rng.integers(n_folds, size=(DRAWS, n_folds))].mean(axis=2)
-    # Folds drawn again have too small a variance, by one in n_folds.
-    return np.var(rankdata(again, axis=0), axis=1) * n_folds / (n_folds - 1) * (1 + n_folds / 25)
+def apart(values: Any, n_folds: int) -> Any:
+    """Variance of ranks by so many folds, a mean over sets (the first axis of values; methods and
+    folds follow): half the square of the difference of those of two parts of the folds that have
+    none in common, over all such parts.
+    """
+    parts = list(combinations(range(values.shape[2]), n_folds))
+    ranks = rankdata([values[:, :, part].mean(axis=2) for part in parts], axis=2)
+    whole = range(len(parts))
+    pairs = [(a, b) for a, b in combinations(whole, 2) if not set(parts[a]) & set(parts[b])]
+    first, second = np.transpose(pairs)
+    return np.mean((ranks[first] - ranks[second]) ** 2, axis=(0, 1)) / 2
 
 
 def rank_notes(found: Sequence[Measured], key: str) -> list[str]:
