@@ -2,10 +2,10 @@
 
     python benchmarks/papers/figures.py [--data FOLDER] [--only bins]
 
-Gupta & Ramdas 2022, Figures 5 and 7 (errors for 5 to 25 bins); Kull et al. 2019, Figure 5a of the
-supplement (critical differences, from the kept results of naive Bayes); Wenger et al. 2020, Figures
-3 and 4 (active learning). Pictures go to ``docs/images``; what active learning measured is kept in
-``results/figures``.
+Gupta & Ramdas 2022, Figures 5 to 8 (errors for 5 to 25 bins); Gupta et al. 2021, Figures 1 to 10
+(cumulative graphs); Kull et al. 2019, Figures 5a and 6 of the supplement (critical differences,
+from the kept results); Wenger et al. 2020, Figures 3 and 4 (active learning). Pictures go to
+``docs/images``; what active learning measured is kept in ``results/figures``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import kull_2019_uci as uci
 import matplotlib as mpl
 import numpy as np
 import reproduction
+from gupta_2021 import splined
+from kull_2019 import FILE
 from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn.ensemble import RandomForestClassifier
@@ -34,7 +36,7 @@ from calibrant.metrics import (
     overconfidence,
     underconfidence,
 )
-from calibrant.plots import CriticalDifferenceDisplay, EceVersusBinsDisplay
+from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay, EceVersusBinsDisplay
 
 IMAGES = reproduction.ROOT / "docs" / "images"
 BINS = tuple(range(5, 26))
@@ -47,56 +49,128 @@ def save(figure: Any, name: str) -> None:
 
 # Gupta & Ramdas: errors against the number of bins
 
+ERRORS = ("TL-ECE", "TL-MCE", "CW-ECE x 100")
 
-def errors_by_bins(data: Path, file: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """TL-ECE and CW-ECE of every method, for as many bins in binning as in the estimate."""
+
+def errors_by_bins(data: Path, file: str) -> list[dict[Any, Any]]:
+    """Of every kind of error, values of every method for as many bins as the binning has."""
     X, y, Z, truth = reproduction.load_split(data, file)
     scaled = {
         "base": softmax(Z, axis=1),
         "TS": top_label.tempered(X, y, Z),
         "VS": top_label.vector_scaled(X, y, Z),
-        "DS": DirichletCalibration(lam=0, inputs="logits").fit(X, y).predict_proba(Z),
     }
-    parts: list[dict[Any, Any]] = []
-    for notion in ("top-label", "class-wise"):
-        display = EceVersusBinsDisplay.from_predictions(
-            truth, scaled, notions=(notion,), n_bins=BINS
-        )
-        parts.append(dict(display.errors))
+    if X.shape[1] <= top_label.NEWTON:
+        fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
+        scaled["DS"] = fitted.predict_proba(Z)
+    found: dict[str, list[Any]] = {
+        name: [top_label.errors(truth, proba, n_bins) for n_bins in BINS]
+        for name, proba in scaled.items()
+    }
+    # Of 100 classes it has no finite optimum: an empty line, so that colours stay.
+    found.setdefault("DS", [[np.nan] * len(ERRORS) for _ in BINS])
     binned = [top_label.binned(X, y, Z, truth, 0, n_bins) for n_bins in BINS]
-    parts[0]["N-HB", "top-label"] = np.array([normal[0] for normal, _ in binned])
-    parts[0]["TL-HB", "top-label"] = np.array([own[0] for _, own in binned])
-    parts[1]["N-HB", "class-wise"] = np.array([normal[2] for normal, _ in binned]) / 100
-    parts[1]["CW-HB", "class-wise"] = np.array([own[2] for _, own in binned]) / 100
-    return parts[0], parts[1]
+    found["N-HB"] = [normal for normal, _ in binned]
+    found["TL-HB or CW-HB"] = [own for _, own in binned]
+    return [
+        {(name, kind): np.array(values)[:, place] for name, values in found.items()}
+        for place, kind in enumerate(ERRORS)
+    ]
 
 
 def draw_bins(data: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7.5))
-    files = ("cifar10_resnet50_gupta", "cifar10_wide_resnet_gupta")
-    for row, file in zip(axes, files, strict=True):
-        for ax, errors in zip(row, errors_by_bins(data, file), strict=True):
+    figure, axes = plt.subplots(len(top_label.ROWS), 3, figsize=(13, 3.2 * len(top_label.ROWS)))
+    for row, (file, name) in zip(axes, top_label.ROWS.items(), strict=True):
+        for ax, errors, kind in zip(row, errors_by_bins(data, file), ERRORS, strict=True):
             EceVersusBinsDisplay(np.array(BINS), errors).plot(ax)
-            title = f"{top_label.ROWS[file]}: {next(iter(errors))[1]} error"
-            ax.set_title(title, loc="left", fontsize=10)
-    figure.tight_layout()
+            ax.set_title(f"{name}: {kind}", loc="left", fontsize=10)
+            ax.set(xlabel="", ylabel="")
+            ax.get_legend().remove()
+    for ax in axes[-1]:
+        ax.set_xlabel("number of bins")
+    lines = axes[0, 0].get_lines()
+    said = [str(line.get_label()).split(",")[0] for line in lines]
+    figure.tight_layout(rect=(0, 0, 1, 0.97))
+    figure.legend(lines, said, loc="upper center", ncols=len(lines), frameon=False)
     save(figure, "errors_by_bins")
+
+
+# Gupta et al.: cumulative graphs
+
+CLAIMS = {
+    "confidence": ("top-1", 6),
+    "rank-2": ("top-2", 6),
+    "rank-3": ("top-3", 6),
+    "within-top-2": ("within-top-2", 14),
+    "within-top-3": ("within-top-3", 14),
+}
+
+
+def draw_cumulative(data: Path) -> None:
+    X, y, Z, truth = reproduction.load_split(data, FILE)
+    before = [
+        CumulativeDisplay.from_predictions(truth, softmax(Z, axis=1), notion=notion, name=name)
+        for notion, (name, _) in CLAIMS.items()
+    ]
+    after = [
+        CumulativeDisplay.from_predictions(
+            *splined(X, y, Z, truth, notion, n_knots), notion="class-1", name=name
+        )
+        for notion, (name, n_knots) in CLAIMS.items()
+    ]
+    draw_graphs(before, "cumulative_before")
+    draw_graphs(after, "cumulative_after")
+
+
+def draw_graphs(displays: Any, name: str) -> None:
+    """The four graphs of a claim in a row."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(len(displays), 4, figsize=(13, 2.7 * len(displays)))
+    for row, of in zip(axes, displays, strict=True):
+        graphs = (
+            ("fractile", of.fractile, of.cumulative_score, of.cumulative_outcome),
+            ("cumulative score", of.cumulative_score, of.cumulative_score, of.cumulative_outcome),
+            ("fractile", of.fractile, of.score, of.probability),
+            ("score", of.score, of.score, of.probability),
+        )
+        for ax, (across, x, score, probability) in zip(row, graphs, strict=True):
+            ax.plot(x, score, color="C0", label="score")
+            ax.plot(x, probability, color="C1", linestyle="--", label="probability")
+            ax.set_xlabel(across, fontsize=9)
+            ax.tick_params(labelsize=8)
+        said = f"{of.name}: KS error {100 * of.ks:.3f} %, probability {100 * of.rate:.2f} %"
+        row[0].set_title(said, loc="left", fontsize=10)
+        row[0].set_ylabel("cumulative", fontsize=9)
+        row[2].set_ylabel("not cumulative", fontsize=9)
+    axes[0, 0].legend(frameon=False, fontsize=9)
+    figure.tight_layout()
+    save(figure, name)
 
 
 # Kull et al.: critical differences
 
 
 def draw_ranks(data: Path) -> None:
-    results = reproduction.read_results("kull_2019_uci")
+    import matplotlib.pyplot as plt
+
+    results = uci.by_set(reproduction.read_results("kull_2019_uci"))
     found = [one for case, one in results.items() if case.startswith("nbayes--")]
-    scores = [[np.mean(one[column]["log-loss"]) for column in uci.COLUMNS] for one in found]
     title = f"log-loss of naive Bayes, {len(found)} sets"
-    display = CriticalDifferenceDisplay.from_scores(
-        scores, uci.COLUMNS, method="bonferroni-dunn", title=title
-    ).plot()
-    save(display.figure_, "critical_difference")
+    save(differences(found, "log-loss", title).plot().figure_, "critical_difference")
+    figure, axes = plt.subplots(4, 2, figsize=(13, 13))
+    for ax, key in zip(axes.ravel(), uci.RANKS, strict=True):
+        differences(list(results.values()), key, key).plot(ax)
+    figure.tight_layout()
+    save(figure, "critical_differences")
+
+
+def differences(found: Any, key: str, title: str) -> CriticalDifferenceDisplay:
+    return CriticalDifferenceDisplay.from_scores(
+        uci.scores(found, key), uci.COLUMNS, method="bonferroni-dunn", title=title
+    )
 
 
 # Wenger et al.: active learning
@@ -177,7 +251,12 @@ def draw_active(data: Path) -> None:
     save(figure, "active_learning")
 
 
-DRAWN = {"bins": draw_bins, "ranks": draw_ranks, "active": draw_active}
+DRAWN = {
+    "bins": draw_bins,
+    "cumulative": draw_cumulative,
+    "ranks": draw_ranks,
+    "active": draw_active,
+}
 
 
 def main() -> None:

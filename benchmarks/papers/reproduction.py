@@ -226,17 +226,53 @@ figures differ; it does not make them count as within.
 
 FIGURES = """## Figures
 
-Drawn by `benchmarks/papers/figures.py` with the library's plots, and in the [gallery](gallery.md).
+Drawn by `benchmarks/papers/figures.py` with the library's plots; those without "papers" in their
+name are of the [gallery](gallery.md), where their code is.
 
-Gupta & Ramdas 2022, Figures 5 and 7: top-label and class-wise errors for 5 to 25 bins, which are
-those of the binning too. Their Figure 2 and, for COVTYPE, Figures 4, 9 and 12 are in the gallery.
+Gupta & Ramdas 2022, Figure 2: whatever the number of bins, the top-label error of ResNet-50 is
+larger than the confidence error.
+
+![Confidence and top-label errors](images/ece_versus_bins.png)
+
+Their Figures 5 to 8, the networks at hand: top-label and class-wise errors for 5 to 25 bins, which
+are those of the binning too. As there, TS lies on the base model where the temperature is 1
+(WRN-26-10). DS of 100 classes, which has no finite optimum, is left out.
 
 ![Errors for 5 to 25 bins](images/papers_errors_by_bins.png)
 
-Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results. The
-Friedman test of 20 sets gives p = 3e-14; published, 7e-14.
+Their Figures 4 and 9: a random forest on cover types, before and after top-label binning, its
+validity, and the error of each class.
+
+![Top-label reliability of a forest](images/covtype_reliability.png)
+
+![Validity](images/covtype_validity.png)
+
+![Error by class](images/covtype_errors.png)
+
+Their Figure 12: logistic regression on three classes of the same set, binned by projections, and
+the Sierpinski partition.
+
+![Bins of whole vectors](images/simplex_bins.png)
+
+![A partition](images/simplex_partition.png)
+
+Gupta et al. 2021, Figures 1, 3, 5, 7 and 9: cumulative graphs of DenseNet-40 for the top-1 to top-3
+scores and within the top 2 and 3. KS errors are those of the titles there.
+
+![Cumulative graphs](images/papers_cumulative_before.png)
+
+Their Figures 2, 4, 6, 8 and 10, lower rows: the same after splines, on the test rows.
+
+![Cumulative graphs after splines](images/papers_cumulative_after.png)
+
+Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results.
 
 ![Critical differences](images/papers_critical_difference.png)
+
+Their Figure 6 (5b and, in the paper, 3a are panels of it): all cases, by each measure. The Friedman
+tests stand below the tables.
+
+![Critical differences of all cases](images/papers_critical_differences.png)
 
 Wenger et al. 2020, Figures 3 and 4, in their manner: a forest that asks for the labels of a stream
 of KITTI rows where its entropy is above 0.5, as it is and with Gaussian process calibration, in two
@@ -246,9 +282,6 @@ As in the paper, the calibrated one comes to the same error with fewer labels, a
 falls while overconfidence rises; Theorem 1 holds at every step, which a test checks.
 
 ![Active learning](images/papers_active_learning.png)
-
-Gupta et al. 2021, Figures 1 to 10, are cumulative graphs of several networks; those of DenseNet-40
-are in the gallery, before and after a spline, and for within-top-2.
 """
 
 

@@ -8,46 +8,65 @@ import os
 import re
 
 import gupta_ramdas_2022
+import kull_2019
 import kull_2019_uci
 import numpy as np
 import pytest
 import reproduction
+import stopped
 import trained
 import wenger_2020
 from scipy.special import softmax
 
-from calibrant import HistogramBinning, MulticlassToBinary, VectorScaling
+from calibrant import (
+    DirichletCalibration,
+    HistogramBinning,
+    MulticlassToBinary,
+    TemperatureScaling,
+    VectorScaling,
+)
 from calibrant.metrics import log_loss
 
 # The share of figures within the stated tolerance, as committed and rounded down: it may rise. The
 # page says what is outside, and why where that is known.
 SHARES = {
-    "gupta_ramdas_2022": 0.9,
-    "gupta_2021": 0.65,
-    "wenger_2020": 0.8,
-    "kull_2019": 0.95,
-    "kull_2019_uci": 0.75,
+    ("gupta_ramdas_2022", "Table"): 0.9,
+    ("gupta_2021", "Table"): 0.65,
+    ("gupta_2021", "Figures"): 0.55,  # of titles, where all splines differ a little
+    ("wenger_2020", "Table"): 0.8,
+    ("kull_2019", "Table"): 0.95,
+    ("kull_2019_uci", "Table 4"): 0.95,
+    ("kull_2019_uci", "Table"): 0.85,
+    ("kull_2019_uci", "Supplement"): 0.9,
 }
 
 
-def figures(paper):
-    return [figure for table in reproduction.tables_of(paper) for figure in table.figures]
+def figures(paper, begins=""):
+    tables = reproduction.tables_of(paper)
+    return [figure for table in tables if table.name.startswith(begins) for figure in table.figures]
 
 
-@pytest.mark.parametrize("paper", reproduction.PAPERS)
-def test_the_share_of_figures_within_their_tolerance_does_not_fall(paper):
-    within = [figure.is_within for figure in figures(paper)]
-    assert np.mean(within) >= SHARES[paper]
+@pytest.mark.parametrize(("paper", "begins"), SHARES)
+def test_the_share_of_figures_within_their_tolerance_does_not_fall(paper, begins):
+    within = [figure.is_within for figure in figures(paper, begins)]
+    assert np.mean(within) >= SHARES[paper, begins]
+
+
+def test_every_table_has_a_share():
+    for paper in reproduction.PAPERS:
+        begins = [start for name, start in SHARES if name == paper]
+        for table in reproduction.tables_of(paper):
+            assert any(table.name.startswith(start) for start in begins)
 
 
 def test_few_figures_are_outside_for_an_unknown_reason():
     tables = [table for paper in reproduction.PAPERS for table in reproduction.tables_of(paper)]
     unknown = sum(len(table.unexplained) for table in tables)
-    assert unknown <= 0.14 * sum(len(table.figures) for table in tables)
+    assert unknown <= 0.09 * sum(len(table.figures) for table in tables)
 
 
 def test_hundreds_of_published_figures_stand_beside_ours():
-    assert sum(len(figures(paper)) for paper in reproduction.PAPERS) >= 300
+    assert sum(len(figures(paper)) for paper in reproduction.PAPERS) >= 1000
 
 
 def test_the_page_is_made_of_the_committed_results():
@@ -144,15 +163,105 @@ def test_smoothed_bins_add_a_hit_and_a_miss_to_each():
 
 def test_a_temperature_stays_where_a_score_is_zero():
     P, y = np.array([[1.0, 0.0], [0.4, 0.6], [0.7, 0.3]]), np.array([0, 1, 1])
-    np.testing.assert_array_equal(kull_2019_uci.temperature((P, y), (P, y), P), P)
+    for method in (kull_2019_uci.temperature, kull_2019_uci.library_temperature):
+        np.testing.assert_allclose(method((P, y), (P, y), P), P, atol=1e-12)
+
+
+def sampled(rng, n_samples=600):
+    """Overconfident probabilities of three classes without zeros, and labels."""
+    X = rng.normal(size=(n_samples, 3))
+    y = np.array([rng.choice(3, p=p) for p in softmax(X, axis=1)])
+    return softmax(2 * X, axis=1), y
+
+
+def test_where_no_score_is_zero_their_maps_come_to_the_minimum(rng):
+    P, y = sampled(rng)
+    best = DirichletCalibration(0, eps=stopped.TINY).fit(P, y).predict_proba(P)
+    np.testing.assert_allclose(stopped.dirichlet(P, y, 0.0)(P), best, atol=1e-5)
+
+
+def test_their_temperature_ends_near_the_minimum(rng):
+    P, y = sampled(rng)
+    best = TemperatureScaling().fit(P, y).temperature_
+    assert 1 / stopped.temperature(P, y) == pytest.approx(best, rel=0.03)
+
+
+def test_nothing_is_learned_from_rows_whose_own_class_has_no_score(rng):
+    score = rng.choice([0.2, 0.4, 0.6, 0.8], size=400)
+    outcome = (rng.random(400) < score).astype(int)
+    alone = stopped.two_class(score, outcome)
+    # Misses that were said to be certain: the minimum would be far from one for them.
+    missed = stopped.two_class(np.r_[score, np.ones(100)], np.r_[outcome, np.zeros(100, dtype=int)])
+    np.testing.assert_allclose(missed(score), alone(score), atol=1e-6)
+    assert missed(np.ones(1))[0] > 0.99
+
+
+def test_strong_penalties_lead_to_equal_probabilities(rng):
+    P, y = sampled(rng)
+    np.testing.assert_allclose(stopped.dirichlet(P, y, 1e3)(P), 1 / 3, atol=0.01)
+
+
+def test_adaboost_by_probabilities_gains_on_a_stump(rng):
+    X = rng.normal(size=(400, 2))
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.7, 0.7])
+    one, many = (kull_2019_uci.RealAdaBoost(n).fit(X, y).predict_proba(X) for n in (1, 50))
+    np.testing.assert_allclose(many.sum(axis=1), 1)
+    assert (many.argmax(axis=1) == y).mean() > (one.argmax(axis=1) == y).mean() + 0.1
+
+
+def test_the_p_value_of_the_class_wise_error_is_that_of_drawn_labels(rng):
+    P, y = sampled(rng, 100)
+    draws = np.random.default_rng(0)
+    upper = np.cumsum(P, axis=1)[:, :-1]
+    errors = [
+        kull_2019.class_wise_sum((draws.random((100, 1)) > upper).sum(axis=1), P)
+        for _ in range(kull_2019_uci.RESAMPLES)
+    ]
+    reached = np.sum(np.array(errors) >= kull_2019.class_wise_sum(y, P) - 1e-9)
+    found = kull_2019_uci.class_wise_p(y, P, np.random.default_rng(0))
+    assert found == (1 + reached) / (1 + kull_2019_uci.RESAMPLES)
+
+
+def test_the_largest_gap_of_all_scores_is_that_of_a_bin():
+    P, y = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7]]), np.array([0, 1, 1])
+    # 0.9 twice, hit once; 0.1 twice, hit once; 0.3 never; 0.7 once.
+    assert kull_2019_uci.largest_gap(y, P, of_classes=False) == pytest.approx(0.4)
+    assert kull_2019_uci.largest_gap(y, P, of_classes=True) == pytest.approx(0.4)
+
+
+def measured(values):
+    return {name: {"log-loss": values[name]} for name in values}
 
 
 def test_mean_ranks_of_methods_that_never_change_places_have_no_error():
     values = {name: [place] * 5 for place, name in enumerate(kull_2019_uci.COLUMNS)}
-    found = [{name: {"log-loss": values[name]} for name in values}] * len(kull_2019_uci.SETS)
-    ranks, error = kull_2019_uci.mean_ranks(found, "log-loss")
+    found = [measured(values)] * 20
+    ranks, error = kull_2019_uci.mean_ranks(found, "log-loss", 20)
     np.testing.assert_array_equal(ranks, np.arange(1, 8))
     np.testing.assert_array_equal(error, np.zeros(7))
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_the_error_of_mean_ranks_is_that_of_folds_drawn_anew(spread, rng):
+    """Two studies of the same sets, of five and of 25 folds, of methods alike and far apart."""
+
+    def study(means, n_folds):
+        values = means[:, :, None] + rng.normal(size=(*means.shape, n_folds))
+        return [measured(dict(zip(kull_2019_uci.COLUMNS, one, strict=True))) for one in values]
+
+    differences, errors = [], []
+    for _ in range(30):
+        means = spread * rng.normal(size=(8, 7))
+        ours, error = kull_2019_uci.mean_ranks(study(means, 5), "log-loss", 8)
+        theirs, _ = kull_2019_uci.mean_ranks(study(means, 25), "log-loss", 8)
+        differences.append(ours - theirs)
+        errors.append(error)
+    assert np.mean(np.square(errors)) == pytest.approx(np.var(differences), rel=0.35)
+
+
+def test_repetitions_of_a_set_are_joined():
+    found = {f"tree--iris--{r}": measured({"Isot": [r, r]}) | {"cpu_seconds": 1} for r in (0, 1)}
+    assert kull_2019_uci.by_set(found) == {"tree--iris": {"Isot": {"log-loss": [0, 0, 1, 1]}}}
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
@@ -191,6 +300,6 @@ def test_theorem_1_of_wenger_holds_at_every_step_of_active_learning():
 
 
 def test_the_pictures_of_the_page_are_there():
-    named = re.findall(r"\]\((images/papers_\w+\.png)\)", reproduction.FIGURES)
-    assert named
+    named = re.findall(r"\]\((images/\w+\.png)\)", reproduction.FIGURES)
+    assert len(named) >= 12
     assert all((reproduction.PAGE.parent / name).stat().st_size > 5000 for name in named)
