@@ -313,7 +313,7 @@ def _parquets() -> Iterator[Case]:
     )
     yield Case("labels that are lists", parquet(y=[[1]] * 60), "evaluate x.parquet --label y")
     yield Case("scores that are structures", parquet(p_cat=[{"a": 1}] * 60), "evaluate x.parquet")
-    yield Case("24 million equal rows", equal_rows, "fit x.parquet -m isotonic -o m.json")
+    yield Case("24 million equal rows", equal_rows, "fit x.parquet -m canonical -o m.json")
 
 
 def _models() -> Iterator[Case]:
