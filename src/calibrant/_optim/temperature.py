@@ -290,16 +290,15 @@ class _FewRows:
 
     def __init__(self, sample: ArraySample) -> None:
         self._block = sample.block(slice(0, sample.shape[0]))
-        x, y, w, _ = self._block
+        x, y, _, _ = self._block
         self._true = true_class(x, y)
-        self._known = max(-float(x.min()), float(x.max())), weighted_sum(w, self._true)
+        self._size = max(-float(x.min()), float(x.max()))
         self._total = sample.total
         self.start: Start | None = None
 
     def sums(self, beta: float) -> _Sums:
         """As `loss_sums`, and that of the third central moment where no digits are lost."""
-        size, true = self._known
-        if size * max(beta, 1.0) > MODERATE:
+        if self._size * max(beta, 1.0) > MODERATE:
             return block_sums(beta, self._block)
         norm, first, second, third = long_row_moments(self._block.u, beta)
         log_norm, inverse, w = np.log(norm), 1.0 / norm, self._block.weight
@@ -310,11 +309,15 @@ class _FewRows:
         whole, square = scale * float(second @ share), scale * float(own @ mean)
         if whole - square < _EXACT.cancelled * whole:
             return block_sums(beta, self._block)
-        loss = weighted_sum(w, log_norm) - beta * true
+        # Row by row: of rows that are nearly all certain, sums differ in their last digits only.
+        loss = weighted_sum(w, log_norm - beta * self._true)
         cube = third @ share - 3.0 * (own @ (second * inverse)) + 2.0 * (own @ (mean * mean))
         if beta == 1.0:
             self.start = Start(loss / self._total, float((log_norm - self._true).max()))
-        return loss, scale * float(first @ share) - true, whole - square, scale * float(cube)
+        slope = weighted_sum(w, mean - self._true)
+        # In single precision: what rounding leaves of it must not lead copies of rows and their
+        # weights to different steps.
+        return loss, slope, whole - square, float(np.float32(scale * cube))
 
 
 def _moderate_sums(
