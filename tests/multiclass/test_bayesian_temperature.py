@@ -78,6 +78,13 @@ def test_it_says_what_it_averages(rng):
     assert "ranking of classes is kept" in said
 
 
+def test_a_loss_that_rises_is_not_said_to_fall():
+    """Two rows that are right leave the prior, which doubts them."""
+    model = BayesianTemperatureScaling(inputs="logits").fit([[3.0, -1.0], [0.2, 2.0]], [0, 1])
+    assert model.training_.log_loss_after > model.training_.log_loss_before
+    assert "falls" not in model.explain()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [({"width": 0.0}, "width must be a positive"), ({"centre": np.inf}, "centre must be a finite")],

@@ -40,10 +40,11 @@ def words_of_fit(training: TrainingSummary | None) -> str:
     if training is None:
         return ""
     seen = sum(weight > 0 for weight in training.class_weights)
+    falls = training.log_loss_after < training.log_loss_before
     return (
         f"Fitted on {training.n_samples:,.6g} rows of {seen} of {training.n_classes} classes, "
         f"whose log-loss went from {training.log_loss_before:.4f} to "
-        f"{training.log_loss_after:.4f}; on new rows it falls less."
+        f"{training.log_loss_after:.4f}{'; on new rows it falls less' if falls else ''}."
     )
 
 
