@@ -42,6 +42,16 @@ def test_an_honest_top_probability_is_left_alone(rng):
     assert correct_top(*stacked(proba, drawn(proba, rng))) is None
 
 
+def test_rounding_is_no_gain(rng):
+    """A mixture that is all the top probability as it is may gain 1e-18, in units of as little."""
+    found = []
+    for _ in range(40):
+        proba = rng.dirichlet(np.ones(4), size=200)
+        found.append(correct_top(*stacked(proba, drawn(proba, rng))))
+    assert [one.gain.gain for one in found if one is not None and one.gain.gain < 1e-9] == []
+    assert any(one is None for one in found)
+
+
 def test_a_top_probability_that_is_not_honest_is_corrected(rng):
     found = correct_top(*stacked(*ill_judged(600, rng)))
     new, labels = ill_judged(4000, rng)

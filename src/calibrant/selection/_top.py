@@ -32,6 +32,9 @@ _SURE = 1.0 / 3.0
 """Standard errors that a correction must gain by on rows that it has not seen: half of one of rows,
 which is widened by a half for the folds that overlap."""
 
+_NOTHING = 1e-9
+"""Gains up to here, in nats, are rounding: a mixture that is all the top probability as it is."""
+
 _POINTS = 128
 """Points that a curve is kept at: it bends at six knots, and is not drawn through every row."""
 
@@ -91,7 +94,7 @@ def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | Non
         [claims.score, *(_unseen_values(one, claims, rows.fold) for one in maps)]
     )
     gain = _gain(given, claims, rows, folds)
-    if not gain.statistic > _SURE:
+    if not (gain.gain > _NOTHING and gain.statistic > _SURE):
         return None
     fitted = [_fit(one, claims) for one in maps]
     return TopCorrection(_curve(fitted, _weights(given, claims), claims, rows), gain)
