@@ -294,10 +294,7 @@ def page(results: dict[str, Times]) -> str:
         "lifted scores and probabilities are kept between passes, beyond they are made anew at "
         "each, in fewer passes, and a line through both sides of that step would take it for "
         "growth. Passes are those over all rows, at the least and at the largest size; Newton's "
-        "method may need one more or less, which the exponent then holds. Methods of one claim, "
-        "equal-width histogram binning among them, gather the columns of their claims: beyond "
-        "2^23 scores one after the other, each a pass of its own, which is little beside the fits "
-        "of Platt scaling and beta calibration and much beside counting. A case that was not "
+        "method may need one more or less, which the exponent then holds. A case that was not "
         "measured has no row.",
         "",
     ]

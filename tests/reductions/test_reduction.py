@@ -17,6 +17,7 @@ import notion_names
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import HistogramBinning
 from calibrant.metrics import accuracy, brier_score, expected_calibration_error, log_loss
+from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from six_rows import SIX, TRUTH
 
@@ -677,3 +678,22 @@ def test_points_per_bin_that_fit_no_class_are_refused(notion, points, message):
 def test_a_notion_without_claims_is_refused(notion, message):
     with pytest.raises(ValueError, match=message):
         MulticlassToBinary(Power(), notion).fit(SIX, TRUTH)
+
+
+@pytest.mark.parametrize("notion", ["class-wise", "confidence", "top-2-confidence", "class-1"])
+@pytest.mark.parametrize("n_bins", [1, 10, None])
+def test_bins_of_equal_width_count_rows_as_each_claim_alone_does(notion, n_bins, rng):
+    """No column is gathered where bins are known beforehand; scores lie on edges too."""
+    proba = np.round(rng.dirichlet(np.ones(4), size=600), 1)
+    proba[:, -1] = 1.0 - proba[:, :-1].sum(axis=1)
+    proba = np.clip(proba, 0.0, 1.0)
+    proba /= proba.sum(axis=1, keepdims=True)
+    labels = rng.integers(0, 4, size=600)
+    base = HistogramBinning(n_bins, strategy="uniform")
+    fitted = MulticlassToBinary(base, notion=notion).fit(proba, labels)
+    claims = as_notion(notion).bound(np.arange(4)).claims(proba, labels, np.ones(600))
+    for calibrator, claim in zip(fitted.calibrators_, claims, strict=True):
+        alone = clone(base).fit(np.minimum(claim.score, 1.0), claim.outcome.astype(int))
+        for name in ("edges_", "counts_", "hits_", "values_", "class_weights_", "n_tied_edges_"):
+            np.testing.assert_array_equal(getattr(calibrator, name), getattr(alone, name), name)
+        assert calibrator.is_weighted_ is alone.is_weighted_ is False

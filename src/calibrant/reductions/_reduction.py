@@ -22,7 +22,7 @@ from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
-from calibrant.binning import Bins, is_unit
+from calibrant.binning import Bins, bin_table, is_unit
 from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
 from calibrant.notions._parted import parted_claims, words_of_cells
@@ -222,8 +222,17 @@ class MulticlassToBinary(Calibrator):
         return as_notion(self.notion).bound(self.classes_)
 
     def _fit_together(self, claims: Claims, base: BaseBinaryCalibrator) -> Iterator[_ClaimFit]:
-        """Fit claims that are all about the same rows, several at a time."""
+        """Fit claims that are all about the same rows, several at a time. Where bins are known
+        beforehand rows are counted, and none is gathered.
+        """
         rows, notion = float(claims.weight.sum()), self._bound
+        cuts = base._cuts(rows) if is_unit(claims.weight) else None
+        if cuts is not None:
+            table = bin_table(claims, n_bins=len(cuts))
+            for index, (counts, hits) in enumerate(zip(table.weight, table.outcome, strict=True)):
+                calibrator = self._clone_for(index, base, notion)
+                yield _ClaimFit(calibrator._fit_counts(counts, hits), rows, False)
+            return
         n_claims = max(1, TOGETHER_ELEMENTS // claims.n_rows)
         for part, score, outcome in claims.together(n_claims):
             clones = [self._clone_for(index, base, notion) for index in part]
