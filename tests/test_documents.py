@@ -133,6 +133,7 @@ def _compare(kept, drawn):
     assert compare_images(str(kept), str(drawn), tol=10.0) is None
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize(("path", "needs"), NEEDING)
 def test_code_that_needs_other_packages_runs_where_they_are(path, needs, folder):
     for name in needs:
