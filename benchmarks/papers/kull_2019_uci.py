@@ -414,8 +414,10 @@ def load_set(data: Path, name: str) -> Rows:
     )
 
 
-def measure(data: Path, case: str, *, quick: bool, methods: Methods = EVERY) -> Measured:
+def measure(data: Path, case: str, *, quick: bool, methods: Methods | None = None) -> Measured:
+    """By the methods of the paper; in the first repetition by those of the library too."""
     name, dataset, repetition = case.split("--")
+    methods = methods or (METHODS if int(repetition) else EVERY)
     X, y = load_set(data, dataset)
     seed = int(repetition)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
