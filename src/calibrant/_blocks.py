@@ -77,6 +77,9 @@ RESAMPLE_ELEMENTS = 2**21
 """Rows times resamples (times classes for whole vectors) of the kernel test that are held at a
 time: 16 MB."""
 
+BYTE_DRAWS = 2**23
+"""Random bytes that are held at a time: 8 MB, and the cells that they mean."""
+
 DRAW_ELEMENTS = 2**22
 """Random numbers, or counts made of them, that are held at a time: 32 MB."""
 
