@@ -647,8 +647,6 @@ LIMITS = (
     "`np.exp`, 0.35 to 0.4 that in single precision, 0.2 the start from a part of the rows, 0.3 "
     "the two log-losses, which take 0.16 for exponentials, 0.15 the checks: 10.1 to 10.5 times in "
     "five runs on a busy machine.",
-    "Consistency test, 10kx10, fast: a hundred million random numbers take 0.13 s, two of 32 bits "
-    "from one of 64, their places in the tables 0.2, counting 0.04; 0.42 s in the best of runs.",
     "Accuracy, 25kx1000: the peer looks for the highest entry of each row and checks nothing; ours "
     "also finds the least entry and the sum of each row, each of which reads 200 MB.",
     "A compiled softmax at prediction was left out: 1.5 to 1.8 times as fast as NumPy's, which "

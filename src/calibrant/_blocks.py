@@ -77,6 +77,9 @@ RESAMPLE_ELEMENTS = 2**21
 """Rows times resamples (times classes for whole vectors) of the kernel test that are held at a
 time: 16 MB."""
 
+BYTE_DRAWS = 2**23
+"""Random bytes that are held at a time: 8 MB, and the cells that they mean."""
+
 DRAW_ELEMENTS = 2**22
 """Random numbers, or counts made of them, that are held at a time: 32 MB."""
 
@@ -108,11 +111,29 @@ def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> I
 
 
 def n_threads() -> int:
-    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use."""
+    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use and nothing
+    else does at the moment.
+
+    Threads that share a core with others wait for each other: beside two busy processes on two
+    cores, fits of two threads took up to 1.5 times as long as those of one.
+    """
     wanted = os.environ.get("CALIBRANT_NUM_THREADS")
     if wanted is not None:
         return max(1, int(wanted))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_cores = os.cpu_count() or 1
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_cores
+    # Where this process may use some cores only, others run on the rest of them as well.
+    return ours if ours == 1 else max(1, min(ours, n_cores - _n_others()))
+
+
+def _n_others() -> int:
+    """Threads that run or wait for a core beside the caller, where the kernel tells; else none."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            running = file.read().split()[3].partition("/")[0]
+        return max(0, int(running) - 1)
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 class _OneBlasThread:

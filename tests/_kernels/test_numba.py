@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import _kernels
 from calibrant._kernels import _numpy, kernel
-from calibrant.inference._alias import alias_tables
+from calibrant.inference._alias import byte_tables, byte_values
 
 pytest.importorskip("numba")
 
@@ -22,19 +22,21 @@ def test_row_moments_are_those_of_numpy(rng, n_classes, scale):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 10, 100])
-def test_counts_of_alias_tables_are_those_of_numpy(rng, n_classes):
-    threshold, columns = alias_tables(rng.dirichlet(np.ones(n_classes), 300))
-    bits = rng.integers(0, 2**32, (7, 300), dtype=np.uint32)
-    ours, theirs = (k.alias_counts(threshold, columns, bits, 128) for k in (_numba, _numpy))
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize(("n_classes", "n_draws"), [(2, 7), (10, 1), (100, 1000)])
+def test_counts_of_draws_by_bytes_are_those_of_numpy(rng, n_classes, n_draws, dtype):
+    whole, threshold, columns = byte_tables(rng.dirichlet(np.ones(n_classes), 300))
+    column = np.broadcast_to(np.arange(n_classes, dtype=dtype), (300, n_classes))
+    tables = byte_values(whole, column, 128), threshold, columns.astype(dtype)
+    assert tables[0].dtype == dtype
+    first = rng.integers(0, 256, (300, n_draws), dtype=np.uint8)
+    parts = [
+        (tuple(table[rows] for table in tables), first[rows], 2**64 - 1 - rows.start)
+        for rows in (slice(0, 200), slice(200, 300))
+    ]
+    ours, theirs = (k.byte_counts(parts, n_draws, 128) for k in (_numba, _numpy))
     np.testing.assert_array_equal(ours, theirs)
-
-
-def test_cells_with_long_numbers_are_counted_too(rng):
-    threshold, columns = alias_tables(rng.dirichlet(np.ones(5), 300))
-    bits = rng.integers(0, 2**32, (4, 300), dtype=np.uint32)
-    counts = _numba.alias_counts(threshold, columns + 2**16, bits, 2**16 + 8)
-    assert counts[:, 2**16 :].sum() == 4 * 300
+    assert (ours.sum(axis=1) == 300).all()
 
 
 def test_row_moments_of_rows_that_are_not_contiguous(rng):

@@ -83,6 +83,13 @@ def test_column_cells_are_counts_and_sums_of_uniform_bins(rng):
         np.testing.assert_allclose(total[j], np.bincount(place[:, j], score[:, j], minlength=5))
 
 
+def test_mixed_bits_are_those_of_splitmix64():
+    # the first numbers of the state 1234567, as Rosetta Code lists them
+    full = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    found = _numpy.mixed_bits(1234567, np.arange(1, 4))
+    assert found.tolist() == [number >> 32 for number in full]
+
+
 def test_without_the_extra_the_loops_of_numpy_are_taken(monkeypatch):
     monkeypatch.setenv("CALIBRANT_FAST", "1")
     monkeypatch.setattr(_kernels, "_is_installed", lambda: False)

@@ -5,13 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant._kernels._numpy import alias_counts, alias_draws
-from calibrant.inference._alias import alias_tables
+from calibrant._kernels._numpy import alias_draws, byte_counts
+from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_values
 
 
 def law(proba):
     """What the tables give to each column, from the share of the 32-bit numbers that means it."""
-    threshold, columns = alias_tables(proba)
+    return shares(*alias_tables(proba))
+
+
+def shares(threshold, columns):
     n_rows, n_slots = threshold.shape
     width = 2**32 // n_slots
     own = (threshold.astype(float) - np.arange(n_slots) * width) / 2**32
@@ -20,6 +23,13 @@ def law(proba):
     np.add.at(found, (rows, columns[:, :, 0]), own)
     np.add.at(found, (rows, columns[:, :, 1]), 1 / n_slots - own)
     return found
+
+
+def law_of_bytes(proba):
+    """What byte tables give to each column: its own bytes, and its part of those that are open."""
+    whole, threshold, columns = byte_tables(proba)
+    is_open = 1 - whole.sum(axis=1, keepdims=True) / N_BYTES
+    return whole / N_BYTES + is_open * shares(threshold, columns)[:, : proba.shape[1]]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))
@@ -58,11 +68,57 @@ def test_draws_have_the_frequencies_of_the_rows(rng):
         assert (np.abs(found - proba[i]) < 4 * np.sqrt(proba[i] / 40_000)).all()
 
 
-def test_counts_are_those_of_the_draws(rng):
-    proba = rng.dirichlet(np.ones(4), 30)
-    threshold, columns = alias_tables(proba)
-    bits = rng.integers(0, 2**32, (7, 30), dtype=np.uint32)
-    drawn = alias_draws(threshold, columns, bits)
-    expected = np.array([np.bincount(row, minlength=9) for row in drawn])
-    assert np.array_equal(alias_counts(threshold, columns, bits, 9), expected)
-    assert np.array_equal(alias_counts(threshold, columns, bits[:1], 9), expected[:1])
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))
+def test_bytes_hold_the_probabilities_of_every_row(seed, n_columns, concentration):
+    proba = np.random.default_rng(seed).dirichlet(np.full(n_columns, concentration), 20)
+    n_slots = byte_tables(proba)[1].shape[1]
+    assert law_of_bytes(proba) == pytest.approx(proba, abs=2**-32 * n_slots)
+
+
+def test_bytes_of_certain_and_even_rows_and_of_rows_that_do_not_sum_to_one():
+    proba = np.array(
+        [[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0], [2.0, 1.0, 1.0], [0.0, 0.0, 1e-9]]
+    )
+    expected = proba / proba.sum(axis=1, keepdims=True)
+    assert law_of_bytes(proba) == pytest.approx(expected, abs=1e-8)
+    whole, _, _ = byte_tables(proba)
+    assert whole.sum(axis=1).tolist()[:4] == [256, 255, 256, 256]
+
+
+def test_what_is_left_of_a_row_may_be_too_small_to_divide_by():
+    proba = np.array([[1.0, 1e-320], [1e-320, 1.0], [0.5, 0.5]])
+    assert law_of_bytes(proba) == pytest.approx(np.round(proba, 9), abs=1e-12)
+
+
+def test_each_column_owns_its_bytes_and_the_others_are_open():
+    values = byte_values(
+        np.array([[128, 0, 127], [0, 256, 0]]), np.array([[5, 6, 7], [1, 2, 3]]), 9
+    )
+    assert values.tolist() == [[5] * 128 + [7] * 127 + [9], [2] * 256]
+
+
+def cells_by_bytes(proba):
+    """Tables whose cells are the columns."""
+    whole, threshold, columns = byte_tables(proba)
+    column = np.broadcast_to(np.arange(proba.shape[1]), proba.shape)
+    return byte_values(whole, column, proba.shape[1]), threshold, columns
+
+
+def test_a_column_of_probability_zero_has_no_byte(rng):
+    proba = rng.dirichlet(np.full(5, 0.2), 200)
+    proba[:, 2] = 0
+    first = rng.integers(0, 256, (200, 500), dtype=np.uint8)
+    counts = byte_counts([(cells_by_bytes(proba), first, 7)], 500, 5)
+    assert not counts[:, 2].any()
+    assert (counts.sum(axis=1) == 200).all()
+
+
+def test_rows_in_parts_are_counted_together(rng):
+    tables = cells_by_bytes(rng.dirichlet(np.ones(4), 30))
+    first = rng.integers(0, 256, (30, 7), dtype=np.uint8)
+    parts = [
+        (tuple(table[rows] for table in tables), first[rows], key)
+        for key, rows in enumerate([slice(0, 11), slice(11, 30)])
+    ]
+    each = [byte_counts([part], 7, 4) for part in parts]
+    assert np.array_equal(byte_counts(parts, 7, 4), each[0] + each[1])

@@ -176,13 +176,13 @@ def test_the_level_is_met_under_the_null_hypothesis(n_classes, metric):
 
 
 @pytest.mark.parametrize(("n_classes", "n_blocks"), [(10, 1), (100, 2)])
-def test_resamples_share_the_bins_and_the_alias_tables(n_classes, n_blocks, rng, calls):
+def test_resamples_share_the_bins_and_the_tables(n_classes, n_blocks, rng, calls):
     proba = rng.dirichlet(np.ones(n_classes), 10_000)
     y = datasets.draw_labels(proba, rng=rng)
     calls.watch(_consistency, "bin_table")
-    calls.watch(_draws, "alias_tables")
+    calls.watch(_draws, "byte_tables")
     consistency_test(y, proba, "cw_ece", 200, rng=0)
-    assert (calls["bin_table"], calls["alias_tables"]) == (1, n_blocks)
+    assert (calls["bin_table"], calls["byte_tables"]) == (1, n_blocks)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
 import notion_names
 from calibrant.binning import Bins, UniformBins, bin_table, cell_index
@@ -98,6 +98,62 @@ def test_certain_rows_are_drawn_as_they_are(rng):
     )
 
 
+@pytest.mark.parametrize(("n_classes", "concentration"), [(2, 1.0), (10, 0.3), (100, 1.0)])
+def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concentration):
+    rng = np.random.default_rng(n_classes)
+    size, p_values = 20_000, []
+    proba = rng.dirichlet(np.full(n_classes, concentration), 4)
+    for row in proba:  # a row at a time, and bins that tell no two scores of a class apart
+        claims = as_notion("class-wise").claims(row[None], np.zeros(1, dtype=int), np.ones(1))
+        counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
+        assert (counts.sum(axis=1) == 1).all()
+        p_values.append(fit_p_value(counts.sum(axis=0), size * row))
+    claims = as_notion("class-wise").claims(proba, np.zeros(4, dtype=int), np.ones(4))
+    counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
+    for k in np.argsort(-proba.sum(axis=0))[:5]:  # rows are independent of each other
+        found = np.bincount(counts[:, k], minlength=5)
+        p_values.append(fit_p_value(found, size * poisson_binomial(proba[:, k])))
+    assert min(p_values) > 0.05 / len(p_values)
+
+
+def fit_p_value(found, expected):
+    """Pearson's chi-square test, of cells that expect fewer than five together."""
+    is_rare = expected < 5
+    found, expected = (
+        np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x for x in (found, expected)
+    )
+    keep = expected > 0
+    return chisquare(found[keep], expected[keep] * found.sum() / expected.sum()).pvalue
+
+
+def test_draws_one_after_the_other_are_independent_in_each_row():
+    rng = np.random.default_rng(5)
+    proba = rng.dirichlet(np.ones(10), 300)
+    claims = as_notion("class-wise").claims(proba, np.zeros(300, dtype=int), np.ones(300))
+    counts = CellDraws(claims, UniformBins(1)).counts(rng, 20_000).astype(float)
+    for lag in (1, 8):  # neighbours, and those whose bytes are at the same place of a number
+        for column in counts.T:
+            assert abs(np.corrcoef(column[:-lag], column[lag:])[0, 1]) < 4.5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("n_bins", [5, 100, 20_000])
+def test_cells_of_every_width_are_drawn_alike(n_bins, rng):
+    claims = claims_of("class-wise", rng)
+    counts = CellDraws(claims, UniformBins(n_bins)).counts(np.random.default_rng(0), 50)
+    by_class = counts.reshape(50, 4, n_bins).sum(axis=2)
+    expected = CellDraws(claims, UniformBins(1)).counts(np.random.default_rng(0), 50)
+    assert np.array_equal(by_class, expected)
+
+
+def test_many_draws_take_the_rows_in_parts(rng, monkeypatch):
+    claims = claims_of("class-wise", rng)
+    monkeypatch.setattr(_draws, "BYTE_DRAWS", 1000)
+    draws = CellDraws(claims, UniformBins(4))
+    assert len(list(draws._numbers(rng, 100))) == 6
+    counts = draws.counts(np.random.default_rng(0), 100)
+    assert (counts.sum(axis=1) == 60).all()
+
+
 def test_labels_have_the_frequencies_of_the_rows(rng):
     proba = rng.dirichlet(np.ones(3), 5)
     labels = LabelDraws(proba).labels(rng, 20_000)
@@ -133,3 +189,12 @@ def test_random_bits_are_those_of_integers_whatever_was_drawn_before(source, sha
             generator.integers(0, 2**32, odd, dtype=np.uint32)
         expected = theirs.integers(0, 2**32, shape, dtype=np.uint32)
         np.testing.assert_array_equal(_draws.random_bits(ours, *shape), expected)
+
+
+@pytest.mark.parametrize("shape", [(4, 10), (3, 5), (1, 1)])
+def test_random_bytes_are_those_of_whole_numbers(shape):
+    ours, theirs = (np.random.default_rng(0) for _ in range(2))
+    drawn = _draws.random_bytes(ours, *shape)
+    words = theirs.integers(2**64, size=8, dtype=np.uint64).astype("<u8")
+    assert drawn.shape == shape
+    assert drawn.tobytes() == words.tobytes()[: drawn.size]

@@ -7,21 +7,19 @@ constant rounds to and leaves in the low bits, and ``|r| <= log(2) / 2``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from calibrant._kernels import _numpy
+from calibrant._kernels._numpy import MIX_FIRST, MIX_SECOND, MIX_STEP, ByteDraws
 from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52
 _CHUNK = 2048
-_TILE = (
-    8192  # slots of alias tables, 100 kB, which stay in the cache while all draws go through them
-)
 
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -148,51 +146,41 @@ def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 @_compiled
-def _packed(threshold, cells, first, last, table):  # type: ignore[no-untyped-def]
-    """Slots of some rows, a number each: the threshold and both cells are read at once."""
-    n_slots = threshold.shape[1]
-    for j in range(first, last):
-        for t in range(n_slots):
-            table[(j - first) * n_slots + t] = (
-                np.uint64(threshold[j, t])
-                | (np.uint64(cells[j, t, 0]) << np.uint64(32))
-                | (np.uint64(cells[j, t, 1]) << np.uint64(48))
-            )
+def _mixed_bits(z):  # type: ignore[no-untyped-def]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_SECOND)
+    return np.uint32((z ^ (z >> np.uint64(31))) >> np.uint64(32))
 
 
 @_compiled
-def _alias_counts(threshold, cells, bits, shift, drawn, counts):  # type: ignore[no-untyped-def]
-    n_rows, n_slots = threshold.shape
-    step = max(1, _TILE // n_slots)
-    table = np.empty(step * n_slots, np.uint64)
-    for first in range(0, n_rows, step):
-        last = min(first + step, n_rows)
-        _packed(threshold, cells, first, last, table)
-        for i in range(bits.shape[0]):
-            for j in range(first, last):
-                b = bits[i, j]
-                v = table[(j - first) * n_slots + (b >> shift)]
-                both = v >> np.uint64(32)
-                is_other = b >= np.uint32(v & np.uint64(0xFFFFFFFF))
-                drawn[i, j] = np.uint16(both >> np.uint64(16)) if is_other else np.uint16(both)
-    for i in range(bits.shape[0]):
-        for j in range(n_rows):
-            counts[i, drawn[i, j]] += 1
+def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: ignore[no-untyped-def]
+    """Row by row, so that its tables and the counts of its few likely cells stay in the cache; an
+    open draw is counted as such too, which costs less than a branch.
+    """
+    n_rows, n_draws = first.shape
+    is_open = len(counts) - 1
+    for j in range(n_rows):
+        decided, byte = cells[j], first[j]
+        for i in range(n_draws):
+            cell = decided[byte[i]]
+            counts[cell, i] += 1
+            if cell == is_open:
+                b = _mixed_bits(np.uint64(j * n_draws + i) * np.uint64(MIX_STEP) + key)
+                slot = b >> shift
+                counts[others[j, slot, np.uint8(b >= threshold[j, slot])], i] += 1
 
 
-def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> AnyArray:
-    """As in `_numpy`, which also takes cells whose numbers have more than 16 bits."""
-    if n_cells > 2**16:
-        return _numpy.alias_counts(threshold, cells, bits, n_cells)
-    counts = np.zeros((len(bits), n_cells), dtype=np.int32)
-    drawn = np.empty(bits.shape, dtype=np.uint16)
-    shift = np.uint32(33 - threshold.shape[1].bit_length())
-    _alias_counts(threshold, cells, bits, shift, drawn, counts)
-    return counts
+def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray:
+    """As in `_numpy`."""
+    counts = np.zeros((n_cells + 1, size), dtype=np.int32)
+    for (cells, threshold, others), first, key in draws:
+        shift = np.uint32(33 - threshold.shape[1].bit_length())
+        _byte_counts(cells, threshold, others, first, np.uint64(key), shift, counts)
+    return counts[:-1].T
 
 
 FUNCTIONS: dict[str, Any] = {
-    "alias_counts": alias_counts,
+    "byte_counts": byte_counts,
     "row_moments": row_moments,
     "column_cells": column_cells,
     "fits_with_a_hit": fits_with_a_hit,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,12 @@ _MANY_ROWS = 2048
 
 # Slots of alias tables that are drawn from at a time, 200 kB.
 _TILE = 2**14
+
+# Draws by bytes at a time: their places in the tables are 1 MB.
+_TILE_DRAWS = 2**17
+
+# The constants of SplitMix64.
+MIX_STEP, MIX_FIRST, MIX_SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 # Repeated argmax beats a full sort of the row up to about this many ranks.
 _FEW_RANKS = 4
@@ -180,34 +187,64 @@ def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArr
     their tables stay in the cache.
     """
     n_rows, n_slots = threshold.shape
-    step = max(1, _TILE // n_slots)
-    if n_rows <= step:
-        return _tile_draws(threshold, values, bits)
     drawn = np.empty(bits.shape, dtype=values.dtype)
-    for first in range(0, n_rows, step):
-        rows = slice(first, first + step)
-        drawn[:, rows] = _tile_draws(threshold[rows], values[rows], bits[:, rows])
+    for rows in _tiles(n_rows, _TILE // n_slots):
+        tile = threshold[rows]
+        drawn[:, rows] = _alias_entries(tile, values[rows], np.arange(len(tile)), bits[:, rows])
     return drawn
 
 
-def _tile_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
-    n_rows, n_slots = threshold.shape
-    slot = (bits >> (33 - n_slots.bit_length())) + np.arange(n_rows) * n_slots
+def _alias_entries(
+    threshold: AnyArray, values: AnyArray, row: AnyArray, bits: AnyArray
+) -> AnyArray:
+    n_slots = threshold.shape[1]
+    slot = (bits >> (33 - n_slots.bit_length())) + row * n_slots
     is_other = bits >= threshold.ravel().take(slot)
     slot += slot
     slot += is_other
     return values.ravel().take(slot)
 
 
-def alias_counts(threshold: AnyArray, cells: AnyArray, bits: AnyArray, n_cells: int) -> AnyArray:
-    """How often each of ``n_cells`` cells is drawn, (m, n_cells); ``cells`` (n, T, 2) holds the
-    cell of each column.
+ByteDraws: TypeAlias = tuple[tuple[AnyArray, AnyArray, AnyArray], AnyArray, int]
+"""Tables, bytes and a key for `byte_counts`."""
+
+
+def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray:
+    """Draw a cell from each row, ``size`` times: how often each was drawn, (size, n_cells).
+
+    Rows come in parts. The tables of a part are `byte_tables` of `calibrant.inference`, with the
+    cell of each column in its place and ``n_cells`` for the bytes that leave a draw open. Its bytes
+    (n, size) are looked up; a draw that is open then takes the alias tables, and the number that
+    its place and the key of the part give.
     """
-    drawn = alias_draws(threshold, cells, bits)
-    counts = np.empty((len(bits), n_cells), dtype=np.int32)
-    for i, cell in enumerate(drawn):
-        counts[i] = np.bincount(cell, minlength=n_cells)
+    counts = np.zeros((size, n_cells), dtype=np.int32)
+    for (cells, threshold, others), first, key in draws:
+        drawn = np.empty(first.shape[::-1], dtype=cells.dtype)
+        for rows in _tiles(len(first), _TILE_DRAWS // size):
+            own = np.arange(len(cells[rows]))[:, None]
+            tile = cells[rows].ravel().take(first[rows] + own * cells.shape[1])
+            place = np.flatnonzero(tile == n_cells)
+            bits = mixed_bits(key, place + rows.start * size)
+            tile.ravel()[place] = _alias_entries(threshold[rows], others[rows], place // size, bits)
+            drawn[:, rows] = tile.T
+        for i, cell in enumerate(drawn):
+            counts[i] += np.bincount(cell, minlength=n_cells)
     return counts
+
+
+def _tiles(n_rows: int, step: int) -> Iterator[slice]:
+    for start in range(0, n_rows, max(1, step)):
+        yield slice(start, start + max(1, step))
+
+
+def mixed_bits(key: int, place: AnyArray) -> AnyArray:
+    """A random 32-bit number for each place: the upper halves of the numbers of SplitMix64
+    (doi:10.1145/2714064.2660195), whose state is ``key`` and as many steps as ``place`` says.
+    """
+    z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_SECOND)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:

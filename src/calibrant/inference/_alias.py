@@ -13,6 +13,9 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 
 UIntArray: TypeAlias = npt.NDArray[np.uint32]
 
+N_BYTES = 256
+"""Different bytes."""
+
 
 def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     """Walker's alias tables of the rows of ``proba``, for drawing a column of each row in constant
@@ -36,6 +39,31 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     threshold = np.minimum(slot * width + np.rint(kept * width), 2**32 - 1).astype(np.uint32)
     columns = np.stack([np.broadcast_to(slot, other.shape), other], axis=2).astype(np.int32)
     return threshold, columns
+
+
+def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
+    """Tables of the rows of ``proba`` by which nearly all draws take one random byte.
+
+    A column owns as many bytes as its probability has ``whole`` 256ths, and these decide at once.
+    What is left of the columns shares the other bytes, as alias tables say that are asked then. So
+    rows are met up to ``T / 2**32`` times the share of these bytes, fewer than one a column.
+
+    Returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` of what is left.
+    """
+    mass = proba * (N_BYTES / proba.sum(axis=1, keepdims=True))
+    whole = np.floor(mass)
+    mass -= whole
+    mass[whole.sum(axis=1) == N_BYTES, 0] = 1  # any law: it is never asked
+    return whole.astype(np.intp), *alias_tables(mass)
+
+
+def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
+    """What each byte means, (n, 256): the entry of ``values`` (n, K) of the column that owns it,
+    or ``is_open``.
+    """
+    left = N_BYTES - whole.sum(axis=1, keepdims=True)
+    held = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
+    return np.repeat(held.ravel(), np.hstack([whole, left]).ravel()).reshape(-1, N_BYTES)
 
 
 def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:

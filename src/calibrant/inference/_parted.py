@@ -53,7 +53,7 @@ class PartDraws:
     """Several claims a row: labels are drawn from the rows of each part at every pass, by numbers
     that depend on the first row of the part, and the counts of the parts are added up.
 
-    About 12 to 25 ns a row and draw, as in memory; a pass makes as many draws as are asked for.
+    As in memory otherwise; a pass makes as many draws as are asked for.
     """
 
     reusable = False
