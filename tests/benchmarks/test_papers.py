@@ -36,7 +36,7 @@ SHARES = {
     ("wenger_2020", "Table"): 0.8,
     ("kull_2019", "Table"): 0.95,
     ("kull_2019_uci", "Table 4"): 0.95,
-    ("kull_2019_uci", "Table"): 0.85,
+    ("kull_2019_uci", "Table"): 0.92,
     ("kull_2019_uci", "Supplement"): 0.9,
 }
 
