@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from calibrant import _kernels
+from calibrant._blocks import ArraySample
 from calibrant._kernels import _numpy, kernel
+from calibrant._optim import temperature
 from calibrant.inference._alias import byte_tables, byte_values
 
 pytest.importorskip("numba")
@@ -43,6 +45,19 @@ def test_row_moments_of_rows_that_are_not_contiguous(rng):
     x = rng.normal(size=(60, 7))[::3]
     for ours, theirs in zip(_numba.row_moments(x, 2.0), _numpy.row_moments(x, 2.0), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_search_with_compiled_loops_is_in_double_precision_all_the_way(rng, monkeypatch):
+    z = 4 * rng.normal(size=(6000, 5))
+    y = (z / 2 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    sample = ArraySample(z, y, np.broadcast_to(1.0, len(y)))
+    monkeypatch.setenv("CALIBRANT_FAST", "0")
+    expected = temperature.log_inverse_temperature(sample)
+    monkeypatch.setenv("CALIBRANT_FAST", "1")
+    monkeypatch.setattr(temperature, "_SINGLE", None)
+    found = temperature.log_inverse_temperature(sample)
+    np.testing.assert_allclose(found.parameters, expected.parameters, atol=1e-10)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -14,6 +14,7 @@ from calibrant._validation import (
     check_scores,
     check_weight,
     encode_labels,
+    look_like_proba,
 )
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
@@ -185,3 +186,16 @@ def test_counts_and_options_say_what_must_hold():
         check_count(2.5, "n_bins")
     with pytest.raises(ValueError, match="strategy must be one of 'a', 'b'; got 'c'"):
         check_option("c", "strategy", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([0.2, 0.8], [0.5, 0.5], True),
+        ([0.2, 0.8], [-3.0, 4.0], False),
+        ([-3.0, 4.0], [0.5, 0.5], False),
+        ([0.2, 0.2], [0.5, 0.5], False),
+    ],
+)
+def test_logits_look_like_probabilities_if_every_row_does(first, second, expected):
+    assert look_like_proba(np.array([first, second])) is expected

@@ -23,6 +23,15 @@ def test_two_votes_in_a_hundred_may_be_zero():
         remark_impossible("Name", p, y, np.ones(200), "proba")
 
 
+@pytest.mark.parametrize(
+    ("least", "n_classes", "known"), [(0.0, 2, True), (-np.inf, 2, False), (0.0, 40, False)]
+)
+def test_it_is_known_that_no_score_is_impossible_where_all_were_looked_at(least, n_classes, known):
+    z = np.ones((3, n_classes))
+    z[1, 1] = least
+    assert remark_impossible("Name", z, np.zeros(3, dtype=int), np.ones(3), "logits") is known
+
+
 def test_methods_that_take_no_logarithms_have_nothing_to_say():
     score, y = [0.0, 0.0, 1.0, 0.5], [0, 1, 1, 0]
     IsotonicCalibration().fit(score, y)

@@ -24,7 +24,8 @@ _CHUNK = 2048
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
 
-@_compiled
+# A product and a sum may be one operation, which rounds once; nothing is put in another order.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-def]
     """``exp(scale x)`` of moderate numbers; ``near`` and ``bits`` are views of one buffer, as
     ``power`` is of another.
@@ -56,14 +57,18 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
 def _row_sums(e, x, first, n_columns, norm, mean, square):  # type: ignore[no-untyped-def]
-    """Sums of e, e x and e x^2 of each row of a chunk."""
+    """Sums of e, e x and e x^2 of each row of a chunk; rows are cut out, because an index that
+    might be negative is not vectorised.
+    """
     for i in range(e.size // n_columns):
+        own = e[i * n_columns : (i + 1) * n_columns]
+        score = x[i * n_columns : (i + 1) * n_columns]
         a = b = c = 0.0
-        for k in range(i * n_columns, (i + 1) * n_columns):
-            ex = e[k] * x[k]
-            a += e[k]
+        for k in range(n_columns):
+            ex = own[k] * score[k]
+            a += own[k]
             b += ex
-            c += ex * x[k]
+            c += ex * score[k]
         norm[first + i] = a
         mean[first + i] = b / a
         square[first + i] = c / a

@@ -150,13 +150,13 @@ def long_row_moments(
     """``sum exp(beta x)`` of each row, and that of x, its square and its cube times the same."""
     e = np.exp(x) if beta == 1.0 else np.exp(np.multiply(x, beta))
     ones = _ones(x.shape[1], np.float64)
-    norm = e @ ones
+    norm = e.dot(ones)  # of few rows in less time than by @
     e *= x
-    first = e @ ones
+    first = e.dot(ones)
     e *= x
-    second = e @ ones
+    second = e.dot(ones)
     e *= x
-    return norm, first, second, e @ ones
+    return norm, first, second, e.dot(ones)
 
 
 @lru_cache(maxsize=8)

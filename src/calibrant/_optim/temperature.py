@@ -121,14 +121,15 @@ def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None)
 
     Large data start from the optimum of every 16th row; where the data have parts, from the mean of
     what each part finds for itself, which is one pass. The way there is in single precision, where
-    an exponential costs a quarter; the last steps are in double precision, and decide.
+    an exponential costs a quarter, unless loops are compiled; the last steps are in double
+    precision, and decide.
     """
     if isinstance(sample, ArraySample):
         if sample.shape[0] * sample.shape[1] <= FEW_SCORES:
             few = _FewRows(sample)
             return solve_sums(few.sums, sample.total, prior_scale).begun(few.start)
-        sums = _passes(sample)
-        near = _approach(sums, sample.total, prior_scale, _warm_start(sample, prior_scale))
+        sums, near = _passes(sample), _warm_start(sample, prior_scale)
+        near = _approach(sums, sample, prior_scale, near)
     else:
         found = sample.sum_parts(partial(_part_start, prior_scale))
         near = Near(*(found[:2] / found[2]).tolist()) if found[2] > 0 else Near()
@@ -143,7 +144,7 @@ def _warm_start(sample: ArraySample, prior_scale: float | None) -> Near:
     part = sample.every(_WARM_ROWS)
     if not part.weight.any():
         return Near()
-    return _approach(_passes(part), part.total, prior_scale, Near())._replace(before=None)
+    return _approach(_passes(part), part, prior_scale, Near())._replace(before=None)
 
 
 def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
@@ -153,19 +154,20 @@ def _part_start(prior_scale: float | None, part: ArraySample) -> FloatArray:
     some = part.every(min(_WARM_ROWS, 1 + part.shape[0] // _WARM_FROM))
     if not some.weight.any():
         return np.zeros(3)
-    found = _approach(_passes(some), some.total, prior_scale, Near())
+    found = _approach(_passes(some), some, prior_scale, Near())
     # A part of a single class, as of sorted rows, has no optimum of its own.
     t = float(np.clip(found.t, -_PART_LIMIT, _PART_LIMIT))
     return np.array([t, found.bend, 1.0]) * part.total
 
 
 def _approach(
-    sums: Callable[..., _Sums], total: float, prior_scale: float | None, near: Near
+    sums: Callable[..., _Sums], sample: ArraySample, prior_scale: float | None, near: Near
 ) -> Near:
     """A point that is close to the optimum."""
     path: _Path = []
-    rough = partial(sums, how=_SINGLE)  # faster than compiled doubles, too
-    solution = solve_sums(rough, total, prior_scale, near, path=path, stop=ROUGH)
+    how = _pass_over(sample)
+    rough = partial(sums, how=_SINGLE if how is _EXACT else how)  # compiled doubles are faster
+    solution = solve_sums(rough, sample.total, prior_scale, near, path=path, stop=ROUGH)
     t = float(solution.parameters[0])
     bend = near.bend if len(path) < 2 else _bend(path)
     return Near(t, bend, path[-1] if path[-1][0] != t else None)
@@ -310,10 +312,11 @@ class _FewRows:
         if whole - square < _EXACT.cancelled * whole:
             return block_sums(beta, self._block)
         # Row by row: of rows that are nearly all certain, sums differ in their last digits only.
-        loss = weighted_sum(w, log_norm - beta * self._true)
+        lost = log_norm - (self._true if beta == 1.0 else beta * self._true)
+        loss = weighted_sum(w, lost)
         cube = third @ share - 3.0 * (own @ (second * inverse)) + 2.0 * (own @ (mean * mean))
         if beta == 1.0:
-            self.start = Start(loss / self._total, float((log_norm - self._true).max()))
+            self.start = Start(loss / self._total, float(lost.max()))
         slope = weighted_sum(w, mean - self._true)
         # In single precision: what rounding leaves of it must not lead copies of rows and their
         # weights to different steps.

@@ -306,6 +306,8 @@ def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 
 
 def look_like_proba(scores: FloatArray) -> bool:
     """Whether scores that are said to be logits have the form of probabilities."""
+    if not all(0 <= score <= 1 for score in scores[0].tolist()):  # nearly all that do not
+        return False
     some = scores[:_SOME_ROWS]
     is_inside = bool(some.min() >= 0 and some.max() <= 1)
     return is_inside and bool(np.abs(row_sum(some) - 1).max() <= _LOOKS)

@@ -171,8 +171,9 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         remark_few_weights(weight)
         self._fit_checked(scores, codes, weight, classes, check_groups(groups, len(codes)))
         self._keep_columns(X)
-        if self._takes_logarithms:
-            remark_impossible(type(self).__name__, scores, codes, weight, self.inputs)
+        is_possible = self._takes_logarithms and remark_impossible(
+            type(self).__name__, scores, codes, weight, self.inputs
+        )
         self.training_ = training_summary(
             scores,
             codes,
@@ -180,7 +181,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             self.class_weights_,
             self.inputs,
             self._log_true_of,
-            self._known_losses(scores),
+            self._known_losses(scores, is_possible),
         )
         parts = list(self._parts())
         warn_unless_converged(
@@ -369,7 +370,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         return log_true_class(self._proba_of(scores), y, "proba")
 
-    def _known_losses(self, scores: FloatArray) -> tuple[float, float] | None:
+    def _known_losses(self, scores: FloatArray, is_possible: bool) -> tuple[float, float] | None:
         """Mean log-losses over all rows of checked scores and of the calibrated probabilities,
         floored like those, where the fit has met both on its way; None where it has not.
         """

@@ -17,16 +17,17 @@ _FEW_CLASSES = 16
 
 def remark_impossible(
     owner: str, scores: FloatArray, y: IntArray, weight: FloatArray, inputs: str
-) -> None:
+) -> bool:
     """Say how many rows of checked scores give their true class the score -inf, or zero: votes of a
-    forest are zero now and then, which is said where more than two rows in a hundred are.
+    forest are zero now and then, which is said where more than two rows in a hundred are. Whether
+    it is known that no score is so.
     """
     none = 0.0 if inputs == "proba" else -np.inf
     if scores.shape[1] <= _FEW_CLASSES and scores.min() > none:
-        return
+        return True
     is_none = true_class(scores, y) == none
     if not is_none.any():
-        return
+        return False
     count = int(np.count_nonzero(is_none & (weight > 0)))
     if count > (_USUAL * len(y) if inputs == "proba" else 0):
         remark(
@@ -36,3 +37,4 @@ def remark_impossible(
             "the least score of the row that is known in the place of what is not, as the notes "
             "of TemperatureScaling show"
         )
+    return False

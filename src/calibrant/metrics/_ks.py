@@ -81,7 +81,12 @@ def claim_ks(claim: Claim) -> float:
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))
-    rows_of, before, worst = _in_order(claim), 0.0, 0.0
+    return _largest_excess(_in_order(claim))
+
+
+def _largest_excess(rows_of: _Ordered | _Packed) -> float:
+    """KS error of rows that count one each."""
+    before = worst = 0.0
     for rows in row_blocks(rows_of.n_rows, _N_EXCESS):
         score, outcome, _ = rows_of.take(rows)
         excess = score - outcome
@@ -143,7 +148,7 @@ def packed_ks(key: AnyArray) -> float:
     nothing else is as large.
     """
     key.sort()
-    return max(part.error for part in _path_parts(_Packed(key)))
+    return _largest_excess(_Packed(key))
 
 
 def _path_parts(rows_of: _Ordered | _Packed) -> Iterator[KsPath]:

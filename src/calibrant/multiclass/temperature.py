@@ -135,12 +135,12 @@ class TemperatureScaling(SoftmaxCalibrator):
         self._start = solution.start
         store_outcome(self, solution)
 
-    def _known_losses(self, scores: FloatArray) -> tuple[float, float] | None:
+    def _known_losses(self, scores: FloatArray, is_possible: bool) -> tuple[float, float] | None:
         start: Start | None = self.__dict__.pop("_start", None)
         # The objective is the log-loss where nothing was added to it, and no score replaced.
         if start is None or self.inputs == "proba" or self.prior_scale is not None:
             return None
-        if not self.converged_ or scores.min() == -np.inf:
+        if not self.converged_ or not (is_possible or scores.min() > -np.inf):
             return None
         # The loss of a row is convex in beta = 1 / T, log K at 0, and beyond 1 at most beta times
         # that at 1: if that is not floored, no loss is.
