@@ -261,7 +261,8 @@ Found = dict[str, Any]
 def page(results: dict[str, Found]) -> str:
     filled = {case: found for case, found in results.items() if found}
     names = list(dict.fromkeys(name for found in filled.values() for name in found))
-    parts = [HEAD.format(n_cases=len(filled), n_methods=len(names), most=MATRIX_CLASSES)]
+    head = {"n_cases": len(filled), "n_methods": len(names), "most": MATRIX_CLASSES}
+    parts = [HEAD.format(**head, missing=missing(results))]
     parts.append(f"## Where the automatic choice is first, and where not\n\n{summary(filled)}")
     for size in SIZES:
         chosen = of_size(filled, size)
@@ -283,9 +284,20 @@ front. Mean ranks are of methods that took part in all cases; 1 is best. One tha
 and counts as harm. Two methods differ where their ranks are farther apart than the critical
 difference (Nemenyi, 0.05). *Harmed* is the share of cases whose log-loss is above the uncalibrated
 one by more than 0.005. CPU seconds are of a fit and a prediction, the median over cases. Files of
-more than {most} classes have tables of their own, without the methods that take minutes there. A
-case that was not run is not in it: of the files of 100 classes or more most are still missing.
+more than {most} classes have tables of their own, without the methods that take minutes there.
+{missing}
 """
+
+
+def missing(results: dict[str, Found]) -> str:
+    """Which cases of the files that were begun are not in it."""
+    files = dict.fromkeys(case.rpartition("--")[0] for case in results)
+    left = [
+        f"{file} with {size:,} rows"
+        for file, size in product(files, SIZES)
+        if f"{file}--{size}" not in results
+    ]
+    return f"Not run: {', '.join(left)}." if left else ""
 
 
 def of_size(results: dict[str, Found], size: int) -> dict[str, Found]:
