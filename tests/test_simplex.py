@@ -30,6 +30,16 @@ def test_huge_logits_do_not_overflow():
     np.testing.assert_array_equal(out, [[1.0, 0.0, 0.0]])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 33, 1000])
+def test_rough_row_sums_are_those_of_halves_to_twelve_digits(rng, n_classes, dtype):
+    block = rng.dirichlet(np.ones(n_classes), 40).astype(dtype)
+    for rows in (block, block[::3], np.asfortranarray(block)):
+        found = _simplex.rough_row_sum(rows)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, _simplex.row_sum(rows), atol=1e-12)
+
+
 def test_minus_infinity_becomes_the_logit_of_the_floor_of_probabilities():
     out = _simplex.finite_logits(np.array([[5.0, -np.inf, 5.0], [1.0, 2.0, 3.0]]))
     np.testing.assert_allclose(out, [[5.0, 5 + np.log(2e-12), 5.0], [1.0, 2.0, 3.0]])

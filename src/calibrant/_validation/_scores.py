@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from calibrant._blocks import BLAS_ELEMENTS, READ_ELEMENTS, map_blocks
-from calibrant._simplex import row_sum
+from calibrant._simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
 from calibrant._validation._remarks import remark
@@ -247,7 +247,7 @@ def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> 
             return bool(block.max() <= 1)
         if looks and not block.max() <= 1 + _SIGN_TOLERANCE:
             return False
-        return bool(np.abs(row_sum(block) - 1).max() <= tolerance)
+        return bool(np.abs(rough_row_sum(block) - 1).max() <= tolerance)
 
     if _all_rows(is_fine, array):
         return array
