@@ -125,7 +125,7 @@ def test_terrible_scores_are_put_right_by_thirty_rows(rng):
 
 
 def test_members_that_do_not_fit_are_left_out():
-    assert "structured-matrix" in default_candidates(5000, 100, 500)
+    assert "structured-matrix" in default_candidates(5000, 202, 500)
     assert "structured-matrix" not in default_candidates(5000, 1000, 500)
     assert "isotonic" in default_candidates(100, 10, 50)
     assert "isotonic" not in default_candidates(99, 10, 50)

@@ -110,8 +110,8 @@ class AutoCalibration(Calibrator):
     By default, with n the sum of the weights: the prior of the temperature is wide (1) from 50
     classes on, where every row tells much about it, and narrow (0.25) below. Below four rows a
     class of 50 or more classes there is nothing to weigh: `BayesianTemperatureScaling`, whose prior
-    is caution enough, has all of the weight. The matrix members take part up to K = 100 and n K^2 =
-    2^30 (time): structured matrix scaling, and beside it Dirichlet calibration that is hardly
+    is caution enough, has all of the weight. The matrix members take part up to n K^2 = 2^30
+    (time): structured matrix scaling, and beside it Dirichlet calibration that is hardly
     regularised, with 3 to 20 classes, 100 rows or more, and at least 3 rows a class on which the
     highest score is not that of what happened, which tell what is taken for what; elsewhere
     structured matrix scaling of row-centred scores. Isotonic takes part where there are at least 10
@@ -354,9 +354,6 @@ _EXAMPLES = (0.5, 0.7, 0.9)
 _WORTH_SAYING = 0.005
 """Weights below are not worth a word."""
 
-_MATRIX_CLASSES = 100
-"""Above, a matrix has more entries than calibration rows can tell anything about."""
-
 _MATRIX_WORK = 2**30
 """Rows times squared classes of a pass over the data: about a second, and a fit takes dozens, in
 every fold."""
@@ -397,7 +394,7 @@ def default_candidates(n_samples: float, n_classes: int, n_errors: float) -> dic
     prior_scale = 1.0 if n_classes >= MANY_CLASSES else 0.25
     chosen: dict[str, Any] = {"temperature": TemperatureScaling(prior_scale=prior_scale)}
     chosen["structured-vector"] = StructuredScaling("vector")
-    if n_classes <= _MATRIX_CLASSES and n_samples * n_classes**2 <= _MATRIX_WORK:
+    if n_samples * n_classes**2 <= _MATRIX_WORK:
         chosen["structured-matrix"] = StructuredScaling("matrix")
         if _tells_confusions(n_samples, n_classes, n_errors):
             chosen["dirichlet"] = DirichletCalibration(lam=1e-4)
