@@ -53,11 +53,12 @@ from calibrant.selection._pool import (
     is_thin,
     pool_members,
 )
-from do_no_harm import GROUPS, MATRIX_CLASSES, Case, Rows, cases, load
+from do_no_harm import GROUPS, Case, Rows, cases, load
 
 SIZES, SEEDS, FOLDS = (30, 50, 100, 300), range(5), (5, 20)
 MOST_JUDGED, MOST_HARMED, HARM, MANY = 2000, 0.02, 0.005, 100
 ALONE = "temperature alone"
+MATRIX_CLASSES = 55
 """The member that has all of the weight where many classes have few rows each."""
 
 
@@ -150,7 +151,7 @@ def members_of(case: Case, kind: str, n_errors: float) -> dict[str, Any]:
     return {
         name: set_up(made, kind, case.n_classes)
         for name, made in chosen.items()
-        if "matrix" not in name or case.n_classes < MATRIX_CLASSES // 2
+        if "matrix" not in name or case.n_classes < MATRIX_CLASSES
     }
 
 

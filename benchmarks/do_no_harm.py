@@ -42,7 +42,6 @@ METHODS = {
     "auto": AutoCalibration(),
 }
 GROUPS = {"up to 10 classes": (2, 10), "11 to 99 classes": (11, 99), "100 or more": (100, 10**9)}
-MATRIX_CLASSES = 110  # above, structured matrix scaling takes minutes a fit
 
 
 class Rows(NamedTuple):
@@ -108,17 +107,14 @@ def losses(case: Case, most_judged: int | None) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, method in METHODS.items():
-            if name == "structured-matrix" and pool.scores.shape[1] > MATRIX_CLASSES:
-                continue
             fitted = method.set_params(inputs=kind).fit(pool.scores[fit], pool.labels[fit])
             out[name] = log_loss(judge.labels, fitted.predict_proba(judge.scores))
     return out
 
 
 def gains(results: list[dict[str, float]], method: str) -> np.ndarray:
-    """Gain in test log-loss; where a method was not run, that of structured vector scaling stands
-    for it."""
-    return np.array([r["uncalibrated"] - r.get(method, r["structured-vector"]) for r in results])
+    """Gain in test log-loss."""
+    return np.array([r["uncalibrated"] - r[method] for r in results])
 
 
 Pairs = tuple[list[Case], list[dict[str, float]]]
@@ -232,9 +228,6 @@ def report(
             "temperature, structured vector and structured matrix scaling, in every group of files "
             "by classes that has three or more. "
             + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
-            "",
-            f"Structured matrix scaling is not run above {MATRIX_CLASSES} classes; structured "
-            f"vector scaling stands for it.",
             "",
             "The stack was designed on these files. Six of them have exactly 5,000 calibration "
             "rows, so that their five draws of as many are one and the same.",
