@@ -129,6 +129,9 @@ def test_members_that_do_not_fit_are_left_out():
     assert "structured-matrix" not in default_candidates(5000, 1000, 500)
     assert "isotonic" in default_candidates(100, 10, 50)
     assert "isotonic" not in default_candidates(99, 10, 50)
+    assert list(default_candidates(99, 100, 50)) == ["temperature"]  # less than a row a class
+    assert list(default_candidates(399, 100, 50)) == ["temperature", "structured-matrix"]
+    assert list(default_candidates(3999, 1000, 50)) == ["temperature"]  # too much work
 
 
 @pytest.mark.parametrize(
@@ -164,12 +167,16 @@ def test_classes_that_are_taken_for_each_other_are_sorted_out(rng):
     assert ours < others - 0.02
 
 
-def test_below_two_rows_a_class_of_many_only_a_temperature_is_learned(rng):
-    logits = 5.0 * rng.normal(size=(99, 50))
-    labels = rng.integers(0, 50, 99)
+@pytest.mark.parametrize(
+    ("n_rows", "candidates"), [(49, ["temperature"]), (99, ["temperature", "structured-matrix"])]
+)
+def test_of_few_rows_a_class_of_many_only_a_temperature_is_learned(n_rows, candidates, rng):
+    """Unless a matrix is better beyond doubt, which it is not where scores tell nothing."""
+    logits = 5.0 * rng.normal(size=(n_rows, 50))
+    labels = rng.integers(0, 50, n_rows)
     model = AutoCalibration(inputs="logits").fit(logits, labels)
-    assert model.names_ == ("identity", "temperature", "uniform")
-    assert model.weights_[-1] == 0.0
+    assert model.names_ == ("identity", *candidates, "uniform")
+    np.testing.assert_array_equal(model.weights_, np.eye(len(model.names_))[1])
 
 
 def test_a_thousand_classes_are_no_obstacle(rng):

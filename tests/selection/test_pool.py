@@ -120,6 +120,17 @@ def test_a_pool_that_is_settled_has_one_member(pool):
     np.testing.assert_array_equal(cautious_weights(pool._replace(is_settled=True)), [0, 1, 0, 0])
 
 
+@pytest.mark.parametrize(("n_rows", "expected"), [(20, 1), (400, 2)])
+def test_a_later_member_of_a_settled_pool_must_be_better_beyond_doubt(n_rows, expected, rng):
+    """It gains 0.3 in log-likelihood a row, of which one row tells 1.5 more or less."""
+    second = np.full(n_rows, 0.2)
+    third = second * np.exp(np.resize([1.8, -1.2], n_rows))
+    likelihood = np.column_stack([np.full(n_rows, 0.1), second, third, np.full(n_rows, 0.25)])
+    one = np.ones(n_rows)
+    pool = Pool(likelihood, one, np.arange(n_rows) % 5, one > 0, is_settled=True)
+    np.testing.assert_array_equal(cautious_weights(pool), np.eye(4)[expected])
+
+
 def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     proba = rng.dirichlet(np.ones(3), size=60)
     labels = proba.argmax(axis=1)

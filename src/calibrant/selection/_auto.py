@@ -109,8 +109,9 @@ class AutoCalibration(Calibrator):
     -----
     By default, with n the sum of the weights: the prior of the temperature is wide (1) from 50
     classes on, where every row tells much about it, and narrow (0.25) below. Below four rows a
-    class of 50 or more classes there is nothing to weigh: `BayesianTemperatureScaling`, whose prior
-    is caution enough, has all of the weight. The matrix members take part up to n K^2 = 2^30
+    class of 50 or more classes one member has all of the weight: `BayesianTemperatureScaling`,
+    whose prior is caution enough, or, with a row a class, structured matrix scaling, where it gains
+    two standard errors over that out of fold. The matrix members take part up to n K^2 = 2^30
     (time): structured matrix scaling, and beside it Dirichlet calibration that is hardly
     regularised, with 3 to 20 classes, 100 rows or more, and at least 3 rows a class on which the
     highest score is not that of what happened, which tell what is taken for what; elsewhere
@@ -252,7 +253,7 @@ class AutoCalibration(Calibrator):
         }
 
     def _is_settled(self, sample: Sample) -> bool:
-        """Whether there is nothing to weigh: `default_candidates` are one, with a prior."""
+        """Whether one of `default_candidates`, which have priors, has all of the weight."""
         return self.candidates is None and is_thin(sample.total, sample.shape[1])
 
     def _words_of_parts(self) -> str:
@@ -390,7 +391,10 @@ def default_candidates(n_samples: float, n_classes: int, n_errors: float) -> dic
     highest score is not that of what happened.
     """
     if is_thin(n_samples, n_classes):
-        return {"temperature": BayesianTemperatureScaling()}
+        alone: dict[str, Any] = {"temperature": BayesianTemperatureScaling()}
+        if n_classes <= n_samples <= _MATRIX_WORK / n_classes**2:
+            alone["structured-matrix"] = StructuredScaling("matrix")
+        return alone
     prior_scale = 1.0 if n_classes >= MANY_CLASSES else 0.25
     chosen: dict[str, Any] = {"temperature": TemperatureScaling(prior_scale=prior_scale)}
     chosen["structured-vector"] = StructuredScaling("vector")

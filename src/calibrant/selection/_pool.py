@@ -34,7 +34,8 @@ class Pool(NamedTuple):
     is_spread: bool = True
     """Whether the uniform forecast may have a weight."""
     is_settled: bool = False
-    """Whether the second member has all of the weight, because its own prior is caution enough."""
+    """Whether one member has all of the weight: the second, because its own prior is caution
+    enough, or a later one that is better beyond doubt."""
 
     def of_rows(self, rows: BoolArray) -> Pool:
         """The same members, judged on some of the rows."""
@@ -184,7 +185,7 @@ usual."""
 
 def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
     r"""Weights of the members: of highest out-of-fold likelihood, with `caution`. The search begins
-    at ``start``. Where the pool is settled, the second member has all of it.
+    at ``start``. Where the pool is settled, one member has all of it.
 
     They maximise :math:`\sum_i c_i \log \sum_j w_j P_{ij} + \kappa \log w_1`: the fraction
     :math:`\kappa` of a row, which only the identity (member 1) foresaw (others gave it 1e-6, for
@@ -192,13 +193,23 @@ def cautious_weights(pool: Pool, start: FloatArray | None = None) -> FloatArray:
     to the identity: a single surprise is no reason to spread probability over all classes.
     """
     if pool.is_settled:
-        return np.eye(1, pool.likelihood.shape[1], 1)[0]
+        return _one_weight(pool)
     n_samples, kappa = float(pool.weight.sum()), caution(pool, start)
     weights = _best_weights(pool, kappa, start)
     returned = min(weights[-1], kappa / n_samples)
     weights[-1] -= returned
     weights[0] += returned
     return weights
+
+
+def _one_weight(pool: Pool) -> FloatArray:
+    """All for the second member, or for one after it that gains two standard errors over it."""
+    n_members, chosen = pool.likelihood.shape[1], 1
+    for member in range(2, n_members - 1):
+        gain = np.log(pool.likelihood[:, member] / pool.likelihood[:, chosen])
+        if _gained(gain, pool.weight).in_errors > _FAR:
+            chosen = member
+    return np.eye(1, n_members, chosen)[0]
 
 
 def _best_weights(pool: Pool, kappa: float, start: FloatArray | None = None) -> FloatArray:
