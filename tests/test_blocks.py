@@ -46,18 +46,19 @@ def test_threads_give_bit_for_bit_what_one_thread_gives(monkeypatch, rng):
 @pytest.mark.parametrize(
     ("n_others", "expected"), [(0, 4), (1, 4), (4, 4), (5, 3), (7, 1), (50, 1)]
 )
-def test_cores_that_others_use_get_no_thread(n_others, expected, monkeypatch):
+def test_cores_that_others_use_get_no_hasty_thread(n_others, expected, monkeypatch):
     monkeypatch.delenv("CALIBRANT_NUM_THREADS", raising=False)
     monkeypatch.setattr(_blocks.os, "cpu_count", lambda: 8)
     monkeypatch.setattr(_blocks.os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
     monkeypatch.setattr(_blocks, "_n_others", lambda: n_others)
-    assert _blocks.n_threads() == expected
+    assert _blocks.n_threads(are_hasty=True) == expected
+    assert _blocks.n_threads() == 4
 
 
 def test_the_number_of_threads_that_is_asked_for_is_taken_on_a_busy_machine(monkeypatch):
     monkeypatch.setenv("CALIBRANT_NUM_THREADS", "3")
     monkeypatch.setattr(_blocks, "_n_others", lambda: 50)
-    assert _blocks.n_threads() == 3
+    assert _blocks.n_threads(are_hasty=True) == 3
 
 
 @pytest.mark.parametrize(
