@@ -139,12 +139,6 @@ class BaseBinaryCalibrator(Calibrator):
         self._fit_cells(claim)
         return self
 
-    def _fit_counts(self, counts: FloatArray, hits: FloatArray) -> Self:
-        """Fit on the rows of a claim, one each, and those with outcome 1 in the bins between its
-        `_cuts`.
-        """
-        raise NotImplementedError
-
     @classmethod
     def _fit_claims(
         cls,

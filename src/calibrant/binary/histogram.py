@@ -278,12 +278,6 @@ class HistogramBinning(BaseBinaryCalibrator):
         counts = sum_steps(kept * total, values, self.edges_)
         self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
 
-    def _fit_counts(self, counts: FloatArray, hits: FloatArray) -> Self:
-        self._begin_claim(float(counts.sum()), float(hits.sum()))
-        self.edges_, self.n_tied_edges_, self.is_weighted_ = uniform_edges(len(counts)), 0, False
-        self._keep_rates(counts, hits)
-        return self
-
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
         """Bins of equal width need no order: rows are counted, block by block."""
         self.edges_ = uniform_edges(self._n_bins(float(len(score))))

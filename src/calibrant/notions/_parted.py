@@ -124,10 +124,10 @@ class _Parted:
     def whole(self) -> Iterator[Claim]:
         cells, sums = self._cells
         for index, (weight, score, hits) in enumerate(sums.transpose(1, 0, 2)):
-            yield _summarised(index, cells.ends, weight, score, hits)
+            yield summarised(index, cells.ends, weight, score, hits)
 
 
-def _summarised(
+def summarised(
     index: int, ends: FloatArray, weight: FloatArray, score: FloatArray, hits: FloatArray
 ) -> Claim:
     """A claim whose rows are the hits and the misses of each cell."""

@@ -25,7 +25,7 @@ from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins, bin_table, is_unit
 from calibrant.guarantees import Guarantee, check_deployed
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
-from calibrant.notions._parted import parted_claims, words_of_cells
+from calibrant.notions._parted import parted_claims, summarised, words_of_cells
 from calibrant.notions._top import select_top, top_claims
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
@@ -229,9 +229,10 @@ class MulticlassToBinary(Calibrator):
         cuts = base._cuts(rows) if is_unit(claims.weight) else None
         if cuts is not None:
             table = bin_table(claims, n_bins=len(cuts))
-            for index, (counts, hits) in enumerate(zip(table.weight, table.outcome, strict=True)):
+            sums = zip(table.weight, table.score, table.outcome, strict=True)
+            for index, own in enumerate(sums):
                 calibrator = self._clone_for(index, base, notion)
-                yield _ClaimFit(calibrator._fit_counts(counts, hits), rows, False)
+                yield _ClaimFit(_fit(calibrator, summarised(index, cuts, *own)), rows, False)
             return
         n_claims = max(1, TOGETHER_ELEMENTS // claims.n_rows)
         for part, score, outcome in claims.together(n_claims):
