@@ -54,7 +54,7 @@ from calibrant import (
     metrics,
 )
 from calibrant._blocks import added
-from calibrant._validation import as_parts
+from calibrant._data.read import as_source
 
 N_CLASSES, N_CHUNKS = 10, 40
 BAR, CELLS_BAR = 1e-8, 1e-3
@@ -420,7 +420,7 @@ class TimedRows:
     classes = None
 
     def __init__(self, X: Any, y: Any) -> None:
-        self.parts = as_parts(X, y)
+        self.parts = as_source(X, y)
         self.n_columns = self.parts.n_columns
         self.distinct_labels = self.parts.distinct_labels
         self.own = self.all = 0.0

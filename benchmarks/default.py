@@ -45,7 +45,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from calibrant import CalibratedClassifier
-from calibrant._folds import stratified_rows
+from calibrant._data.folds import stratified_rows
 from calibrant.metrics import log_loss
 
 MOST_TRAINED, MOST_JUDGED, N_FOLDS = 1200, 1500, 5

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, _blocks, evaluate
-from calibrant._blocks import ArraySample
+from calibrant._data.sample import ArraySample
 from calibrant._optim import objective
 from calibrant.metrics import expected_calibration_error, kernel_calibration_error
 from calibrant.metrics._registry import METRICS
@@ -219,17 +219,17 @@ class CountedSums:
     """While it is entered, passes over rows are counted: rows that were added up."""
 
     def __enter__(self) -> CountedSums:
-        self.n_rows, self._add_up = 0, ArraySample.sum_parts
+        self.n_rows, self._add_up = 0, ArraySample.sum_chunks
 
         def add_up(sample: ArraySample, function: Callable[[Any], Any]) -> Any:
             self.n_rows += sample.shape[0]
             return self._add_up(sample, function)
 
-        ArraySample.sum_parts = add_up  # type: ignore[method-assign]
+        ArraySample.sum_chunks = add_up  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        ArraySample.sum_parts = self._add_up  # type: ignore[method-assign]
+        ArraySample.sum_chunks = self._add_up  # type: ignore[method-assign]
 
 
 def count_passes(case: Case) -> Times:

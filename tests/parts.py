@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._blocks import added, sum_in_pairs
-from calibrant._validation import Part
+from calibrant._data.chunks import Chunk
 
 
 class Slices:
@@ -25,7 +25,7 @@ class Slices:
 
     def _part(self, start):
         rows = slice(start, start + self.size)
-        return Part(*(None if c is None else c[rows] for c in self.columns), start)
+        return Chunk(*(None if c is None else c[rows] for c in self.columns), start)
 
     def distinct_labels(self):
         return None if self.columns[1].dtype.kind in "bui" else np.unique(self.columns[1])

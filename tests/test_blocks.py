@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from calibrant import _blocks
-from calibrant._blocks import ArraySample, LiftedRows, mapped, sum_in_pairs
+from calibrant._blocks import sum_in_pairs
 
 
 @given(n_rows=st.integers(1, 200), n_columns=st.integers(1, 20), elements=st.integers(1, 500))
@@ -89,40 +89,6 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
         _blocks.sum_blocks(fails, 10, 1, elements=2)
 
 
-def test_small_data_is_lifted_once_and_large_data_on_demand(monkeypatch):
-    scores = np.arange(12.0).reshape(4, 3)
-    assert isinstance(_blocks.lifted(scores, np.sqrt), np.ndarray)
-    monkeypatch.setattr(_blocks, "KEEP_ELEMENTS", 5)
-    lazy = _blocks.lifted(scores, np.sqrt)
-    assert isinstance(lazy, _blocks.LiftedRows)
-    assert lazy.shape == (4, 3)
-    assert len(lazy) == 4
-    np.testing.assert_array_equal(lazy[1:3], np.sqrt(scores[1:3]))
-
-
-def test_a_function_of_lifted_rows_is_applied_when_they_are_asked_for(rng):
-    scores = rng.random((20, 3))
-    asked = []
-
-    def lift(block):
-        asked.append(len(block))
-        return np.log(block)
-
-    lazy = mapped(LiftedRows(scores, lift), np.exp)
-    assert not asked
-    assert lazy.shape == (20, 3)
-    np.testing.assert_allclose(lazy[5:9], scores[5:9])
-    assert asked == [4]
-    np.testing.assert_array_equal(mapped(np.log(scores), np.exp), np.exp(np.log(scores)))
-
-
-def test_some_lifted_rows_are_lifted_on_demand_too(rng):
-    scores = rng.random((20, 3))
-    some = LiftedRows(scores, np.log).take([3, 1])
-    assert some.shape == (2, 3)
-    np.testing.assert_array_equal(some[:], np.log(scores[[3, 1]]))
-
-
 def test_blas_has_one_thread_in_our_loops_and_its_own_number_after_them():
     def n_threads():
         return [part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas"]
@@ -146,20 +112,6 @@ def test_sums_in_pairs_are_sums_in_order(values):
 def test_there_is_no_sum_of_no_rows():
     with pytest.raises(ValueError, match="no rows"):
         sum_in_pairs([])
-
-
-def test_a_sample_in_memory_is_one_part(rng):
-    u, y, weight = rng.random((50, 3)), rng.integers(3, size=50), rng.random(50)
-    sample = ArraySample(u, y, weight)
-    assert not sample.is_parted
-    assert sample.sum_parts(lambda part: part) is sample
-    np.testing.assert_allclose(sample.class_weights.sum(), sample.total)
-    assert sample.normalized().total == pytest.approx(1)
-    found = sample.sum(lambda block: (block.weight @ block.u, [block.start]), elements=30)
-    np.testing.assert_allclose(found[0], weight @ u)
-    assert found[1] == [0, 10, 20, 30, 40]
-    np.testing.assert_array_equal(sample.lifted(np.log).u, np.log(u))
-    assert sample.every(16).shape == (4, 3)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -2,7 +2,8 @@
 images and sequences.
 """
 
-from calibrant._validation import FlatPredictions, TopScores, flatten_predictions, map_scores
+from calibrant._data.top_scores import TopScores
+from calibrant._validation import FlatPredictions, flatten_predictions, map_scores
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._evaluation import evaluate
 from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation

@@ -13,7 +13,7 @@ import calibrant
 from calibrant import datasets
 from calibrant._crossfit import members
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
-from calibrant._folds import as_folds
+from calibrant._data.folds import as_folds
 from calibrant._simplex import softmax
 
 N_ROWS, N_CLASSES = 200_000, 20

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calibrant import MulticlassToBinary, PlattScaling, datasets
 from calibrant._crossfit.scores import SCORES, likelihood_losses, paired_scores
-from calibrant._folds import as_folds
+from calibrant._data.folds import as_folds
 from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.metrics import brier_score, log_loss

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import _kernels
-from calibrant._blocks import ArraySample
+from calibrant._data.sample import ArraySample
 from calibrant._kernels import _numpy, kernel
 from calibrant._optim import temperature
 from calibrant.inference._alias import byte_tables, byte_values

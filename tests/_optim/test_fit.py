@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._blocks import ArraySample, LiftedRows
+from calibrant._data.sample import ArraySample, LazyRows
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept, ridge_to_zero
@@ -46,7 +46,7 @@ def test_a_start_at_the_optimum_stays_there(data):
 
 def test_rows_that_are_lifted_on_demand_give_the_same_fit(data):
     u, y, weight = data
-    lazy = LiftedRows(u / 2, lambda scores: 2 * scores)
+    lazy = LazyRows(u / 2, lambda scores: 2 * scores)
     penalty = off_diagonal_and_intercept(0.01, 0.01, 3)
     np.testing.assert_allclose(
         fit_map(AffineMap(3), ArraySample(lazy, y, weight), penalty).parameters,
@@ -60,9 +60,9 @@ class CountedSample(ArraySample):
 
     n_passes = 0
 
-    def sum_parts(self, function):
+    def sum_chunks(self, function):
         CountedSample.n_passes += 1
-        return super().sum_parts(function)
+        return super().sum_chunks(function)
 
     def map(self, function):
         changed = super().map(function)

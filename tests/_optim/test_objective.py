@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from calibrant import _blocks
-from calibrant._blocks import ArraySample
+from calibrant._data.sample import ArraySample, LazyRows
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import (
@@ -143,7 +142,7 @@ def test_rows_that_are_lifted_on_demand_give_the_same_sums(case, data):
     lazy = Objective(
         objective.map,
         objective.penalty,
-        ArraySample(_blocks.LiftedRows(np.exp(u), np.log), y, weight),
+        ArraySample(LazyRows(np.exp(u), np.log), y, weight),
     )
     assert lazy.value_and_gradient(theta)[0] == pytest.approx(
         objective.value_and_gradient(theta)[0], abs=1e-14

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from calibrant._blocks import ArraySample
+from calibrant._data.sample import ArraySample
 from calibrant._optim.posterior import KNOTS, gauss_quadrature, log_temperature_posterior
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from calibrant._blocks import ArraySample, LiftedRows, RowBlock
+from calibrant._data.sample import ArraySample, LazyRows, RowBlock
 from calibrant._optim import temperature
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import log_softmax
@@ -78,7 +78,7 @@ def test_a_way_in_single_precision_ends_where_one_in_double_does(data, scale, sh
 
 def test_rows_lifted_on_demand_give_the_same_optimum(data):
     u, y, weight = data
-    lazy = LiftedRows(np.exp(u), np.log)
+    lazy = LazyRows(np.exp(u), np.log)
     direct = temperature.log_inverse_temperature(ArraySample(u, y, weight))
     assert temperature.log_inverse_temperature(
         ArraySample(lazy, y, weight)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 from calibrant import datasets, inference, selection
 from calibrant._crossfit.scores import paired_scores
-from calibrant._folds import Fold
+from calibrant._data.folds import Fold
 from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.inference import calibration_gain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._validation import checked_sample, reader_for
+from calibrant._data.chunks import check_chunks, reader_for
 from calibrant.binning import UniformBins
 from calibrant.inference import consistency_test
 from calibrant.inference._parted import PartDraws
@@ -50,7 +50,7 @@ def test_labels_are_drawn_where_the_rows_are(metric, notion, data):
 def test_counts_of_drawn_labels_have_the_mean_and_the_variance_of_their_law(data):
     y, proba, _, _ = data
     source, bins, n_draws = Slices(proba, y, size=400), UniformBins(5), 20_000
-    sample = checked_sample(source, reader_for(source, None, "proba"))
+    sample = check_chunks(source, reader_for(source, None, "proba"))
     draws = PartDraws(as_notion("class-wise"), sample, bins)
     counts = draws.counts(np.random.default_rng(0), n_draws).reshape(n_draws, 3, 5)
     place = bins.assign(proba)

@@ -18,7 +18,7 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant.io import Part, RowBlocks, ScoreParts
+from calibrant.io import Chunk, RowBlocks, ScoreChunks
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_blocks_say_what_they_are(data):
     assert [part.start for part in blocks][:3] == [0, 130, 260]
 
 
-class Thirds(ScoreParts):
+class Thirds(ScoreChunks):
     """Rows in three parts, as an engine would hold them: functions and results are pickled."""
 
     n_columns = 4
@@ -176,10 +176,10 @@ class Thirds(ScoreParts):
     def __init__(self, *columns, classes=None):
         self.columns, self.classes = columns, classes
 
-    def map_parts(self, function):
+    def map_chunks(self, function):
         size = len(self.columns[0]) // 3 + 1
         for start in range(0, 3 * size, size):
-            part = Part(*(column[start : start + size] for column in self.columns), start)
+            part = Chunk(*(column[start : start + size] for column in self.columns), start)
             yield pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(function))(part)))
 
 

@@ -6,7 +6,7 @@ import pytest
 from calibrant import evaluate
 from calibrant.datasets import draw_labels
 from calibrant.guarantees import clopper_pearson
-from calibrant.io import Part, RowBlocks, ScoreParts
+from calibrant.io import Chunk, RowBlocks, ScoreChunks
 
 P = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
 Y = np.array([0, 1, 1, 1])
@@ -205,11 +205,11 @@ def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng)
 
 
 def test_groups_of_parts_that_something_else_holds_are_refused():
-    class Two(ScoreParts):
+    class Two(ScoreChunks):
         n_columns = 2
 
-        def map_parts(self, function):
-            return [function(Part([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
+        def map_chunks(self, function):
+            return [function(Chunk([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
 
     with pytest.raises(TypeError, match="groups of these parts are not known"):
         evaluate(None, Two(), by=[0, 1])

@@ -13,7 +13,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
-from calibrant import _blocks
 from calibrant.datasets import draw_labels
 from calibrant.exceptions import ConvergenceWarning, NotFittedError
 from calibrant.metrics import accuracy, log_loss
@@ -372,7 +371,7 @@ def test_a_constant_added_to_a_row_of_logits_changes_nothing(rng):
 def test_data_lifted_on_demand_give_the_same_fit(rng, monkeypatch):
     P, y = overconfident(rng, 200)
     whole = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
-    monkeypatch.setattr(_blocks, "KEEP_ELEMENTS", 1)
+    monkeypatch.setattr("calibrant._data.sample.KEEP_ELEMENTS", 1)
     lazy = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
     np.testing.assert_allclose(
         lazy.predict_proba(P), whole.predict_proba(P), atol=1e-5

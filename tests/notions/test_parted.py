@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant._validation import checked_sample, reader_for
+from calibrant._data.chunks import check_chunks, reader_for
 from calibrant.binning import bin_table
 from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
@@ -60,9 +60,7 @@ def data(rng):
 
 def parted(notion, proba, y, weight=None):
     source = Slices(proba, y, weight, size=300)
-    return parted_claims(
-        as_notion(notion), checked_sample(source, reader_for(source, None, "proba"))
-    )
+    return parted_claims(as_notion(notion), check_chunks(source, reader_for(source, None, "proba")))
 
 
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label", "within-top-2"])
@@ -91,7 +89,7 @@ def test_summaries_do_not_depend_on_the_parts(data):
     proba, y = data
     one = list(parted("class-wise", proba, y))
     source = Slices(proba, y, None, size=777)
-    sample = checked_sample(source, reader_for(source, None, "proba"))
+    sample = check_chunks(source, reader_for(source, None, "proba"))
     other = list(parted_claims(as_notion("class-wise"), sample))
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a.weight, b.weight)

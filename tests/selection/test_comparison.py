@@ -12,7 +12,7 @@ import pytest
 
 import calibrant
 from calibrant import TemperatureScaling, compare, metrics
-from calibrant._folds import Fold, as_folds
+from calibrant._data.folds import Fold, as_folds
 from calibrant._simplex import softmax
 from calibrant._validation import Predictions
 from calibrant.datasets import digits_predictions

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import TemperatureScaling
 from calibrant._crossfit.members import fit_fold
-from calibrant._folds import as_folds
+from calibrant._data.folds import as_folds
 from calibrant._optim.mixture import mixture_weights
 from calibrant.multiclass import Identity
 from calibrant.selection._pool import (

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import AutoCalibration, metrics
-from calibrant._folds import as_folds
+from calibrant._data.folds import as_folds
 from calibrant.export import program
 from calibrant.selection._pool import judged_rows
 from calibrant.selection._top import StackedRows, correct_top

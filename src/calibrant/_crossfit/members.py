@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._blocks import BLOCK_ELEMENTS, PREDICT_ELEMENTS, row_blocks
-from calibrant._folds import Fold
+from calibrant._data.folds import Fold
 from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight

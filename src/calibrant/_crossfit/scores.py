@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant._blocks import ALL_MAPS_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
-from calibrant._folds import as_folds, check_groups
+from calibrant._data.folds import as_folds, check_groups
 from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option

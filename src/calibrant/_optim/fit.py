@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant._blocks import Sample
+from calibrant._data.sample import Sample
 from calibrant._optim.maps import DiagonalMap, ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BPoly
 
-from calibrant._blocks import READ_ELEMENTS, RowBlock, Sample
+from calibrant._blocks import READ_ELEMENTS
+from calibrant._data.sample import RowBlock, Sample
 from calibrant._optim.temperature import block_sums
 from calibrant._typing import FloatArray
 

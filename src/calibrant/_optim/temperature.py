@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import READ_ELEMENTS, ArraySample, RowBlock, Sample
+from calibrant._blocks import READ_ELEMENTS
+from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import long_row_moments, row_moments, single_row_moments
 from calibrant._optim.solution import Outcome, Solution, Start
@@ -131,7 +132,7 @@ def log_inverse_temperature(sample: Sample, *, prior_scale: float | None = None)
         sums, near = _passes(sample), _warm_start(sample, prior_scale)
         near = _approach(sums, sample, prior_scale, near)
     else:
-        found = sample.sum_parts(partial(_part_start, prior_scale))
+        found = sample.sum_chunks(partial(_part_start, prior_scale))
         near = Near(*(found[:2] / found[2]).tolist()) if found[2] > 0 else Near()
         sums = partial(loss_sums, sample)
     return solve_sums(sums, sample.total, prior_scale, near)

@@ -26,7 +26,6 @@ from calibrant._typing import (
 )
 from calibrant._validation._arguments import check_arguments, remark_other_order
 from calibrant._validation._arrays import as_array
-from calibrant._validation._chunks import ChunkedRows, is_chunked, whole_rows
 from calibrant._validation._columns import (
     arrange,
     arrange_as_fitted,
@@ -43,16 +42,6 @@ from calibrant._validation._labels import (
     remark_count_from_one,
 )
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
-from calibrant._validation._parts import (
-    Counts,
-    Part,
-    PartedSample,
-    PartedScores,
-    PartReader,
-    Parts,
-    checked_sample,
-    reader_for,
-)
 from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
@@ -69,29 +58,15 @@ from calibrant._validation._text import (
     shortened,
     unknown_name,
 )
-from calibrant._validation._top_scores import (
-    TopPredictions,
-    TopScores,
-    check_top_predictions,
-)
 
 __all__ = [
     "DIVIDE_HINT",
     "LOGITS_HINT",
     "SOFTMAX_HINT",
-    "Counts",
     "FlatPredictions",
-    "Part",
-    "PartReader",
-    "PartedSample",
-    "PartedScores",
-    "Parts",
     "Predictions",
-    "TopPredictions",
-    "TopScores",
     "arrange_as_fitted",
     "as_array",
-    "as_parts",
     "as_seed",
     "check_classes",
     "check_count",
@@ -106,14 +81,10 @@ __all__ = [
     "check_same_length",
     "check_scores",
     "check_strength",
-    "check_top_predictions",
     "check_weight",
-    "checked_sample",
     "column_names",
     "encode_labels",
     "flatten_predictions",
-    "is_chunked",
-    "is_parted",
     "look_like_proba",
     "map_scores",
     "missing_as_text",
@@ -122,14 +93,12 @@ __all__ = [
     "printable",
     "printable_lines",
     "raise_if_missing",
-    "reader_for",
     "remark",
     "remark_few_weights",
     "remark_other_order",
     "shortened",
     "unknown_name",
     "user_level",
-    "whole_rows",
 ]
 
 
@@ -256,20 +225,6 @@ def check_predictions(
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))
     return Predictions(array, y, check_weight(sample_weight, len(y)), own)
-
-
-def is_parted(scores: Any) -> bool:
-    """Whether scores come in parts, each of which is added up where it is."""
-    return is_chunked(scores) or isinstance(scores, PartedScores)
-
-
-def as_parts(scores: Any, y: Any, sample_weight: Any = None, groups: tuple[Any, ...] = ()) -> Parts:
-    """The parts of scores that come in them, with their labels, weights and columns of groups."""
-    if not isinstance(scores, PartedScores):
-        return ChunkedRows(scores, y, sample_weight, groups)
-    if groups:
-        return scores.grouped_parts(y, sample_weight, groups)
-    return scores.parts(y, sample_weight)
 
 
 def check_same_length(**arrays: AnyArray) -> None:

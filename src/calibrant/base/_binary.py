@@ -14,9 +14,10 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from calibrant._blocks import by_blocks
+from calibrant._data.chunks import ChunkedSample
 from calibrant._simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import PartedSample, as_seed
+from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
 from calibrant.notions import Claim, as_notion
 from calibrant.notions._parted import parted_claims, words_of_cells
@@ -57,14 +58,14 @@ class BaseBinaryCalibrator(Calibrator):
             )
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit(self._lift(scores), (y == 1).astype(np.float64), weight)
+        self._fit(self._transform(scores), (y == 1).astype(np.float64), weight)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        one = self._predict(self._lift(scores))
+        one = self._predict(self._transform(scores))
         return np.column_stack([1.0 - one, one])
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
-        odds = self._log_odds(self._lift(scores))
+        odds = self._log_odds(self._transform(scores))
         if odds is None:
             return super()._log_proba_of(scores)
         return np.column_stack([log_expit(-odds), log_expit(odds)])
@@ -73,15 +74,15 @@ class BaseBinaryCalibrator(Calibrator):
         """Calibrated log-odds of outcome 1, of a method that works in logarithms."""
         return None
 
-    def _lift(self, scores: FloatArray) -> FloatArray:
+    def _transform(self, scores: FloatArray) -> FloatArray:
         if self.inputs != "proba":
             is_odds = self.form == "log_odds"
             z = finite_logits(scores, self.eps) if is_odds else np.asarray(scores, np.float64)
             odds = z[:, 1] - z[:, 0]
             return odds if is_odds else np.asarray(expit(odds))
-        return self._lift_claim(np.asarray(scores[:, 1], dtype=np.float64))
+        return self._transform_score(np.asarray(scores[:, 1], dtype=np.float64))
 
-    def _lift_claim(self, score: FloatArray) -> FloatArray:
+    def _transform_score(self, score: FloatArray) -> FloatArray:
         if self.form != "log_odds":
             return score
         return by_blocks(lambda part: (log_odds(part, self.eps),), score, 1)[0]
@@ -89,7 +90,7 @@ class BaseBinaryCalibrator(Calibrator):
     def _check_parted(self) -> None:
         """Every map of one claim is fitted to cells of scores, which add up."""
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         proba = sample.lifted(partial(as_proba, inputs=self.inputs))
         [claim] = parted_claims(as_notion("class-1"), proba, self._cuts(sample.total))
         self._fit_cells(claim)
@@ -115,7 +116,7 @@ class BaseBinaryCalibrator(Calibrator):
         """`_fit` of a claim whose rows were gathered into cells of scores: as copies of rows that
         have the mean score of their cell.
         """
-        score = self._lift_claim(np.minimum(claim.score, 1.0))
+        score = self._transform_score(np.minimum(claim.score, 1.0))
         self._fit(score, claim.outcome.astype(np.float64), claim.weight)
 
     def _words(self) -> str:
@@ -153,7 +154,7 @@ class BaseBinaryCalibrator(Calibrator):
         total = float(weight.sum())
         for calibrator, hit in zip(calibrators, outcome, strict=True):
             calibrator._begin_claim(total, weighted_sum(weight, hit))
-        cls._fit_all(calibrators, calibrators[0]._lift_claim(score), outcome, weight)
+        cls._fit_all(calibrators, calibrators[0]._transform_score(score), outcome, weight)
 
     def _begin_claim(self, total: float, right: float) -> None:
         """What is known of a claim before its fit: so many rows, so many of them right."""
@@ -178,12 +179,12 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _predict_claim(self, score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n,) of the scores of one claim."""
-        return self._predict(self._lift_claim(score))
+        return self._predict(self._transform_score(score))
 
     @classmethod
     def _predict_claims(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n, J) of the scores of J claims, one calibrator each."""
-        return cls._predict_all(calibrators, calibrators[0]._lift_claim(score))
+        return cls._predict_all(calibrators, calibrators[0]._transform_score(score))
 
     @classmethod
     def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:

@@ -16,7 +16,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibrant._blocks import BLOCK_ELEMENTS, map_blocks, one_blas_thread, row_blocks
-from calibrant._folds import check_groups
+from calibrant._data.chunks import ChunkedSample, ChunkSource, check_chunks, reader_for
+from calibrant._data.dask_arrays import is_dask, whole_rows
+from calibrant._data.folds import check_groups
+from calibrant._data.read import as_source, is_chunked
+from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import class_sums, log_of, log_true_class
 from calibrant._typing import (
@@ -29,26 +33,15 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
-    PartedSample,
-    Parts,
-    TopPredictions,
-    TopScores,
     arrange_as_fitted,
-    as_parts,
     check_classes,
     check_fitted,
     check_predictions,
     check_scores,
-    check_top_predictions,
-    checked_sample,
     column_names,
-    is_chunked,
-    is_parted,
-    reader_for,
     remark,
     remark_few_weights,
     shortened,
-    whole_rows,
 )
 from calibrant.base import _frames
 from calibrant.base._citation import Citation, methods_paragraph
@@ -163,8 +156,8 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         if isinstance(X, TopScores):
             return self._fit_top(X, y, sample_weight)
-        if is_parted(X):
-            return self._fit_parts(as_parts(X, y, sample_weight), groups, verbose=verbose)
+        if is_chunked(X):
+            return self._fit_parts(as_source(X, y, sample_weight), groups, verbose=verbose)
         scores, codes, weight, classes = check_predictions(
             y, X, sample_weight, self.classes, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -207,7 +200,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self, X: TopScores, y: LabelsLike, sample_weight: WeightsLike | None = None
     ) -> Self:
         """Fit on the best classes of each row; no summary is made, which would need whole rows."""
-        data = check_top_predictions(y, X, sample_weight, self.classes)
+        data = as_top_sample(y, X, sample_weight, self.classes)
         self._check_parameters(X.n_classes)
         self.classes_ = X.names_with(self.classes)
         self.n_classes_ = self.n_features_in_ = X.n_classes
@@ -219,14 +212,14 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         )
         return self
 
-    def _fit_parts(self, parts: Parts, groups: Any = None, *, verbose: bool = False) -> Self:
+    def _fit_parts(self, parts: ChunkSource, groups: Any = None, *, verbose: bool = False) -> Self:
         """Fit on scores that come in parts, of which nothing but sums is gathered."""
         self._check_parted()
         if groups is not None:
             raise TypeError("groups are for scores in memory: parts of scores are not cut by them")
         reader = reader_for(parts, self.classes, self.inputs)
         self._check_parameters(reader.n_classes)
-        sample = checked_sample(parts, reader)
+        sample = check_chunks(parts, reader)
         self._fit_checked_parts(sample, check_classes(reader.classes, reader.n_classes))
         self.n_passes_ = sample.passes.n
         if verbose:
@@ -240,7 +233,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         )
         return self
 
-    def _fit_checked_parts(self, sample: PartedSample, classes: AnyArray | None = None) -> Self:
+    def _fit_checked_parts(self, sample: ChunkedSample, classes: AnyArray | None = None) -> Self:
         """Fit on the checked scores of all parts: what a composite calls for its members."""
         self._check_parted()
         n_classes = sample.shape[1]
@@ -261,7 +254,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             "predicts them"
         )
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         """Fit on the checked scores of all parts, of a method that can."""
         self._check_parted()
 
@@ -271,7 +264,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """
         return ""
 
-    def _fit_known(self, data: TopPredictions) -> None:
+    def _fit_known(self, data: TopSample) -> None:
         """Fit on checked top scores, where the method can."""
         np.asarray(data.top)  # says what takes them
 
@@ -396,7 +389,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _predict_rows(self, X: ScoresLike, of_rows: Callable[[FloatArray], FloatArray]) -> Any:
         if isinstance(X, TopScores):
             return self._proba_of_known(self._check_new_top(X))
-        if is_chunked(X):
+        if is_dask(X):
             one = partial(self._predict_rows, of_rows=of_rows)
             return self._predict_chunks(one, X, (self.n_classes_,))
         scores = self._check_new(X)
@@ -431,7 +424,7 @@ class Calibrator(FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
         if isinstance(X, TopScores):
             return self.classes_[self._proba_of_known(self._check_new_top(X)).labels[:, 0]]
-        if is_chunked(X):
+        if is_dask(X):
             return self._predict_chunks(self.predict, X, (), self.classes_.dtype)
         scores = self._check_new(X)
         codes = map_blocks(

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant._blocks import Rows, Sample, lifted
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.sample import Rows, Sample, lifted
 from calibrant._simplex import (
     EPS,
     as_proba,
@@ -19,7 +20,6 @@ from calibrant._simplex import (
     softmax_in_place,
 )
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import PartedSample
 from calibrant.base._calibrator import Calibrator
 
 
@@ -57,14 +57,14 @@ class BaseCalibrator(Calibrator):
         """Logarithms of the calibrated probabilities of a block."""
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit(lifted(scores, self._lift), y, weight)
+        self._fit(lifted(scores, self._transform), y, weight)
 
     def _check_parted(self) -> None:
         if type(self)._fit_sample is BaseCalibrator._fit_sample:
             super()._check_parted()
 
-    def _fit_parted(self, sample: PartedSample) -> None:
-        self._fit_sample(sample.lifted(self._lift))
+    def _fit_parted(self, sample: ChunkedSample) -> None:
+        self._fit_sample(sample.lifted(self._transform))
 
     def _fit_sample(self, sample: Sample) -> None:
         """`_fit` of rows that come in blocks, wherever they are: of a method that is made of sums
@@ -77,12 +77,12 @@ class BaseCalibrator(Calibrator):
         return np.exp(self._log_proba(u))
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        return self._proba(self._lift(scores))
+        return self._proba(self._transform(scores))
 
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
-        return self._log_proba(self._lift(scores))
+        return self._log_proba(self._transform(scores))
 
-    def _lift(self, scores: FloatArray) -> FloatArray:
+    def _transform(self, scores: FloatArray) -> FloatArray:
         if self.form == "proba":
             return as_proba(scores, self.inputs)
         if self.inputs == "proba":
@@ -106,4 +106,4 @@ class SoftmaxCalibrator(BaseCalibrator):
         return softmax_in_place(self._logits(u))
 
     def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
-        return log_true_class(self._logits(self._lift(scores)), y, "logits")
+        return log_true_class(self._logits(self._transform(scores)), y, "logits")

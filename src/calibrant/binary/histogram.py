@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
+from calibrant._data.chunks import ChunkedSample
 from calibrant._kernels import ordered_pairs
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
-from calibrant._validation import PartedSample, as_seed, check_count, check_fitted, check_option
+from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
@@ -246,7 +247,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.edges_, self.n_tied_edges_ = score[last], 0
         self._keep_rates(counts.astype(np.float64), hits.astype(np.float64))
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         super()._fit_parted(sample)
         self.is_weighted_ = not sample.counts.is_unit
 

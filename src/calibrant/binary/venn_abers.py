@@ -95,7 +95,7 @@ class VennAbers(BaseBinaryCalibrator):
         """
         scores = self._check_new(X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        low, high = self._interval(self._lift(scores))
+        low, high = self._interval(self._transform(scores))
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:

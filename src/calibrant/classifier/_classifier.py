@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant._blocks import CALL_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._folds import check_groups, held_out_rows, stratified_rows
+from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
 from calibrant._output.progress import tracked
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike

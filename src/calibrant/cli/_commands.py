@@ -313,7 +313,9 @@ def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: 
     n_rows, notes = 0, Notes()
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
-            scores = check_scores_of(block, source, options, say, notes)[:, order]
+            scores = check_scores_of(block, source, options, say, notes)
+            # Rows in C order, as `predict_proba` gets them: the order of sums decides the last bit.
+            scores = np.ascontiguousarray(scores[:, order])
             writer.write(block, _predict(model, scores))
             n_rows += len(scores)
     notes.tell(say)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant._crossfit.members import proba_of
+from calibrant._data.chunks import Chunk, ChunkReader, reader_for
+from calibrant._data.read import as_source
 from calibrant._output.files import check_writable
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import Part, PartReader, as_parts, reader_for
 from calibrant.base import Calibrator
 from calibrant.cli._commands import (
     BYTES_OF_SCORE,
@@ -135,7 +136,7 @@ def fit_passes(file: PassedFile, name: str, notion: str | None, seed: int, outpu
     model = make_calibrator(name, notion, file, seed)
     check_writable(output)
     model.fit(file.rows.scores, file.rows.labels, sample_weight=file.rows.weight)
-    parts = as_parts(file.rows.scores, file.rows.labels, file.rows.weight)
+    parts = as_source(file.rows.scores, file.rows.labels, file.rows.weight)
     reader = reader_for(parts, file.classes, file.inputs)
     before, after = parts.add_up(partial(_judge, model, reader), _merge)
     save(model, output)
@@ -145,7 +146,7 @@ def fit_passes(file: PassedFile, name: str, notion: str | None, seed: int, outpu
 _Pair = tuple[MetricAccumulator, MetricAccumulator]
 
 
-def _judge(model: Any, reader: PartReader, part: Part) -> _Pair:
+def _judge(model: Any, reader: ChunkReader, part: Chunk) -> _Pair:
     """A block before and after calibration."""
     rows = reader.read(part)
     scores: FloatArray = rows.u[:]

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._data.top_scores import TopScores
 from calibrant._output.files import check_writable
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import TopScores, shortened
+from calibrant._validation import shortened
 from calibrant.cli._commands import Fitted
 from calibrant.evaluation import TopEvaluation, evaluate
 from calibrant.io import save

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import DRAW_ELEMENTS, row_blocks
+from calibrant._data.read import is_chunked
 from calibrant._output.progress import tracked
 from calibrant._typing import (
     AnyArray,
@@ -19,7 +20,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation import check_count, is_parted
+from calibrant._validation import check_count
 from calibrant.binning import BinRule, BinTable, bin_table
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
 from calibrant.inference._parted import parted_null
@@ -135,7 +136,7 @@ def consistency_test(
     """
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
-    if is_parted(y_prob):
+    if is_chunked(y_prob):
         how = _parted_options(metric, notion, n_bins)
         claims, draw, guarantee = parted_null(
             as_notion(how.pop("notion", "confidence")),

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
-from calibrant._folds import Fold
+from calibrant._data.folds import Fold
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts

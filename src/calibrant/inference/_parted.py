@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._blocks import ArraySample
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.sample import ArraySample
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import PartedSample
 from calibrant.binary.histogram import uniform_edges
 from calibrant.binning import BinRule, distinct_sums
 from calibrant.inference._draws import CellDraws, CountDraws
@@ -58,14 +58,14 @@ class PartDraws:
 
     reusable = False
 
-    def __init__(self, notion: Notion, sample: PartedSample, bins: BinRule) -> None:
+    def __init__(self, notion: Notion, sample: ChunkedSample, bins: BinRule) -> None:
         self.notion, self.sample, self.bins = notion, sample, bins
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
         seed = int(generator.integers(2**63))
         drawn = partial(_counts_of_part, self.notion, self.bins, seed, size)
-        counts: AnyArray = self.sample.sum_parts(drawn)
+        counts: AnyArray = self.sample.sum_chunks(drawn)
         return counts
 
 

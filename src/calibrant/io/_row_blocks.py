@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import added, in_order, n_threads, sum_in_pairs
+from calibrant._data.chunks import Chunk, ChunkedScores
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, LabelsLike, WeightsLike
-from calibrant._validation import Part, PartedScores, as_array, check_classes
+from calibrant._validation import as_array, check_classes
 
 Block = tuple[Any, ...]
 """Scores and labels, or scores, labels and weights."""
@@ -93,13 +94,13 @@ class RowBlocks:
         has_none = len(self._first) < 3 or self._first[2] is None
         return None if has_none else BlockColumn(self, "weights")
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[Chunk]:
         """The blocks, from the first row on: scores, labels, weights or None, and the number of the
         first row.
         """
         start = 0
         for scores, labels, *rest in self.read():
-            yield Part(scores, labels, rest[0] if rest else None, start)
+            yield Chunk(scores, labels, rest[0] if rest else None, start)
             start += len(scores)
         if self._seen not in (None, start):
             raise ValueError(
@@ -126,23 +127,23 @@ class BlockColumn:
         return f"<{self.name} of {self.rows!r}>"
 
 
-class BlockScores(PartedScores):
+class BlockScores(ChunkedScores):
     """Stands for the scores of `RowBlocks`."""
 
     def __init__(self, rows: RowBlocks) -> None:
         self.rows = rows
 
-    def parts(self, y: Any, weight: Any = None) -> BlockParts:
-        return BlockParts(self.rows, y, weight)
+    def parts(self, y: Any, weight: Any = None) -> BlockSource:
+        return BlockSource(self.rows, y, weight)
 
-    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> BlockParts:
-        return BlockParts(self.rows, y, weight, groups)
+    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> BlockSource:
+        return BlockSource(self.rows, y, weight, groups)
 
     def __repr__(self) -> str:
         return f"<scores of {self.rows!r}>"
 
 
-class BlockParts:
+class BlockSource:
     """The blocks with their own labels and weights, or with those of an array of all rows; columns
     of groups are arrays of all rows.
     """
@@ -163,7 +164,7 @@ class BlockParts:
         self.classes = None if is_plain else own
 
     def add_up(
-        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
         """The sum of ``function(part)`` over blocks, added in pairs in their order."""
         with ThreadPoolExecutor(n_threads()) as pool:
@@ -178,7 +179,7 @@ class BlockParts:
             return None
         return np.unique(np.concatenate([np.unique(as_array(part.y)) for part in self.rows]))
 
-    def _watched(self) -> Iterator[Part]:
+    def _watched(self) -> Iterator[Chunk]:
         return tracked(
             self._with_columns(),
             total=self.rows.n_rows,
@@ -187,7 +188,7 @@ class BlockParts:
             size=lambda part: len(part.scores),
         )
 
-    def _with_columns(self) -> Iterator[Part]:
+    def _with_columns(self) -> Iterator[Chunk]:
         """Blocks with the labels and weights that were asked for."""
         stop = 0
         for part in self.rows:
@@ -208,22 +209,22 @@ class BlockParts:
                 )
 
 
-class ScoreParts(PartedScores):
+class ScoreChunks(ChunkedScores):
     """Scores that something else holds in parts, such as the tables of a cluster: a subclass says
     how a function is applied to each of them, where it is.
 
     Passed in the place of an array of scores, with None for the labels, which come with the parts.
-    A part is ``Part(scores, labels, weights, start)``: labels are the numbers of columns, or those
+    A part is ``Chunk(scores, labels, weights, start)``: labels are the numbers of columns, or those
     of ``classes``, weights may be None, and ``start`` is the number of the first row, for errors.
 
     Examples
     --------
     >>> from calibrant import evaluate
-    >>> from calibrant.io import Part
-    >>> class Two(ScoreParts):
+    >>> from calibrant.io import Chunk
+    >>> class Two(ScoreChunks):
     ...     n_columns = 2
-    ...     def map_parts(self, function):
-    ...         return [function(Part([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
+    ...     def map_chunks(self, function):
+    ...         return [function(Chunk([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
     >>> evaluate(None, Two()).accuracy
     0.5
     """
@@ -237,30 +238,30 @@ class ScoreParts(PartedScores):
         """Classes."""
 
     @abstractmethod
-    def map_parts(self, function: Callable[[Part], Any]) -> Iterable[Any]:
+    def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
         """``function`` of each part, in the order of the rows; it can be pickled, and so can what
         it gives.
         """
 
-    def parts(self, y: Any, weight: Any = None) -> MappedParts:
+    def parts(self, y: Any, weight: Any = None) -> MappedSource:
         if y is not None or weight is not None:
             raise TypeError("labels and weights come with the parts: pass None for them")
-        return MappedParts(self)
+        return MappedSource(self)
 
 
-class MappedParts:
-    """What fits ask of `ScoreParts`."""
+class MappedSource:
+    """What fits ask of `ScoreChunks`."""
 
-    def __init__(self, scores: ScoreParts) -> None:
+    def __init__(self, scores: ScoreChunks) -> None:
         self.scores = scores
         self.n_columns = scores.n_columns
         self.classes = scores.classes
 
     def add_up(
-        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
         """The sum of ``function(part)``, added in pairs."""
-        return sum_in_pairs(self.scores.map_parts(function), add)
+        return sum_in_pairs(self.scores.map_chunks(function), add)
 
     def distinct_labels(self) -> None:
         """Nothing: labels are numbers of columns, or ``classes`` are known."""

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, ArraySample
+from calibrant._blocks import BLOCK_ELEMENTS
+from calibrant._data.chunks import Chunk, ChunkReader, ChunkSource, reader_for
+from calibrant._data.read import as_source, is_chunked
+from calibrant._data.sample import ArraySample
 from calibrant._output.results import html_table
 from calibrant._typing import (
     AnyArray,
@@ -22,17 +25,11 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     LOGITS_HINT,
-    Part,
-    PartReader,
-    Parts,
-    as_parts,
     check_classes,
     check_count,
     check_inputs,
     check_predictions,
     check_row_counts,
-    is_parted,
-    reader_for,
 )
 from calibrant.metrics._registry import METRICS
 from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
@@ -181,8 +178,8 @@ class MetricAccumulator:
         The chunks of a dask array are evaluated where they are, without the KS error, for which
         all top scores would have to be gathered.
         """
-        if is_parted(p):
-            return self._update_parts(as_parts(p, y, sample_weight))
+        if is_chunked(p):
+            return self._update_parts(as_source(p, y, sample_weight))
         scores, codes, weight, names = check_predictions(
             y,
             p,
@@ -197,7 +194,7 @@ class MetricAccumulator:
             self._names = names
         return self
 
-    def _update_parts(self, parts: Parts) -> MetricAccumulator:
+    def _update_parts(self, parts: ChunkSource) -> MetricAccumulator:
         """Add rows that come in parts, each evaluated where it is."""
         reader = reader_for(parts, self._known_classes, self.inputs, renormalize=self.renormalize)
         self._check_n_classes(reader.n_classes)
@@ -370,7 +367,7 @@ def _evaluation_sums(sample: ArraySample, rule: SumRule) -> EvaluationSums:
     return total
 
 
-def _sums_of_part(reader: PartReader, rule: SumRule, part: Part) -> tuple[EvaluationSums, float]:
+def _sums_of_part(reader: ChunkReader, rule: SumRule, part: Chunk) -> tuple[EvaluationSums, float]:
     rows = reader.read(part)
     return _evaluation_sums(rows, rule), rows.total
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrant._data.read import is_chunked
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight, is_parted
+from calibrant._validation import check_row_counts, check_weight
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -92,7 +93,7 @@ def expected_calibration_error(
     >>> expected_calibration_error([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
     0.05...
     """
-    if debias and sample_weight is not None and not is_parted(y_prob):
+    if debias and sample_weight is not None and not is_chunked(y_prob):
         check_row_counts(check_weight(sample_weight, len(y_true)), "debias=True")
     table = calibration_curve(
         y_true,

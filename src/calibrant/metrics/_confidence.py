@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
+from calibrant._data.read import is_chunked
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight, is_parted
+from calibrant._validation import check_row_counts, check_weight
 from calibrant.notions import ClaimBlock, as_notion, claims_of
 
 
@@ -136,7 +137,7 @@ def sharpness(
     >>> round(sharpness([0, 1], [[1.0, 0.0], [0.5, 0.5]]), 12)
     2.0
     """
-    if sample_weight is not None and not is_parted(y_prob):
+    if sample_weight is not None and not is_chunked(y_prob):
         check_row_counts(check_weight(sample_weight, len(y_true)), "sharpness")
     sums, n_classes = _sums(y_true, y_prob, sample_weight, classes, inputs)
     return sums.sharpness(n_classes)

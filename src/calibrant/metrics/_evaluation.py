@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, overload
 
+from calibrant._data.chunks import reader_for
+from calibrant._data.read import as_source, is_chunked
+from calibrant._data.top_scores import TopScores
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import (
-    LOGITS_HINT,
-    TopScores,
-    as_parts,
-    check_predictions,
-    is_parted,
-    reader_for,
-)
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import (
     GroupedEvaluation,
@@ -127,9 +123,9 @@ def evaluate(
     """
     if isinstance(y_prob, TopScores) and by is None:
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
-    if by is not None and is_parted(y_prob):
+    if by is not None and is_chunked(y_prob):
         columns = parted_columns(by)
-        parts = as_parts(y_prob, y_true, sample_weight, tuple(columns.values()))
+        parts = as_source(y_prob, y_true, sample_weight, tuple(columns.values()))
         reader = reader_for(parts, classes, inputs, renormalize=renormalize)
         return evaluate_grouped_parts(columns, parts, reader, level, n_bins=n_bins)
     if by is not None:
@@ -147,7 +143,7 @@ def evaluate(
         n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
     )
     result = accumulator.update(y_true, y_prob, sample_weight).compute()
-    if not is_parted(y_prob):
+    if not is_chunked(y_prob):
         return result
     ks = ks_error(y_true, y_prob, inputs=inputs, sample_weight=sample_weight, classes=classes)
     return replace(result, ks=ks)

@@ -9,19 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._data.chunks import Chunk, ChunkReader, ChunkSource
+from calibrant._data.dask_arrays import is_dask
 from calibrant._output.results import html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
-from calibrant._validation import (
-    Part,
-    PartReader,
-    Parts,
-    Predictions,
-    as_array,
-    check_inputs,
-    check_same_length,
-    is_chunked,
-    shortened,
-)
+from calibrant._validation import Predictions, as_array, check_inputs, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 
@@ -233,8 +225,8 @@ _Values = tuple[Any, ...]
 
 def evaluate_grouped_parts(
     columns: Mapping[str, Any],
-    parts: Parts,
-    reader: PartReader,
+    parts: ChunkSource,
+    reader: ChunkReader,
     level: float,
     *,
     n_bins: int,
@@ -255,7 +247,7 @@ def evaluate_grouped_parts(
 
 
 def _sums_of_groups(
-    names: tuple[str, ...], reader: PartReader, n_bins: int, part: Part
+    names: tuple[str, ...], reader: ChunkReader, n_bins: int, part: Chunk
 ) -> dict[_Values, MetricAccumulator]:
     """Sums of every group that a part has rows of."""
     rows = reader.read(part)
@@ -336,7 +328,7 @@ def as_columns(by: Any, convert: Callable[[Any], Any] = as_array) -> dict[str, A
 
 def parted_columns(by: Any) -> dict[str, Any]:
     """The same of rows that come in parts: columns of dask are left where they are."""
-    return as_columns(by, lambda column: column if is_chunked(column) else as_array(column))
+    return as_columns(by, lambda column: column if is_dask(column) else as_array(column))
 
 
 def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:

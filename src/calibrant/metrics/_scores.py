@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from calibrant._blocks import READ_ELEMENTS, RowBlock
+from calibrant._blocks import READ_ELEMENTS
+from calibrant._data.sample import RowBlock
 from calibrant._simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
 from calibrant._output.results import html_table
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
-from calibrant._validation import TopPredictions, TopScores, check_top_predictions
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums
 from calibrant.metrics._ks import claims_ks
@@ -47,11 +47,11 @@ def log_loss_bounds(
     >>> [round(bound, 3) for bound in log_loss_bounds([0, 2], top)]
     [1.151, 14.162]
     """
-    data = check_top_predictions(y_true, y_prob, sample_weight, classes)
+    data = as_top_sample(y_true, y_prob, sample_weight, classes)
     return _log_loss_bounds(data, eps)
 
 
-def _log_loss_bounds(data: TopPredictions, eps: float) -> Bounds:
+def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
     top, weight = data.top, data.weight
     known = top.log_proba[np.arange(len(top)), data.place]
     least, rest = top.log_proba[:, -1], top.require_rest("bounds of the log-loss")
@@ -147,7 +147,7 @@ def evaluate_top(
     classes: LabelsLike | None = None,
 ) -> TopEvaluation:
     """The evaluation of top scores."""
-    data = check_top_predictions(y_true, y_prob, sample_weight, classes)
+    data = as_top_sample(y_true, y_prob, sample_weight, classes)
     confidence = top_claims(as_notion("confidence"), data)
     table = bin_table(confidence, n_bins=n_bins)
     by_label = bin_table(top_claims(as_notion("top-label"), data), n_bins=n_bins)

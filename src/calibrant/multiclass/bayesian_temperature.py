@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, Rows, Sample
+from calibrant._data.sample import ArraySample, Rows, Sample
 from calibrant._optim.posterior import log_temperature_posterior
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_softmax, softmax_in_place

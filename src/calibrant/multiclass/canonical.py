@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import lifted, map_blocks
+from calibrant._blocks import map_blocks
+from calibrant._data.sample import lifted
 from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
@@ -196,11 +197,11 @@ class CanonicalBinning(Calibrator):
         if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
             raise ValueError("CanonicalBinning.occupied_ names bins that there are not")
 
-    def _lift(self, scores: FloatArray) -> FloatArray:
+    def _transform(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        u = lifted(scores, self._lift)
+        u = lifted(scores, self._transform)
         kept = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             n_bins = self.n_bins or max(1, int(kept.sum() // POINTS_PER_BIN))
@@ -258,7 +259,7 @@ class CanonicalBinning(Calibrator):
         )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        place = self._partition.assign(self._lift(scores))
+        place = self._partition.assign(self._transform(scores))
         is_known = np.isin(place, self.occupied_)
         proba = np.full(scores.shape, 1.0 / self.n_classes_)
         proba[is_known] = self.values_[np.searchsorted(self.occupied_, place[is_known])]
@@ -268,7 +269,7 @@ class CanonicalBinning(Calibrator):
         """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""
         scores = self._check_new(X)
         parts = map_blocks(
-            lambda rows: self._partition.assign(self._lift(scores[rows])), *scores.shape
+            lambda rows: self._partition.assign(self._transform(scores[rows])), *scores.shape
         )
         return np.concatenate(list(parts))
 

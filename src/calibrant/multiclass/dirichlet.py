@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._blocks import ArraySample, RowBlock, Rows, Sample
-from calibrant._folds import deal_folds
+from calibrant._data.folds import deal_folds
+from calibrant._data.sample import ArraySample, RowBlock, Rows, Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero

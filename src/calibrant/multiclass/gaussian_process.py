@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import LiftedRows, Rows, row_blocks
+from calibrant._blocks import row_blocks
+from calibrant._data.sample import LazyRows, Rows
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
@@ -391,7 +392,7 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     as they are.
     """
     rows = np.flatnonzero(weight)
-    if isinstance(u, LiftedRows):
+    if isinstance(u, LazyRows):
         kept = u if len(rows) == len(weight) else u.take(rows)
         return kept, y[rows], weight[rows]
     marked = true_class(u[rows], y[rows])[:, None]

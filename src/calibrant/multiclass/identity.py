@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrant._data.chunks import ChunkedSample
 from calibrant._simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, Inputs, IntArray
-from calibrant._validation import PartedSample
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 
@@ -39,7 +39,7 @@ class Identity(Calibrator):
     def _check_parted(self) -> None:
         """Nor from parts."""
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         """Nothing to learn."""
 
     def _words(self) -> str:

@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, RowBlock, Rows, Sample, row_blocks
+from calibrant._blocks import row_blocks
+from calibrant._data.sample import ArraySample, RowBlock, Rows, Sample
+from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._optim.mixture import (
     MixtureSums,
     mixture_steps,
@@ -27,13 +29,7 @@ from calibrant._optim.top_temperature import (
 )
 from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs, IntArray
-from calibrant._validation import (
-    TopPredictions,
-    TopScores,
-    check_eps,
-    check_prior_scale,
-    remark,
-)
+from calibrant._validation import check_eps, check_prior_scale, remark
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import TEMPERATURE, FittedValue
@@ -161,7 +157,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_
 
-    def _fit_known(self, data: TopPredictions) -> None:
+    def _fit_known(self, data: TopSample) -> None:
         top, rows = data.top, slice(None)
         if top.log_rest is None:
             rows = _rows_inside(data)
@@ -190,7 +186,7 @@ def _tail(top: TopScores) -> Tail | None:
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
 
 
-def _rows_inside(data: TopPredictions) -> Any:
+def _rows_inside(data: TopSample) -> Any:
     """Rows whose truth is among the known classes: all that speaks of the temperature where the
     mass of the others is unknown.
     """

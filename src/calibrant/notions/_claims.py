@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant._blocks import (
-    BLOCK_ELEMENTS,
-    GATHER_ELEMENTS,
-    READ_ELEMENTS,
-    ArraySample,
-    Sample,
-    row_blocks,
-    sum_blocks,
-)
+from calibrant._blocks import BLOCK_ELEMENTS, GATHER_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
+from calibrant._data.chunks import ChunkedSample, check_chunks, reader_for
+from calibrant._data.read import as_source, is_chunked
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._data.top_scores import TopScores, as_top_sample
 from calibrant._simplex import as_proba
 from calibrant._typing import (
     AnyArray,
@@ -30,20 +26,13 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     SOFTMAX_HINT,
-    PartedSample,
     Predictions,
-    TopScores,
     as_array,
-    as_parts,
     check_classes,
     check_predictions,
     check_same_length,
-    check_top_predictions,
     check_weight,
-    checked_sample,
     encode_labels,
-    is_parted,
-    reader_for,
 )
 
 if TYPE_CHECKING:
@@ -250,7 +239,7 @@ def claims_of(
     if isinstance(y_prob, TopScores):
         from calibrant.notions._top import top_claims  # needs what is defined here
 
-        data = check_top_predictions(y_true, y_prob, sample_weight, classes)
+        data = as_top_sample(y_true, y_prob, sample_weight, classes)
         names = y_prob.names_with(classes)
         return top_claims(notion.bound(names), data), names
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
@@ -263,7 +252,7 @@ def claims_from(notion: Notion, sample: Sample) -> Claims:
         return notion.claims(sample.u, sample.y, sample.weight)
     from calibrant.notions._parted import parted_claims  # needs what is defined here
 
-    if not isinstance(sample, PartedSample):
+    if not isinstance(sample, ChunkedSample):
         raise TypeError(f"claims are made of arrays and of parts, not of a {type(sample).__name__}")
     return parted_claims(notion, sample)
 
@@ -280,7 +269,7 @@ def sample_for(
     """What a user passed, checked as the notion asks, as probabilities wherever they are; and the
     labels of the classes.
     """
-    if not is_parted(y_prob):
+    if not is_chunked(y_prob):
         proba, y, weight, names = predictions_for(
             notion, y_true, y_prob, sample_weight, classes, inputs=inputs
         )
@@ -296,11 +285,11 @@ def sample_of_parts(
     classes: LabelsLike | None = None,
     *,
     inputs: str = "proba",
-) -> tuple[PartedSample, AnyArray]:
+) -> tuple[ChunkedSample, AnyArray]:
     """`sample_for` of scores that come in parts."""
-    parts = as_parts(y_prob, y_true, sample_weight)
+    parts = as_source(y_prob, y_true, sample_weight)
     reader = reader_for(parts, classes, inputs, sum_to_one=notion.sums_to_one, hint=SOFTMAX_HINT)
-    sample = checked_sample(parts, reader)
+    sample = check_chunks(parts, reader)
     names = check_classes(reader.classes, reader.n_classes)
     return (sample if inputs == "proba" else sample.lifted(partial(as_proba, inputs=inputs))), names
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._blocks import Rows
+from calibrant._data.sample import Rows
 from calibrant._kernels import top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import shortened

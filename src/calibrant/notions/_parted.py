@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import ArraySample
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.sample import ArraySample
 from calibrant._kernels import cell_sums
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import PartedSample
 from calibrant.notions._claims import Claim, ClaimBlock, Claims
 from calibrant.notions._notion import Notion
 
@@ -77,7 +77,7 @@ def words_of_cells(n_claims: int) -> str:
     )
 
 
-def parted_claims(notion: Notion, sample: PartedSample, cuts: FloatArray | None = None) -> Claims:
+def parted_claims(notion: Notion, sample: ChunkedSample, cuts: FloatArray | None = None) -> Claims:
     """All claims of a notion that knows its classes about probabilities that come in parts; rows
     on different sides of ``cuts`` are never taken together.
     """
@@ -101,7 +101,7 @@ class _Parted:
     def __init__(
         self,
         notion: Notion,
-        sample: PartedSample,
+        sample: ChunkedSample,
         size: tuple[int, int],
         cuts: FloatArray | None,
     ) -> None:
@@ -109,7 +109,7 @@ class _Parted:
         self.n_quantities, self.n_labels = size
 
     def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], at_least: int) -> Any:
-        return self.sample.sum_parts(partial(_sum_claims, self.notion, function, at_least))
+        return self.sample.sum_chunks(partial(_sum_claims, self.notion, function, at_least))
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:

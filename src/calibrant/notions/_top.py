@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._typing import IntArray
-from calibrant._validation import TopPredictions, TopScores
 from calibrant.notions._claims import ClaimBlock, Claims
 
 if TYPE_CHECKING:
     from calibrant.notions._notion import Notion
 
 
-def top_claims(notion: Notion, data: TopPredictions) -> Claims:
+def top_claims(notion: Notion, data: TopSample) -> Claims:
     """All claims of a notion of ranks about top scores."""
     top, n_classes = data.top, data.top.n_classes
     _check_known(notion, top)

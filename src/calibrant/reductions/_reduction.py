@@ -12,11 +12,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, lifted, map_blocks
+from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, map_blocks
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.dask_arrays import is_dask
+from calibrant._data.sample import lifted
+from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._kernels import top_labels
 from calibrant._simplex import as_proba, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation import PartedSample, TopPredictions, TopScores, check_fitted, is_chunked
+from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
@@ -185,14 +189,14 @@ class MulticlassToBinary(Calibrator):
         return {"claim_weights_": FittedValue(("C",), 0.0)}
 
     def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit_claims(self._bound.claims(lifted(scores, self._lift), y, weight))
+        self._fit_claims(self._bound.claims(lifted(scores, self._transform), y, weight))
 
     def _check_parted(self) -> None:
         """Claims that come in parts are summarised, whatever the calibrator."""
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         cuts = self.calibrator._cuts(sample.total)
-        self._fit_claims(parted_claims(self._bound, sample.lifted(self._lift), cuts))
+        self._fit_claims(parted_claims(self._bound, sample.lifted(self._transform), cuts))
 
     def _words_of_parts(self) -> str:
         rows = self.claim_weights_
@@ -200,7 +204,7 @@ class MulticlassToBinary(Calibrator):
             return ""
         return words_of_cells(len(rows))
 
-    def _fit_known(self, data: TopPredictions) -> None:
+    def _fit_known(self, data: TopSample) -> None:
         self._fit_claims(top_claims(self._bound, data))
 
     def _fit_claims(self, claims: Claims) -> None:
@@ -263,7 +267,7 @@ class MulticlassToBinary(Calibrator):
     ) -> BaseBinaryCalibrator:
         return base._for_claim(notion.column_of(index, self.n_classes_), index)
 
-    def _lift(self, scores: FloatArray) -> FloatArray:
+    def _transform(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
@@ -279,11 +283,13 @@ class MulticlassToBinary(Calibrator):
         """
         if isinstance(X, TopScores):
             return self._calibrate(select_top(self._bound, self._check_new_top(X)))
-        if is_chunked(X):
+        if is_dask(X):
             n_columns = self._bound.n_quantities(self.n_classes_)
             return self._predict_chunks(self.predict_claims, X, (n_columns,), np.float64)
         scores, notion = self._check_new(X), self._bound
-        parts = self._map(lambda block: self._calibrate(notion.select(self._lift(block))), scores)
+        parts = self._map(
+            lambda block: self._calibrate(notion.select(self._transform(block))), scores
+        )
         return np.concatenate(list(parts))
 
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
@@ -299,7 +305,7 @@ class MulticlassToBinary(Calibrator):
         """
         if isinstance(X, TopScores):
             return self._top_of_known(self._check_new_top(X))
-        if is_chunked(X):
+        if is_dask(X):
             return self._top_of_chunks(X)
         parts = list(self._map(self._top_of, self._check_new(X)))
         labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
@@ -328,7 +334,7 @@ class MulticlassToBinary(Calibrator):
         )
 
     def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
-        notion, proba = self._bound, self._lift(scores)
+        notion, proba = self._bound, self._transform(scores)
         if notion.reports_labels:
             block = notion.select(proba)
             return block.labels(), self._calibrate(block)
@@ -345,7 +351,7 @@ class MulticlassToBinary(Calibrator):
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows that carry the claims, as the notion fills them."""
-        notion, proba = self._bound, self._lift(scores)
+        notion, proba = self._bound, self._transform(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
         return normalized(rows) if self.normalize and notion.claims_are_rows else rows

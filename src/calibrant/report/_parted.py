@@ -17,27 +17,14 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from calibrant._blocks import (
-    FILE_ELEMENTS,
-    PREDICT_ELEMENTS,
-    ArraySample,
-    row_blocks,
-    sum_in_pairs,
-)
+from calibrant._blocks import FILE_ELEMENTS, PREDICT_ELEMENTS, row_blocks, sum_in_pairs
 from calibrant._crossfit.members import set_up
 from calibrant._crossfit.scores import SCORES
+from calibrant._data.chunks import ChunkedSample, ChunkSource, check_chunks, reader_for
+from calibrant._data.sample import ArraySample
 from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import (
-    PartedSample,
-    Parts,
-    Predictions,
-    check_classes,
-    check_count,
-    check_weight,
-    checked_sample,
-    reader_for,
-)
+from calibrant._validation import Predictions, check_classes, check_count, check_weight
 from calibrant.base._outcome import convergence_note
 from calibrant.base._training import training_summary
 from calibrant.evaluation import Evaluation, MetricAccumulator
@@ -129,7 +116,7 @@ def _gap_sums(proba: FloatArray, y: IntArray) -> FloatArray:
     return np.array([difference.sum(), difference @ difference, top @ (1 - top)])
 
 
-def summarise_parts(parts: Parts, asked: Request) -> Report:
+def summarise_parts(parts: ChunkSource, asked: Request) -> Report:
     """The report of rows that come in parts, cross-fitted by the number of the row: row i is judged
     in fold ``i // 60 mod cv``, where there are enough rows.
     """
@@ -137,13 +124,13 @@ def summarise_parts(parts: Parts, asked: Request) -> Report:
     asked = asked._replace(made=made, cv=check_count(asked.cv, "cv", minimum=2))
     made._check_parted()
     reader = reader_for(parts, asked.classes, asked.inputs)
-    sample = checked_sample(parts, reader)
+    sample = check_chunks(parts, reader)
     if not sample.counts.is_unit:
         raise TypeError("a report of rows with weights needs them in memory: gather the parts")
     labels = check_classes(reader.classes, reader.n_classes)
     model = clone(made)._fit_checked_parts(sample)
     judged = _judge(sample, asked)
-    *sums, kept = sample.sum_parts(judged.sums)
+    *sums, kept = sample.sum_chunks(judged.sums)
     scores, before, after, y = map(np.concatenate, zip(*kept, strict=True))
     rows = Predictions(scores, y, check_weight(None, len(y)), labels)
     of_rows = model.class_weights_, asked.inputs, model._log_true_of
@@ -164,7 +151,7 @@ def summarise_parts(parts: Parts, asked: Request) -> Report:
     )
 
 
-def _judge(sample: PartedSample, asked: Request) -> _Judged:
+def _judge(sample: ChunkedSample, asked: Request) -> _Judged:
     """Maps of each fold, and how they judge."""
     judges = runs_of(sample, asked.cv)
     trains = trains_of(sample, judges)
@@ -172,7 +159,7 @@ def _judge(sample: PartedSample, asked: Request) -> _Judged:
     return _Judged(maps, judges, asked.inputs, asked.n_bins, _draw_rows(sample, asked.seed))
 
 
-def _draw_rows(sample: PartedSample, seed: int) -> IntArray:
+def _draw_rows(sample: ChunkedSample, seed: int) -> IntArray:
     """The numbers of rows that are kept, in their order."""
     n_rows, n_classes = sample.shape
     most = max(1, _DRAWN_ELEMENTS // n_classes)
@@ -193,14 +180,14 @@ class _Path(NamedTuple):
     fullest: float
 
 
-def _confidence_path(sample: PartedSample) -> _Path:
+def _confidence_path(sample: ChunkedSample) -> _Path:
     claim = next(iter(parted_claims(as_notion("confidence"), sample)))
     _, cell = np.unique(np.asarray(claim.ends), return_inverse=True)
     return _Path(ks_path(claim), float(np.bincount(cell, claim.weight).max() / sample.total))
 
 
 def _findings(
-    sums: Sequence[Any], paths: Sequence[_Path], sample: PartedSample, names: Sequence[str]
+    sums: Sequence[Any], paths: Sequence[_Path], sample: ChunkedSample, names: Sequence[str]
 ) -> Findings:
     *accumulated, folds, spread, gaps = sums
     total = sample.total

@@ -13,7 +13,8 @@ from calibrant import __version__, inference
 from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
-from calibrant._folds import Fold, as_folds
+from calibrant._data.folds import Fold, as_folds
+from calibrant._data.read import as_source, is_chunked
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -26,10 +27,8 @@ from calibrant._typing import (
 from calibrant._validation import (
     LOGITS_HINT,
     Predictions,
-    as_parts,
     as_seed,
     check_predictions,
-    is_parted,
     one_seed,
     printable,
 )
@@ -240,12 +239,12 @@ def summarise(
     made = AutoCalibration() if calibrator is None else calibrator
     seed = as_seed(one_seed(rng, random_state)) or 0
     asked = Request(made, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
-    if is_parted(scores):
+    if is_chunked(scores):
         from calibrant.report._parted import summarise_parts  # it is made of what is here
 
         if calibration is not None or by is not None:
             raise TypeError("scores that come in parts are cross-fitted, and not cut into groups")
-        return summarise_parts(as_parts(scores, y_true, sample_weight), asked)
+        return summarise_parts(as_source(scores, y_true, sample_weight), asked)
     given = check_predictions(
         y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant._blocks import ArraySample, RowBlock, Sample
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._folds import Fold, as_folds
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.folds import Fold, as_folds
+from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import PartedSample, check_fitted
+from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
@@ -231,7 +232,7 @@ class AutoCalibration(Calibrator):
     def _check_parted(self) -> None:
         """Members that cannot are refused when it is known which they are."""
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         n_classes = sample.shape[1]
         if self.candidates is None:
             chosen = sum_type(candidates_for(sample))

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import ArraySample
 from calibrant._crossfit.members import set_up
 from calibrant._crossfit.scores import SCORES
+from calibrant._data.chunks import ChunkedSample, ChunkSource, check_chunks, reader_for
+from calibrant._data.sample import ArraySample
 from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import PartedSample, Parts, check_count, checked_sample, reader_for
+from calibrant._validation import check_count
 from calibrant.base import Calibrator
 from calibrant.inference._gain import Gain, summed_gain
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
@@ -40,7 +41,7 @@ class SetResult(NamedTuple):
 
 
 def compare_parts(
-    parts: Parts,
+    parts: ChunkSource,
     methods: Mapping[str, Any],
     judges: Mapping[str, Metric],
     *,
@@ -53,14 +54,14 @@ def compare_parts(
     for name, judge in judges.items():
         _check_metric(name, judge)
     made = {name: _set_up(name, one, inputs, parts.n_columns) for name, one in methods.items()}
-    sample = checked_sample(parts, reader_for(parts, classes, inputs))
+    sample = check_chunks(parts, reader_for(parts, classes, inputs))
     folds = runs_of(sample, n_folds)
     trains = trains_of(sample, folds)
     maps = {
         name: [clone(one)._fit_checked_parts(train) for train in trains]
         for name, one in made.items()
     }
-    found = sample.sum_parts(_Judged(tuple(maps.values()), folds, inputs).sums)
+    found = sample.sum_chunks(_Judged(tuple(maps.values()), folds, inputs).sums)
     return _result(found, sample, tuple(maps), judges, _notes(maps))
 
 
@@ -131,7 +132,7 @@ def _accumulated(proba: FloatArray, y: IntArray, weight: FloatArray) -> MetricAc
 
 def _result(
     found: tuple[Any, ...],
-    sample: PartedSample,
+    sample: ChunkedSample,
     names: tuple[str, ...],
     judges: Mapping[str, Metric],
     notes: tuple[str, ...],

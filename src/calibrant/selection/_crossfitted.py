@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from sklearn.base import clone
 
 from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
-from calibrant._folds import as_folds
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.folds import as_folds
 from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import PartedSample
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._references import KULL_2019
@@ -105,7 +105,7 @@ class CrossFitted(Calibrator):
     def _check_parted(self) -> None:
         """What cannot be fitted to parts is refused when the classes are known."""
 
-    def _fit_parted(self, sample: PartedSample) -> None:
+    def _fit_parted(self, sample: ChunkedSample) -> None:
         made = set_up(as_calibrator(self.calibrator), self.inputs, sample.shape[1], self.classes)
         check_member(made)
         trains = trains_of(sample, judges_of(self.cv, sample, is_one=False))

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import ArraySample
 from calibrant._crossfit.members import proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._folds import folds_for
+from calibrant._data.chunks import ChunkedSample
+from calibrant._data.folds import folds_for
+from calibrant._data.sample import ArraySample
 from calibrant._optim.mixture import MixtureSums, mixture_steps, search_together
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
-from calibrant._validation import PartedSample, check_count
+from calibrant._validation import check_count
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.inference._gain import Gain, summed_gain
 from calibrant.reductions import MulticlassToBinary
@@ -66,7 +67,7 @@ class Judges(NamedTuple):
         return (part.start + rows) // self.n_folds % DEALT
 
 
-def judges_of(cv: Any, sample: PartedSample, *, is_one: bool) -> Judges:
+def judges_of(cv: Any, sample: ChunkedSample, *, is_one: bool) -> Judges:
     """Folds of rows that come in parts; one of them judges where there are many rows."""
     if cv is not None and not isinstance(cv, int | np.integer):
         raise TypeError(
@@ -78,7 +79,7 @@ def judges_of(cv: Any, sample: PartedSample, *, is_one: bool) -> Judges:
     return Judges(n_folds, 1 if is_one else n_folds)
 
 
-def runs_of(sample: PartedSample, n_folds: int) -> Judges:
+def runs_of(sample: ChunkedSample, n_folds: int) -> Judges:
     """Folds that are runs of rows, all of which judge: a stack that is fitted on some of them deals
     rows one by one to folds of its own.
     """
@@ -96,7 +97,7 @@ def _is_ordered(made: Any) -> bool:
 
 def weigh_parts(
     members: Mapping[str, Any],
-    sample: PartedSample,
+    sample: ChunkedSample,
     inputs: str,
     judges: Judges,
     *,
@@ -128,7 +129,7 @@ def check_member(made: Any) -> None:
     made._check_parted()
 
 
-def trains_of(sample: PartedSample, judges: Judges) -> list[PartedSample]:
+def trains_of(sample: ChunkedSample, judges: Judges) -> list[ChunkedSample]:
     """The rows that the maps of each fold are fitted on: all but those that it judges."""
     return [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
 
@@ -146,7 +147,7 @@ def judged_proba(maps: Sequence[Any], judges: Judges, inputs: str, part: ArraySa
 class _PartedPool:
     """What members gave to what happened, by maps that had not seen it: sums of it."""
 
-    def __init__(self, sample: PartedSample, judge: Judge, n_members: int, judges: Judges) -> None:
+    def __init__(self, sample: ChunkedSample, judge: Judge, n_members: int, judges: Judges) -> None:
         self.sample, self.judge, self.n_members, self.judges = sample, judge, n_members, judges
         # The last member is the uniform forecast, which many classes of few rows have no weight of.
         self.n_sought = n_members - is_thin(sample.total, sample.shape[1])
@@ -178,7 +179,7 @@ class _PartedPool:
 
         def sums_at(asked: list[tuple[int, FloatArray]]) -> list[MixtureSums]:
             tasks = [(sets[number], w) for number, w in asked]
-            found = self.sample.sum_parts(partial(_mixture_sums, self.judge, tasks))
+            found = self.sample.sum_chunks(partial(_mixture_sums, self.judge, tasks))
             if kappas is None:
                 return list(found)
             prior = np.where(np.arange(self.n_sought) == 0, 1.0, _PRIOR)[None]
@@ -196,13 +197,13 @@ class _PartedPool:
     ) -> dict[frozenset[int], _Caution]:
         """`caution` of all rows, and of those without each group."""
         numbers = range(self.judges.n_numbers)
-        found = self.sample.sum_parts(partial(_gain_sums, self.judge, best, len(numbers)))
+        found = self.sample.sum_chunks(partial(_gain_sums, self.judge, best, len(numbers)))
         sets = [frozenset[int](), *(frozenset({q}) for q in numbers)]
         return {left_out: _caution_of(sums) for left_out, sums in zip(sets, found, strict=True)}
 
     def _judged(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, Gain]:
         """Losses of the members, and the gain of weights that have not seen what they judge."""
-        own, moments = self.sample.sum_parts(partial(_loss_sums, self.judge, weights))
+        own, moments = self.sample.sum_chunks(partial(_loss_sums, self.judge, weights))
         judged = moments[:, 0]
         total, before, after, square = moments.sum(axis=0)
         if self.judges.n_judging == 1:

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_fold, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._folds import Fold, as_folds
+from calibrant._data.folds import Fold, as_folds
 from calibrant._optim.mixture import mixture_weights
 from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._folds import Fold
+from calibrant._data.folds import Fold
 from calibrant._optim.mixture import mixture_weights
 from calibrant._simplex import true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._blocks import LiftedRows
+from calibrant._data.sample import LazyRows
 from calibrant.datasets import draw_labels
 from calibrant.multiclass._gp.scores import standardise, summarise_scores
 
@@ -52,7 +52,7 @@ def test_weights_and_blocks_are_equivalent_to_repeated_rows(rng, monkeypatch):
     a = summarise_scores(standardise(u, y, weight.astype(float)))
     repeated = np.repeat(u, weight, axis=0)
     b = summarise_scores(
-        standardise(LiftedRows(repeated, np.array), np.repeat(y, weight), np.ones(weight.sum()))
+        standardise(LazyRows(repeated, np.array), np.repeat(y, weight), np.ones(weight.sum()))
     )
     np.testing.assert_allclose([a.low, a.high, a.line], [b.low, b.high, b.line], rtol=1e-9)
     np.testing.assert_allclose(a.spread_inputs(7), b.spread_inputs(7), atol=1e-9)

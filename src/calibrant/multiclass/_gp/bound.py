@@ -29,7 +29,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, Rows, sum_blocks
+from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, sum_blocks
+from calibrant._data.sample import Rows
 from calibrant._simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.ascent import ascend

@@ -15,7 +15,7 @@ from calibrant import (
     TemperatureScaling,
     VectorScaling,
 )
-from calibrant._validation import checked_sample, reader_for
+from calibrant._data.chunks import check_chunks, reader_for
 from parts import Slices
 
 
@@ -78,14 +78,14 @@ def test_what_is_made_of_cells_says_so_where_it_is_asked(made, said, data, capsy
 def test_rows_that_were_checked_once_are_not_checked_again(data):
     logits, y = data
     source = Slices(logits, y)
-    sample = checked_sample(source, reader_for(source, None, "logits"))
+    sample = check_chunks(source, reader_for(source, None, "logits"))
     assert sample.counts.is_plain
     assert sample.shape == (1000, 4)
     np.testing.assert_array_equal(sample.class_weights, np.bincount(y))
     assert [start for start, _ in sample.class_rows] == list(range(0, 1000, 130))
     np.testing.assert_array_equal(sum(rows for _, rows in sample.class_rows), np.bincount(y))
     logits[500] = np.nan
-    assert sample.sum_parts(lambda part: part.shape[0]) == 1000
+    assert sample.sum_chunks(lambda part: part.shape[0]) == 1000
 
 
 def test_labels_of_all_parts_name_the_columns(data):

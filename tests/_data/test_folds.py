@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from calibrant._folds import as_folds, deal_folds, stratified_rows
+from calibrant._data.folds import as_folds, deal_folds, stratified_rows
 from calibrant.exceptions import DataWarning
 
 

@@ -152,7 +152,7 @@ class TopScores:
         return self.log_rest
 
 
-class TopPredictions:
+class TopSample:
     """Checked top scores with column codes, weights, and the place of the truth in each row."""
 
     def __init__(self, top: TopScores, y: IntArray, weight: FloatArray) -> None:
@@ -163,12 +163,12 @@ class TopPredictions:
         """Column of the truth; 0 where it is not among the known classes."""
 
 
-def check_top_predictions(
+def as_top_sample(
     y_true: LabelsLike,
     top: TopScores,
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
-) -> TopPredictions:
+) -> TopSample:
     """Truth and top scores of the same rows, checked together."""
     from calibrant._validation import check_same_length, check_weight
 
@@ -177,7 +177,7 @@ def check_top_predictions(
     names = top.names_with(classes)
     check_same_length(y_true=labels, y_prob=top.labels)
     y, _ = encode_labels(labels, len(names), None if _is_numbered(names) else names)
-    return TopPredictions(top, y, check_weight(sample_weight, len(y)))
+    return TopSample(top, y, check_weight(sample_weight, len(y)))
 
 
 def _is_numbered(names: AnyArray) -> bool:

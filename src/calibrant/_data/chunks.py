@@ -1,8 +1,8 @@
-"""Scores that come in parts: each is checked and added up where it is.
+"""Chunked data: every chunk is checked and summed where it is stored.
 
-`Parts` are what a user has: the chunks of a dask array, the blocks of a file or of an iterator, as
-they are. `PartedSample` is what a fit asks for: lifted scores, column codes and weights of every
-part, of which nothing but sums comes back.
+A `ChunkSource` holds rows as the user has them: the chunks of a dask array, the blocks of a file or
+of an iterator. A `ChunkedSample` holds what a fit needs: checked scores, column codes and weights
+of every chunk, of which only sums are returned.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant._blocks import ArraySample, LiftedRows, Sample, added
+from calibrant._blocks import added
+from calibrant._data.sample import ArraySample, LazyRows, Sample
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
+from calibrant._validation import check_weight
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
 from calibrant._validation._scores import LOGITS_HINT, check_inputs, check_scores
 from calibrant._validation._text import shortened
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """Rows as the user has them: scores, labels, weights or None, the number of the first, and
     columns of groups where they are asked for.
     """
@@ -33,7 +35,7 @@ class Part(NamedTuple):
     groups: tuple[Any, ...] = ()
 
 
-class Parts(Protocol):
+class ChunkSource(Protocol):
     """Rows that come in parts, any number of times."""
 
     @property
@@ -45,7 +47,7 @@ class Parts(Protocol):
         """The labels that columns are named after, as those of files; None where nobody said."""
 
     def add_up(
-        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
         """The sum of ``function(part)``, added in pairs in the order of the rows: one pass."""
 
@@ -53,16 +55,16 @@ class Parts(Protocol):
         """The labels that occur, in order; None where they are integers, whose order is known."""
 
 
-class PartedScores(ABC):
+class ChunkedScores(ABC):
     """Scores that come in parts by themselves: blocks of a file, or of an iterator that can begin
     anew. Passed where an array of scores is.
     """
 
     @abstractmethod
-    def parts(self, y: Any, weight: Any = None) -> Parts:
+    def parts(self, y: Any, weight: Any = None) -> ChunkSource:
         """The parts, with labels and weights."""
 
-    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> Parts:
+    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> ChunkSource:
         """The same with columns of groups, where it is known which rows a part holds."""
         raise TypeError(
             "groups of these parts are not known: evaluate the rows of each group by themselves"
@@ -76,7 +78,7 @@ class PartedScores(ABC):
         )
 
 
-class PartReader(NamedTuple):
+class ChunkReader(NamedTuple):
     """How a part becomes checked scores, column codes and weights.
 
     ``is_trusted`` after a pass has checked all rows and found nothing to repair.
@@ -90,19 +92,19 @@ class PartReader(NamedTuple):
     renormalize: bool = False
     is_trusted: bool = False
 
-    def read(self, part: Part) -> ArraySample:
+    def read(self, part: Chunk) -> ArraySample:
         """Rows of a part, checked."""
         scores = np.asarray(part.scores) if self.is_trusted else self._checked(part)
         try:
             y, _ = encode_labels(as_labels(part.y), self.n_classes, self.classes)
-            weight = check_part_weight(part.weight, len(scores), part.start)
+            weight = check_chunk_weight(part.weight, len(scores), part.start)
             if len(y) != len(scores):
                 raise ValueError(f"rows do not match: {len(y)} labels, {len(scores)} scores")
         except (TypeError, ValueError) as error:
             raise type(error)(f"in the part that begins with row {part.start}: {error}") from None
         return ArraySample(scores, y, weight, part.start)
 
-    def _checked(self, part: Part) -> FloatArray:
+    def _checked(self, part: Chunk) -> FloatArray:
         return check_scores(
             part.scores,
             inputs=self.inputs,
@@ -113,7 +115,9 @@ class PartReader(NamedTuple):
         )
 
 
-def reader_for(parts: Parts, classes: LabelsLike | None, inputs: str, **how: Any) -> PartReader:
+def reader_for(
+    parts: ChunkSource, classes: LabelsLike | None, inputs: str, **how: Any
+) -> ChunkReader:
     """How parts are read: labels that are no integers are looked at first, unless ``classes`` are
     given, so that every part is encoded alike.
     """
@@ -125,7 +129,7 @@ def reader_for(parts: Parts, classes: LabelsLike | None, inputs: str, **how: Any
         names = None if labels is None else encode_labels(labels, n_classes)[1]
     else:
         names = check_classes(classes, n_classes)
-    return PartReader(check_inputs(inputs), names, n_classes, **how)
+    return ChunkReader(check_inputs(inputs), names, n_classes, **how)
 
 
 def _check_own(own: AnyArray, classes: LabelsLike | None, n_classes: int) -> None:
@@ -137,7 +141,7 @@ def _check_own(own: AnyArray, classes: LabelsLike | None, n_classes: int) -> Non
         )
 
 
-class Counts(NamedTuple):
+class SampleCounts(NamedTuple):
     """What is known of parted rows after they were checked."""
 
     n_rows: int
@@ -150,7 +154,7 @@ class Counts(NamedTuple):
     """Whether all weights are one."""
 
 
-def _counts_of(reader: PartReader, part: Part) -> tuple[Any, ...]:
+def _counts_of(reader: ChunkReader, part: Chunk) -> tuple[Any, ...]:
     found = reader.read(part)
     is_other = not (isinstance(part.scores, np.ndarray) and part.scores is found.u)
     n_weighted = 0 if part.weight is None else int((found.weight != 1).sum())
@@ -163,7 +167,7 @@ class Passes:
     n = 0
 
 
-class PartedSample(Sample):
+class ChunkedSample(Sample):
     """A sample whose parts are read at every pass; nothing but sums comes back.
 
     ``prepare`` makes checked rows of a part, ``change`` what is asked of them: lifted, with other
@@ -172,9 +176,9 @@ class PartedSample(Sample):
 
     def __init__(
         self,
-        parts: Parts,
-        prepare: Callable[[Part], ArraySample],
-        counts: Counts,
+        parts: ChunkSource,
+        prepare: Callable[[Chunk], ArraySample],
+        counts: SampleCounts,
         passes: Passes,
     ) -> None:
         self.parts, self.prepare, self.counts, self.passes = parts, prepare, counts, passes
@@ -185,13 +189,13 @@ class PartedSample(Sample):
     @property
     def class_weights(self) -> FloatArray:
         if self._class_weights is None:
-            self._class_weights = self.sum_parts(_class_weights_of)
+            self._class_weights = self.sum_chunks(_class_weights_of)
         return self._class_weights
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:
         if self._class_rows is None:
-            self._class_rows = self.sum_parts(_class_rows_of)
+            self._class_rows = self.sum_chunks(_class_rows_of)
         return self._class_rows
 
     @property
@@ -201,44 +205,42 @@ class PartedSample(Sample):
             return np.broadcast_to(np.float64(1.0), (self.shape[0],))
         return np.array([self.total])
 
-    def sum_parts(self, function: Callable[[ArraySample], Any]) -> Any:
+    def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
         self.passes.n += 1
         return self.parts.add_up(partial(_apply_to, self.prepare, function))
 
-    def map(self, function: Callable[[ArraySample], ArraySample]) -> PartedSample:
-        changed = PartedSample(
+    def map(self, function: Callable[[ArraySample], ArraySample]) -> ChunkedSample:
+        changed = ChunkedSample(
             self.parts, partial(_apply_to, self.prepare, function), self.counts, self.passes
         )
         changed._class_weights = changed._class_rows = None
         return changed
 
-    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> PartedSample:
-        return self.rescored(partial(_lift_part, lift))
+    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> ChunkedSample:
+        return self.rescored(partial(_transform_chunk, lift))
 
-    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> PartedSample:
+    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> ChunkedSample:
         """``function`` of each part, which changes nothing but the scores of its rows."""
         other = self.map(function)
         other._class_weights, other._class_rows = self._class_weights, self._class_rows
         return other
 
 
-def checked_sample(parts: Parts, reader: PartReader) -> PartedSample:
-    """Parts of which all rows were checked, which is one pass."""
+def check_chunks(parts: ChunkSource, reader: ChunkReader) -> ChunkedSample:
+    """Check all rows of a source, which is one pass."""
     passes = Passes()
     passes.n = 1
     found = parts.add_up(partial(_counts_of, reader))
     n_rows, class_weights, n_others, rows, n_weighted = found
     if not class_weights.sum() > 0:
         raise ValueError("all sample weights are zero: at least one row must count")
-    counts = Counts(int(n_rows), class_weights, not n_others, rows, not n_weighted)
+    counts = SampleCounts(int(n_rows), class_weights, not n_others, rows, not n_weighted)
     trusting = reader._replace(is_trusted=counts.is_plain)
-    return PartedSample(parts, trusting.read, counts, passes)
+    return ChunkedSample(parts, trusting.read, counts, passes)
 
 
-def check_part_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
+def check_chunk_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
     """Weights of a part, all of which may be zero."""
-    from calibrant._validation import check_weight
-
     if weight is None or np.any(weight):
         return check_weight(weight, n_rows)
     return np.zeros(n_rows)
@@ -256,7 +258,7 @@ def _class_weights_of(part: ArraySample) -> FloatArray:
     return part.class_weights
 
 
-def _lift_part(lift: Callable[[FloatArray], FloatArray], part: ArraySample) -> ArraySample:
+def _transform_chunk(lift: Callable[[FloatArray], FloatArray], part: ArraySample) -> ArraySample:
     # By blocks, when they are asked for: a pass asks once.
-    u = LiftedRows(part.u, lift) if isinstance(part.u, np.ndarray) else part.u.map(lift)
+    u = LazyRows(part.u, lift) if isinstance(part.u, np.ndarray) else part.u.map(lift)
     return ArraySample(u, part.y, part.weight, part.start)

@@ -23,7 +23,7 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._validation import as_parts
+from calibrant._data.read import as_source
 from calibrant.notions._parted import ScoreCells
 
 da = pytest.importorskip("dask.array")
@@ -219,7 +219,7 @@ def test_a_cluster_gives_what_the_array_gives_though_a_worker_is_killed(data, cl
     parts = clone(made).fit(chunks, labels)
     assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
     victim = next(iter(cluster[1].run(os.getpid).values()))
-    source = KillsOnce(as_parts(chunks, labels), victim)
+    source = KillsOnce(as_source(chunks, labels), victim)
     parts = clone(made)._fit_parts(source)
     assert source.n_passes > 3
     assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
@@ -245,7 +245,7 @@ class KillsOnce:
 @pytest.mark.slow
 def test_an_error_says_that_no_worker_is_left(data, cluster, monkeypatch):
     _, _, chunks, labels = data
-    monkeypatch.setattr("calibrant._validation._chunks._PATIENCE", 2)
+    monkeypatch.setattr("calibrant._data.dask_arrays._PATIENCE", 2)
     assert metrics.accuracy(labels, chunks, inputs="logits") > 0
     cluster[0].scale(0)
     with pytest.raises(RuntimeError, match="all workers of the dask cluster are gone"):

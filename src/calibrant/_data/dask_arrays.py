@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import added, sum_in_pairs
+from calibrant._data.chunks import Chunk
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
-from calibrant._validation._parts import Part
 
 _TOGETHER = 4
 """Sums that a task adds up, in pairs: they wait for each other in the memory of a worker, and every
@@ -25,12 +25,12 @@ _PATIENCE = 10
 """Seconds that a cluster may be without workers: one that died is often replaced."""
 
 
-def is_chunked(data: Any) -> bool:
+def is_dask(data: Any) -> bool:
     """Whether data is a dask array or data frame; dask is not imported to find out."""
     return type(data).__module__.startswith(("dask.array", "dask.dataframe"))
 
 
-class ChunkedRows:
+class DaskSource:
     """The chunks of a dask array of scores with their labels, weights and columns of groups.
 
     These may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
@@ -45,12 +45,12 @@ class ChunkedRows:
         self.n_columns = 2 if self.scores.ndim == 1 else int(self.scores.shape[1])
         sizes = self.scores.chunks[0]
         self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-        self._labels = as_chunked(y) if is_chunked(y) else as_labels(y)
-        others = (as_chunked(one) if is_chunked(one) else one for one in (weight, *groups))
+        self._labels = as_dask(y) if is_dask(y) else as_labels(y)
+        others = (as_dask(one) if is_dask(one) else one for one in (weight, *groups))
         self._columns = [_cut(column, sizes) for column in (self._labels, *others)]
 
     def add_up(
-        self, function: Callable[[Part], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
         """The sum of ``function(part)`` over chunks, added in pairs in their order."""
         from dask import delayed
@@ -71,7 +71,7 @@ class ChunkedRows:
         """The labels that occur, in order; None of integers."""
         if self._labels.dtype.kind in "bui":
             return None
-        if not is_chunked(self._labels):
+        if not is_dask(self._labels):
             return np.unique(self._labels)
         from dask import delayed
 
@@ -81,7 +81,7 @@ class ChunkedRows:
 
 def whole_rows(scores: Any) -> Any:
     """A dask array whose chunks hold whole rows, and are of known length."""
-    scores = as_chunked(scores)
+    scores = as_dask(scores)
     if scores.ndim not in (1, 2) or np.isnan(scores.shape[0]):
         raise ValueError(
             f"a dask array of scores must have shape (n, K) and chunks of known length, got shape "
@@ -90,7 +90,7 @@ def whole_rows(scores: Any) -> Any:
     return scores.rechunk({1: -1}) if scores.ndim == 2 else scores
 
 
-def as_chunked(data: Any) -> Any:
+def as_dask(data: Any) -> Any:
     """A dask array of what is one, or of the columns of a dask data frame, whose partitions are
     counted.
     """
@@ -136,7 +136,7 @@ def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
         raise ValueError(
             f"rows do not match: {len(column)} labels, weights or groups, {sum(sizes)} scores"
         )
-    if is_chunked(column):
+    if is_dask(column):
         return list(column.rechunk((sizes,)).to_delayed())
     return np.split(np.asarray(column), np.cumsum(sizes)[:-1])
 
@@ -144,7 +144,7 @@ def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
 def _of_chunk(
     function: Callable[..., Any], start: int, scores: Any, y: Any, weight: Any, *groups: Any
 ) -> Any:
-    return function(Part(scores, y, weight, start, groups))
+    return function(Chunk(scores, y, weight, start, groups))
 
 
 def _union(labels: list[AnyArray]) -> AnyArray:
