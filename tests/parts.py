@@ -1,29 +1,27 @@
-"""Rows that come in parts, for tests."""
+"""Chunked rows for tests."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from calibrant._blocks import added, sum_in_pairs
-from calibrant._data.chunks import Chunk
+from calibrant._data.chunks import Chunk, ChunkSource
 
 
-class Slices:
-    """Slices of arrays, as the simplest parts there are."""
+class Slices(ChunkSource):
+    """Slices of arrays, the simplest chunks there are."""
 
-    classes = None
+    n_columns = 0
 
     def __init__(self, scores, y, weight=None, size=130):
         self.columns, self.size, self.n_columns = (scores, y, weight), size, scores.shape[1]
         self.n_read = 0
 
-    def add_up(self, function, add=added):
+    def map_chunks(self, function):
         self.n_read += 1
-        n_rows = len(self.columns[0])
-        starts = range(0, n_rows, self.size)
-        return sum_in_pairs((function(self._part(start)) for start in starts), add)
+        starts = range(0, len(self.columns[0]), self.size)
+        return (function(self._chunk(start)) for start in starts)
 
-    def _part(self, start):
+    def _chunk(self, start):
         rows = slice(start, start + self.size)
         return Chunk(*(None if c is None else c[rows] for c in self.columns), start)
 

@@ -259,7 +259,12 @@ _OF_OTHERS = {
     *("RandomForestClassifier", "ValueError", "False"),
     *("Client", "LocalCluster", "MatMul", "Tab"),  # dask, ONNX, a key
     *("NAME_labels", "NAME_logits"),  # arrays of a file
-    *("Sample", "ArraySample", "Parts", "ChunkedSample"),  # ours, and private: the architecture
+    *(
+        "Sample",
+        "ArraySample",
+        "ChunkSource",
+        "ChunkedSample",
+    ),  # ours, and private: the architecture
 }
 _CLASS = re.compile(r"`(?:\w+\.)*([A-Z]\w*[a-z]\w*)(?=[(`.])")
 ABOUT_US = [path for path in WRITTEN if path.parent.name != "coming-from"]

@@ -150,11 +150,11 @@ def test_a_bad_row_is_named_by_its_number_in_all(data):
 def test_what_needs_all_rows_says_so(data):
     logits, labels, _ = data
     blocks = blocks_of(logits, labels)
-    with pytest.raises(TypeError, match="come in blocks"):
+    with pytest.raises(TypeError, match="read in chunks"):
         np.asarray(blocks.scores)
-    with pytest.raises(TypeError, match="come in blocks"):
+    with pytest.raises(TypeError, match="are read in blocks"):
         np.asarray(blocks.labels)
-    with pytest.raises(ValueError, match="of other blocks than the scores"):
+    with pytest.raises(ValueError, match="to other blocks than the scores"):
         evaluate(blocks_of(logits, labels).labels, blocks.scores)
     with pytest.raises(ValueError, match="there are no blocks"):
         evaluate([0], RowBlocks(list).scores)
@@ -201,5 +201,5 @@ def test_parts_of_an_engine_may_have_names_of_classes(data):
     parts = Thirds(logits, names[labels], weight, classes=names)
     model = TemperatureScaling(inputs="logits").fit(parts, None)
     assert model.classes_.tolist() == names.tolist()
-    with pytest.raises(TypeError, match="come with the parts"):
+    with pytest.raises(TypeError, match="come with the chunks"):
         model.fit(parts, labels)

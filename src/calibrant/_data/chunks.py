@@ -8,13 +8,13 @@ of every chunk, of which only sums are returned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import added
+from calibrant._blocks import added, sum_in_pairs
 from calibrant._data.sample import ArraySample, LazyRows, Sample
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_weight
@@ -24,8 +24,10 @@ from calibrant._validation._text import shortened
 
 
 class Chunk(NamedTuple):
-    """Rows as the user has them: scores, labels, weights or None, the number of the first, and
-    columns of groups where they are asked for.
+    """Consecutive rows as the user has them.
+
+    ``weight`` is None if rows have no weights. ``start`` is the number of the first row, and
+    ``groups`` holds group columns if they were asked for.
     """
 
     scores: Any
@@ -35,47 +37,106 @@ class Chunk(NamedTuple):
     groups: tuple[Any, ...] = ()
 
 
-class ChunkSource(Protocol):
-    """Rows that come in parts, any number of times."""
+class ChunkSource(ABC):
+    """Rows with labels that can be read chunk by chunk, any number of times."""
+
+    classes: AnyArray | None = None
+    """Labels of the columns, if the source knows them."""
 
     @property
+    @abstractmethod
     def n_columns(self) -> int:
-        """Classes; 2 where there is one score a row."""
+        """Number of classes; 2 if there is one score per row."""
 
-    @property
-    def classes(self) -> AnyArray | None:
-        """The labels that columns are named after, as those of files; None where nobody said."""
+    @abstractmethod
+    def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
+        """``function`` of each chunk, in row order: one pass.
+
+        The function may run in other processes and more than once, so it and its results must be
+        picklable and must not depend on other state.
+        """
 
     def add_up(
         self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
-        """The sum of ``function(part)``, added in pairs in the order of the rows: one pass."""
+        """Sum of ``function(chunk)``, added in pairs in row order: one pass."""
+        return sum_in_pairs(self.map_chunks(function), add)
 
     def distinct_labels(self) -> AnyArray | None:
-        """The labels that occur, in order; None where they are integers, whose order is known."""
+        """Sorted distinct labels; None if labels are integers, which name columns by number."""
+        return None
 
 
 class ChunkedScores(ABC):
-    """Scores that come in parts by themselves: blocks of a file, or of an iterator that can begin
-    anew. Passed where an array of scores is.
-    """
+    """Scores that are passed in place of an array and read chunk by chunk."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of classes; 2 if there is one score per row."""
 
     @abstractmethod
-    def parts(self, y: Any, weight: Any = None) -> ChunkSource:
-        """The parts, with labels and weights."""
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
+        """The chunks with their labels, weights and group columns."""
 
-    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> ChunkSource:
-        """The same with columns of groups, where it is known which rows a part holds."""
-        raise TypeError(
-            "groups of these parts are not known: evaluate the rows of each group by themselves"
-        )
+    def map(self, function: Callable[[Any], Any], n_columns: int) -> Any:
+        """``function`` of the scores of each chunk, computed when the chunks are read."""
+        return MappedScores(self, function, n_columns)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The scores of each chunk, in row order: one pass."""
+        return iter(self.source(None).map_chunks(_scores_of))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            "these scores come in blocks, of which what is a sum over rows is made; something else "
-            "was asked for, which needs all of them: gather the blocks where they fit into memory, "
-            "or do it block by block"
+            "This operation needs all rows in memory, but the scores are read in chunks. Load them "
+            "with np.concatenate(list(scores)), or process each chunk."
         )
+
+
+class MappedScores(ChunkedScores):
+    """Chunked scores to which a function is applied when they are read."""
+
+    def __init__(
+        self, scores: ChunkedScores, function: Callable[[Any], Any], n_columns: int
+    ) -> None:
+        self._scores, self._function, self._n_columns = scores, function, n_columns
+
+    @property
+    def n_columns(self) -> int:
+        return self._n_columns
+
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
+        return _MappedSource(self._scores.source(y, weight, groups), self._function, self.n_columns)
+
+    def __repr__(self) -> str:
+        return f"<{self._function!r} of {self._scores!r}>"
+
+
+class _MappedSource(ChunkSource):
+    def __init__(self, source: ChunkSource, function: Callable[[Any], Any], n_columns: int) -> None:
+        self._source, self._function, self._n_columns = source, function, n_columns
+        self.classes = source.classes
+
+    @property
+    def n_columns(self) -> int:
+        return self._n_columns
+
+    def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
+        return self._source.map_chunks(partial(_apply_to_scores, self._function, function))
+
+    def distinct_labels(self) -> AnyArray | None:
+        return self._source.distinct_labels()
+
+
+def _scores_of(chunk: Chunk) -> Any:
+    return chunk.scores
+
+
+def _apply_to_scores(
+    change: Callable[[Any], Any], function: Callable[[Chunk], Any], chunk: Chunk
+) -> Any:
+    return function(chunk._replace(scores=change(chunk.scores)))
 
 
 class ChunkReader(NamedTuple):

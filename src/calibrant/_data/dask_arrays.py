@@ -1,7 +1,7 @@
-"""dask arrays: chunks of rows, each checked and added up where it is.
+"""dask arrays: chunks of rows, each checked and summed where it is stored.
 
-Whatever is a sum over rows is computed chunk by chunk by the scheduler that the user chose, and the
-sums are added in pairs, in the order of the rows: the client receives one of them.
+Sums over rows are computed chunk by chunk by the scheduler that the user chose, and added in pairs
+in row order, so the client receives a single sum.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import added, sum_in_pairs
-from calibrant._data.chunks import Chunk
+from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
 
-_TOGETHER = 4
-"""Sums that a task adds up, in pairs: they wait for each other in the memory of a worker, and every
-task costs the scheduler a millisecond."""
+_GROUP_SIZE = 4
+"""Sums that one task adds up. More would wait for each other in a worker's memory; fewer would
+mean more tasks, each of which costs the scheduler a millisecond."""
 
 _PATIENCE = 10
-"""Seconds that a cluster may be without workers: one that died is often replaced."""
+"""Seconds that a cluster may have no workers: a worker that died is often replaced."""
 
 
 def is_dask(data: Any) -> bool:
@@ -30,87 +30,118 @@ def is_dask(data: Any) -> bool:
     return type(data).__module__.startswith(("dask.array", "dask.dataframe"))
 
 
-class DaskSource:
-    """The chunks of a dask array of scores with their labels, weights and columns of groups.
+class DaskScores(ChunkedScores):
+    """A dask array of scores."""
 
-    These may be dask arrays, which are cut alike, or NumPy arrays, which are sent.
+    def __init__(self, scores: Any) -> None:
+        self.rows = whole_rows(scores)
+
+    @property
+    def n_columns(self) -> int:
+        return 2 if self.rows.ndim == 1 else int(self.rows.shape[1])
+
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> DaskSource:
+        return DaskSource(self, y, weight, groups)
+
+    def map(self, function: Callable[[Any], Any], n_columns: int) -> Any:
+        """A dask array of ``function`` of each chunk; of one dimension if ``n_columns`` is 0."""
+        rows = self.rows
+        sample = np.asarray(function(np.zeros((0, *rows.shape[1:]), dtype=rows.dtype)))
+        chunks = (rows.chunks[0], *([(n_columns,)] if n_columns else []))
+        axes: dict[str, int] = {"new_axis": 1} if rows.ndim < len(chunks) else {}
+        axes |= {"drop_axis": 1} if rows.ndim > len(chunks) else {}
+        return rows.map_blocks(function, dtype=sample.dtype, chunks=chunks, meta=sample, **axes)
+
+
+class DaskSource(ChunkSource):
+    """The chunks of a dask array of scores with their labels, weights and group columns.
+
+    The columns may be dask arrays, which are chunked like the scores, or NumPy arrays, which are
+    sent to the workers.
     """
 
-    classes: AnyArray | None = None
-
     def __init__(
-        self, scores: Any, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()
+        self, scores: DaskScores, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()
     ) -> None:
-        self.scores = whole_rows(scores)
-        self.n_columns = 2 if self.scores.ndim == 1 else int(self.scores.shape[1])
-        sizes = self.scores.chunks[0]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-        self._labels = as_dask(y) if is_dask(y) else as_labels(y)
-        others = (as_dask(one) if is_dask(one) else one for one in (weight, *groups))
-        self._columns = [_cut(column, sizes) for column in (self._labels, *others)]
+        self.n_columns = scores.n_columns
+        self._rows = scores.rows
+        self._labels = None if y is None else as_dask(y) if is_dask(y) else as_labels(y)
+        others = (as_dask(column) if is_dask(column) else column for column in (weight, *groups))
+        sizes = self._rows.chunks[0]
+        self._columns = [_split(column, sizes) for column in (self._labels, *others)]
+
+    n_columns: int = 0
+
+    def map_chunks(self, function: Callable[[Chunk], Any]) -> list[Any]:
+        from dask import delayed
+
+        results: list[Any] = compute(delayed(list)(self._tasks(function)))
+        return results
 
     def add_up(
         self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
     ) -> Any:
-        """The sum of ``function(part)`` over chunks, added in pairs in their order."""
         from dask import delayed
 
-        shared = delayed(function, pure=False)
-        of_chunk, sum_group = delayed(_of_chunk), delayed(sum_in_pairs)
-        blocks = self.scores.to_delayed().ravel()
-        parts = [
-            of_chunk(shared, start, *rows)
-            for start, *rows in zip(self._starts, blocks, *self._columns, strict=True)
+        sums, add_group = self._tasks(function), delayed(sum_in_pairs)
+        while len(sums) > 1:
+            groups = [sums[k : k + _GROUP_SIZE] for k in range(0, len(sums), _GROUP_SIZE)]
+            sums = [add_group(group, add) for group in groups]
+        return compute(sums[0])
+
+    def _tasks(self, function: Callable[[Chunk], Any]) -> list[Any]:
+        """``function`` of each chunk, delayed."""
+        from dask import delayed
+
+        shared, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
+        starts = np.concatenate([[0], np.cumsum(self._rows.chunks[0])[:-1]]).tolist()
+        blocks = self._rows.to_delayed().ravel()
+        return [
+            apply(shared, start, *columns)
+            for start, *columns in zip(starts, blocks, *self._columns, strict=True)
         ]
-        while len(parts) > 1:
-            groups = [parts[k : k + _TOGETHER] for k in range(0, len(parts), _TOGETHER)]
-            parts = [sum_group(group, add) for group in groups]
-        return computed(parts[0])
 
     def distinct_labels(self) -> AnyArray | None:
-        """The labels that occur, in order; None of integers."""
-        if self._labels.dtype.kind in "bui":
+        if self._labels is None or self._labels.dtype.kind in "bui":
             return None
         if not is_dask(self._labels):
             return np.unique(self._labels)
         from dask import delayed
 
-        found = computed(delayed(_union)([delayed(np.unique)(p) for p in self._columns[0]]))
-        return as_labels(found)
+        chunks = [delayed(np.unique)(labels) for labels in self._columns[0]]
+        return as_labels(compute(delayed(_union)(chunks)))
 
 
 def whole_rows(scores: Any) -> Any:
-    """A dask array whose chunks hold whole rows, and are of known length."""
+    """A dask array whose chunks hold whole rows and have known lengths."""
     scores = as_dask(scores)
     if scores.ndim not in (1, 2) or np.isnan(scores.shape[0]):
         raise ValueError(
-            f"a dask array of scores must have shape (n, K) and chunks of known length, got shape "
-            f"{scores.shape}: call compute_chunk_sizes() first"
+            f"A dask array of scores must have shape (n, K) and chunks of known length, got shape "
+            f"{scores.shape}. Call X.compute_chunk_sizes() first."
         )
     return scores.rechunk({1: -1}) if scores.ndim == 2 else scores
 
 
 def as_dask(data: Any) -> Any:
-    """A dask array of what is one, or of the columns of a dask data frame, whose partitions are
-    counted.
-    """
+    """A dask array, or the columns of a dask data frame, whose partitions are counted."""
     return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)
 
 
-def computed(total: Any) -> Any:
-    """What a delayed sum comes to, by the user's scheduler; an error where all workers are gone."""
+def compute(task: Any) -> Any:
+    """The result of a delayed task, by the user's scheduler; an error if all workers are gone."""
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
-        return total.compute()
-    future: Any = client.compute(total)
+        return task.compute()
+    future: Any = client.compute(task)
     is_done = Event()
     future.add_done_callback(lambda _: is_done.set())
-    waited = 0
+    idle_seconds = 0
     while not is_done.wait(1):
-        waited = 0 if client.scheduler_info()["workers"] else waited + 1
-        if waited >= _PATIENCE:
+        idle_seconds = 0 if client.scheduler_info()["workers"] else idle_seconds + 1
+        if idle_seconds >= _PATIENCE:
             future.cancel()
             raise RuntimeError(_NO_WORKERS)
     try:
@@ -122,14 +153,16 @@ def computed(total: Any) -> Any:
 
 
 _NO_WORKERS = (
-    "all workers of the dask cluster are gone, and none came back: start others, and fit again"
+    "All workers of the dask cluster are gone, and none came back. Start workers, and fit again."
 )
-_KILLED = "the workers of the dask cluster died again and again on the same chunk, which may be "
-_KILLED += "too large for their memory"
+_KILLED = (
+    "The workers of the dask cluster died repeatedly on the same chunk. The chunk may be too large "
+    "for their memory"
+)
 
 
-def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
-    """Labels or weights as one part a chunk."""
+def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
+    """A column of labels, weights or groups, split like the chunks of the scores."""
     if column is None:
         return [None] * len(sizes)
     if len(column) != sum(sizes):
@@ -141,7 +174,7 @@ def _cut(column: Any, sizes: tuple[int, ...]) -> list[Any]:
     return np.split(np.asarray(column), np.cumsum(sizes)[:-1])
 
 
-def _of_chunk(
+def _apply_to_chunk(
     function: Callable[..., Any], start: int, scores: Any, y: Any, weight: Any, *groups: Any
 ) -> Any:
     return function(Chunk(scores, y, weight, start, groups))

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._data.chunks import ChunkedScores, ChunkSource
-from calibrant._data.dask_arrays import DaskSource, is_dask
+from calibrant._data.dask_arrays import DaskScores, is_dask
+
+
+def as_chunked(scores: Any) -> ChunkedScores | None:
+    """Scores that are read chunk by chunk; None if they are in memory."""
+    if isinstance(scores, ChunkedScores):
+        return scores
+    return DaskScores(scores) if is_dask(scores) else None
 
 
 def is_chunked(scores: Any) -> bool:
-    """Whether scores come in chunks, each of which is summed where it is stored."""
+    """Whether scores are read chunk by chunk."""
     return is_dask(scores) or isinstance(scores, ChunkedScores)
 
 
@@ -17,8 +24,6 @@ def as_source(
     scores: Any, y: Any, sample_weight: Any = None, groups: tuple[Any, ...] = ()
 ) -> ChunkSource:
     """Chunked scores with their labels, weights and columns of groups."""
-    if not isinstance(scores, ChunkedScores):
-        return DaskSource(scores, y, sample_weight, groups)
-    if groups:
-        return scores.grouped_parts(y, sample_weight, groups)
-    return scores.parts(y, sample_weight)
+    chunked = as_chunked(scores)
+    assert chunked is not None
+    return chunked.source(y, sample_weight, groups)

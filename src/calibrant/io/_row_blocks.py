@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import added, in_order, n_threads, sum_in_pairs
-from calibrant._data.chunks import Chunk, ChunkedScores
+from calibrant._blocks import in_order, n_threads
+from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_classes
@@ -121,7 +120,9 @@ class BlockColumn:
         self.rows, self.name = rows, name
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"these {self.name} come in blocks: pass them together with their scores")
+        raise TypeError(
+            f"These {self.name} are read in blocks. Pass them together with their scores."
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.rows!r}>"
@@ -133,51 +134,55 @@ class BlockScores(ChunkedScores):
     def __init__(self, rows: RowBlocks) -> None:
         self.rows = rows
 
-    def parts(self, y: Any, weight: Any = None) -> BlockSource:
-        return BlockSource(self.rows, y, weight)
+    @property
+    def n_columns(self) -> int:
+        return self.rows.n_classes
 
-    def grouped_parts(self, y: Any, weight: Any, groups: tuple[Any, ...]) -> BlockSource:
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> BlockSource:
         return BlockSource(self.rows, y, weight, groups)
 
     def __repr__(self) -> str:
         return f"<scores of {self.rows!r}>"
 
 
-class BlockSource:
-    """The blocks with their own labels and weights, or with those of an array of all rows; columns
-    of groups are arrays of all rows.
+class BlockSource(ChunkSource):
+    """The blocks with labels and weights of their own, or with those of an array of all rows.
+
+    Group columns are arrays of all rows.
     """
 
     def __init__(
         self,
         rows: RowBlocks,
-        y: LabelsLike | BlockColumn,
+        y: LabelsLike | BlockColumn | None,
         weight: WeightsLike | BlockColumn | None = None,
         groups: tuple[AnyArray, ...] = (),
     ) -> None:
-        self.rows, self._groups = rows, groups
-        self.n_columns = rows.n_classes
-        self._y, self._weight = (_own_or_array(rows, column) for column in (y, weight))
-        own = rows.classes if isinstance(self._y, BlockColumn) else None
-        # Numbers of columns need not be looked up.
-        is_plain = own is not None and np.array_equal(own, np.arange(self.n_columns))
-        self.classes = None if is_plain else own
+        self.rows = rows
+        self._columns = [_check_column(rows, column) for column in (y, weight, *groups)]
+        classes = rows.classes if isinstance(self._columns[0], BlockColumn) else None
+        # Column numbers need no lookup.
+        is_numbered = classes is not None and np.array_equal(classes, np.arange(self.n_columns))
+        self.classes = None if is_numbered else classes
 
-    def add_up(
-        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
-    ) -> Any:
-        """The sum of ``function(part)`` over blocks, added in pairs in their order."""
+    @property
+    def n_columns(self) -> int:
+        return self.rows.n_classes
+
+    def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterator[Any]:
+        # Threads work on some blocks while the next one is read.
         with ThreadPoolExecutor(n_threads()) as pool:
-            blocks = in_order(pool, function, self._watched(), ahead=n_threads() + 1)
-            return sum_in_pairs(blocks, add)
+            yield from in_order(pool, function, self._watched(), ahead=n_threads() + 1)
 
     def distinct_labels(self) -> AnyArray | None:
-        """The labels that occur, in order; None of integers."""
-        if not isinstance(self._y, BlockColumn):
-            return None if self._y.dtype.kind in "bui" else np.unique(self._y)
+        labels = self._columns[0]
+        if labels is None:
+            return None
+        if not isinstance(labels, BlockColumn):
+            return None if labels.dtype.kind in "bui" else np.unique(labels)
         if as_array(self.rows._first[1]).dtype.kind in "bui":
             return None
-        return np.unique(np.concatenate([np.unique(as_array(part.y)) for part in self.rows]))
+        return np.unique(np.concatenate([np.unique(as_array(chunk.y)) for chunk in self.rows]))
 
     def _watched(self) -> Iterator[Chunk]:
         return tracked(
@@ -185,37 +190,39 @@ class BlockSource:
             total=self.rows.n_rows,
             description="Reading",
             progress=self.rows.progress,
-            size=lambda part: len(part.scores),
+            size=lambda chunk: len(chunk.scores),
         )
 
     def _with_columns(self) -> Iterator[Chunk]:
-        """Blocks with the labels and weights that were asked for."""
+        """Blocks with the labels, weights and groups that were asked for."""
         stop = 0
-        for part in self.rows:
-            stop = part.start + len(part.scores)
-            own = slice(part.start, stop)
-            y = part.y if isinstance(self._y, BlockColumn) else self._y[own]
-            weight = self._weight
-            if isinstance(weight, BlockColumn):
-                weight = part.weight
-            elif weight is not None:
-                weight = weight[own]
-            groups = tuple(column[own] for column in self._groups)
-            yield part._replace(y=y, weight=weight, groups=groups)
-        for column in (self._y, self._weight, *self._groups):
+        for chunk in self.rows:
+            stop = chunk.start + len(chunk.scores)
+            rows = slice(chunk.start, stop)
+            blocks = (chunk.y, chunk.weight, *[None] * len(self._columns))
+            y, weight, *groups = (
+                block
+                if isinstance(column, BlockColumn)
+                else column
+                if column is None
+                else column[rows]
+                for column, block in zip(self._columns, blocks, strict=False)
+            )
+            yield chunk._replace(y=y, weight=weight, groups=tuple(groups))
+        for column in self._columns:
             if isinstance(column, np.ndarray) and len(column) != stop:
                 raise ValueError(
                     f"rows do not match: {len(column):,} labels, weights or groups, {stop:,} scores"
                 )
 
 
-class ScoreChunks(ChunkedScores):
-    """Scores that something else holds in parts, such as the tables of a cluster: a subclass says
-    how a function is applied to each of them, where it is.
+class ScoreChunks(ChunkedScores, ChunkSource):
+    """Scores that another system holds in chunks, such as the tables of a cluster.
 
-    Passed in the place of an array of scores, with None for the labels, which come with the parts.
-    A part is ``Chunk(scores, labels, weights, start)``: labels are the numbers of columns, or those
-    of ``classes``, weights may be None, and ``start`` is the number of the first row, for errors.
+    A subclass applies a function to each chunk where it is stored. Pass an instance in place of an
+    array of scores, with None for the labels, which come with the chunks. A chunk is
+    ``Chunk(scores, labels, weights, start)``: labels are column numbers or values of ``classes``,
+    weights may be None, and ``start`` is the number of the first row, for error messages.
 
     Examples
     --------
@@ -230,47 +237,27 @@ class ScoreChunks(ChunkedScores):
     """
 
     classes: AnyArray | None = None
-    """Labels of the columns, where they are not their numbers."""
+    """Labels of the columns, if they are not column numbers."""
 
-    @property
-    @abstractmethod
-    def n_columns(self) -> int:
-        """Classes."""
-
-    @abstractmethod
-    def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
-        """``function`` of each part, in the order of the rows; it can be pickled, and so can what
-        it gives.
-        """
-
-    def parts(self, y: Any, weight: Any = None) -> MappedSource:
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         if y is not None or weight is not None:
-            raise TypeError("labels and weights come with the parts: pass None for them")
-        return MappedSource(self)
+            raise TypeError("Labels and weights come with the chunks. Pass None for them.")
+        if groups:
+            raise TypeError("Groups of these chunks are unknown. Evaluate each group separately.")
+        return self
 
 
-class MappedSource:
-    """What fits ask of `ScoreChunks`."""
-
-    def __init__(self, scores: ScoreChunks) -> None:
-        self.scores = scores
-        self.n_columns = scores.n_columns
-        self.classes = scores.classes
-
-    def add_up(
-        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
-    ) -> Any:
-        """The sum of ``function(part)``, added in pairs."""
-        return sum_in_pairs(self.scores.map_chunks(function), add)
-
-    def distinct_labels(self) -> None:
-        """Nothing: labels are numbers of columns, or ``classes`` are known."""
+def _rows_of(column: Any, chunk: Chunk, rows: slice) -> Any:
+    """The rows of a column that belong to a block."""
+    if isinstance(column, BlockColumn):
+        return chunk.y if column.name == "labels" else chunk.weight
+    return None if column is None else column[rows]
 
 
-def _own_or_array(rows: RowBlocks, column: Any) -> Any:
+def _check_column(rows: RowBlocks, column: Any) -> Any:
     """A column of the blocks themselves, or an array of all rows."""
     if isinstance(column, BlockColumn):
         if column.rows is not rows:
-            raise ValueError(f"the {column.name} are those of other blocks than the scores")
+            raise ValueError(f"The {column.name} belong to other blocks than the scores.")
         return column
     return None if column is None else as_array(column)
