@@ -342,7 +342,7 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
     )
-    assert "choose by --split test or val" in refused(capsys, "evaluate", "all.npz")
+    assert "choose test or val by --split" in refused(capsys, "evaluate", "all.npz")
 
 
 def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):
@@ -601,7 +601,7 @@ def test_demo_needs_nothing_and_explains_itself(folder, capsys):
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_csv_files_end_in_one_line_or_a_result(n_cases, data, folder, rng):
     from calibrant.cli._commands import evaluate_file
-    from calibrant.io._columns import FileOptions
+    from calibrant.io._roles import FileOptions
 
     proba, _, labels = data
     table = pa.table({**{f"p_{k}": proba[:12, k].round(6) for k in range(4)}, "label": labels[:12]})

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 import calibrant
 from calibrant import _validation
 from calibrant.cli._commands import evaluate_file, fit_file, make_calibrator, read_all
-from calibrant.io._columns import FileOptions
+from calibrant.io._roles import FileOptions
 
 
 def silent(line):

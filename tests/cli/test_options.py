@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 
 from calibrant.cli._app import app
 from calibrant.cli._options import LabelledFile, Printing, ScoreFile, WeightedFile, flattened
-from calibrant.io._columns import FileOptions
+from calibrant.io._roles import FileOptions
 
 
 def command(data: LabelledFile, printing: Printing, seed: int = 3) -> None:

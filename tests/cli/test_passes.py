@@ -24,7 +24,7 @@ from calibrant.cli._passes import (
     takes_parts,
 )
 from calibrant.io import open_scores
-from calibrant.io._columns import FileOptions
+from calibrant.io._roles import FileOptions
 from calibrant.selection import method
 from calibrant.selection._methods import METHODS
 

@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from calibrant.io._arrays import ArraySource
-from calibrant.io._columns import FileOptions
+from calibrant.io._roles import FileOptions
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 
 
 def opened(path):
-    return ArraySource(FileOptions(path), needs_label=True, expected=None)
+    return ArraySource(FileOptions(path), needs_label=True, model=None)
 
 
 def test_class_names_must_be_as_many_as_columns(tmp_path):

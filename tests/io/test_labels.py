@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from calibrant.cli._commands import read_all  # needs pyarrow
-from calibrant.io._columns import FileOptions
+from calibrant.io._roles import FileOptions
 
 
 @pytest.fixture
@@ -40,13 +40,24 @@ def test_labels_are_matched_to_the_names_of_the_columns(labels_of):
 def test_whole_numbers_are_matched_to_columns_called_by_numbers(labels_of):
     assert labels_of(["p_2", "p_1"], [1, 2, 1], proba="p_*")[:2] == ([1, 2, 1], [2, 1])
     with pytest.raises(
-        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*--classes"
+        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*classes="
     ):
         labels_of(["p_2", "p_1"], [1, 0], proba="p_*")
 
 
 def test_whole_numbers_are_places_among_columns_called_by_words(labels_of):
     assert labels_of(["p_b", "p_a"], [0, 1], proba="p_*")[:2] == (["b", "a"], ["b", "a"])
+
+
+@pytest.mark.parametrize("columns", [["p1", "p0"], ["True", "False"], ["p(1)", "p(0)"]])
+def test_whole_numbers_are_matched_to_columns_that_hold_them_as_of_a_data_frame(columns, labels_of):
+    labels, classes, notes = labels_of(columns, [0, 1, 1], proba=",".join(columns))
+    assert (labels, classes, notes) == ([0, 1, 1], [1, 0], [])
+
+
+def test_columns_that_may_count_from_one_are_taken_by_their_places(labels_of):
+    labels, classes, _ = labels_of(["p1", "p2", "p3"], [0, 1, 2], proba="p1,p2,p3")
+    assert (labels, classes) == (["p1", "p2", "p3"], ["p1", "p2", "p3"])
 
 
 def test_given_classes_name_the_columns(labels_of):

@@ -105,6 +105,26 @@ def test_errors_name_parameters_and_not_options(tmp_path):
         open_scores(tmp_path / "none.parquet")
 
 
+def test_signs_in_the_names_of_columns_are_no_options(tmp_path):
+    columns = {"score--cat": [0.5], "score--dog": [0.5], "year": [3], "y": ["cat"]}
+    pa_parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="there are score--cat, score--dog, year"):
+        open_scores(tmp_path / "x.parquet")
+
+
+def test_log_probabilities_may_be_named(data, tmp_path):
+    logits, labels = data
+    log_proba = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    table = pa.table({**{f"s{k}": log_proba[:, k] for k in range(3)}, "y": labels})
+    pa_parquet.write_table(table, tmp_path / "x.parquet")
+    file = open_scores(tmp_path / "x.parquet", log_proba="s*")
+    assert file.inputs == "log_proba"
+    whole = evaluate(labels, logits, inputs="logits")
+    assert evaluate(file.labels, file.scores, inputs="log_proba").log_loss == pytest.approx(
+        whole.log_loss
+    )
+
+
 def write_text(path):
     path.write_text("nothing", encoding="utf-8")
     return path

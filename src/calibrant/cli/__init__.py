@@ -9,7 +9,9 @@ with 128 and its number. The commands themselves are in `calibrant.cli._app`, wh
 
 from __future__ import annotations
 
+import ast
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -89,6 +91,14 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+def spell_option(name: str, value: str) -> str:
+    """A parameter as an option of the command line; ``value`` is a Python literal, or empty."""
+    option = f"--{name.replace('_', '-')}"
+    if value in ("", "True"):
+        return option
+    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"
+
+
 def _end(number: int, frame: Any) -> NoReturn:
     raise _Ended(number)
 
@@ -110,8 +120,16 @@ def _explain(error: Exception, usage_error: Any) -> int:
     if isinstance(error, usage_error):
         return _complain(error.format_message())
     if isinstance(error, ValueError | TypeError | OSError | MemoryError):
-        return _complain(str(error) or type(error).__name__)
+        return _complain(_text_of(error))
     raise error
+
+
+def _text_of(error: Exception) -> str:
+    from calibrant._validation import ParameterError  # not at once: it imports scikit-learn
+
+    if isinstance(error, ParameterError):
+        return error.message.spell(spell_option)
+    return str(error) or type(error).__name__
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:

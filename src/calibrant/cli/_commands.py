@@ -25,13 +25,14 @@ from calibrant._validation import (
     shortened,
     unknown_name,
 )
+from calibrant.cli import spell_option
 from calibrant.cli._spool import Spool
 from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation
 from calibrant.io import save
-from calibrant.io._columns import KINDS, PREFIXES, Columns, FileOptions
 from calibrant.io._labels import LabelRule, label_rule
+from calibrant.io._roles import KINDS, PREFIXES, FileOptions, ModelScores
 from calibrant.io._sources import (
     Block,
     Notes,
@@ -86,7 +87,7 @@ def open_labelled(options: FileOptions, say: Say) -> tuple[Source, LabelRule]:
     """A file of scores with labels, and how these are read; what was guessed is said."""
     source = open_source(options, needs_label=True)
     rule = label_rule(source, options)
-    for line in (source.said, rule.said):
+    for line in (source.note, rule.note):
         if line:
             say(line)
     return source, rule
@@ -105,7 +106,7 @@ def read_all(options: FileOptions, say: Say, watch: Watch) -> FilePredictions:
             codes.append(rule.codes(block.labels, block.start))
             weights.append(block.weight)
         scores = spool.rows()
-    notes.tell(say)
+    tell(notes, say)
     weight = None if weights[0] is None else np.concatenate(weights)
     return FilePredictions(scores, np.concatenate(codes), weight, rule.classes, source.inputs)
 
@@ -121,6 +122,13 @@ def check_scores_of(
             "probabilities, say --proba"
         )
     return scores
+
+
+def tell(notes: Notes, say: Say) -> None:
+    """Say the first note about a file."""
+    message = notes.first()
+    if message is not None:
+        say(message.spell(spell_option))
 
 
 def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> Evaluation:
@@ -140,7 +148,7 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
         blocks = watch(source.blocks(), source.n_rows)
         for part in in_order(pool, evaluated, blocks, ahead=n_threads() + 1):
             total.merge(part)
-    notes.tell(say)
+    tell(notes, say)
     return total.compute()
 
 
@@ -304,12 +312,12 @@ def demo_report(seed: int, output: Path) -> Report:
 def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: Watch) -> int:
     """Calibrated probabilities of a file of any size; the number of rows."""
     names = tuple(str(label) for label in model.classes_.tolist())
-    expected = Columns((), names, model.inputs, None, None, was_guessed=True)
+    expected = ModelScores(names, model.inputs)
     is_text = {options.path.suffix.lower(), output.suffix.lower()} <= {".csv", ".tsv"}
-    source = open_source(options, needs_label=False, expected=expected, as_text=is_text)
+    source = open_source(options, needs_label=False, model=expected, as_text=is_text)
     order = _check_fits(source, model, names)
-    if source.said:
-        say(source.said)
+    if source.note:
+        say(source.note)
     n_rows, notes = 0, Notes()
     with open_writer(output, source, names) as writer:
         for block in watch(source.blocks(whole=True), source.n_rows):
@@ -318,7 +326,7 @@ def apply_file(model: Any, options: FileOptions, output: Path, say: Say, watch: 
             scores = np.ascontiguousarray(scores[:, order])
             writer.write(block, _predict(model, scores))
             n_rows += len(scores)
-    notes.tell(say)
+    tell(notes, say)
     return n_rows
 
 

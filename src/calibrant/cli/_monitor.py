@@ -18,7 +18,7 @@ from calibrant.cli._options import Printing, WeightedFile, flattened
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
     from calibrant.cli._commands import FilePredictions, Say, Watch
-    from calibrant.io._columns import FileOptions
+    from calibrant.io._roles import FileOptions
     from calibrant.io._sources import Block, Source
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
@@ -172,21 +172,21 @@ def read_for(
     """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor; and
     the names in its column ``group``.
     """
-    from calibrant.cli._commands import FilePredictions
-    from calibrant.io._columns import Columns
+    from calibrant.cli._commands import FilePredictions, tell
     from calibrant.io._labels import label_rule
+    from calibrant.io._roles import ModelScores
     from calibrant.io._sources import Notes, check_block, open_source
 
     classes: Any = monitor.classes
     names = tuple(str(label) for label in classes.tolist())
     inputs = monitor.to_dict()["rule"]["inputs"]
-    expected = Columns((), names, inputs, None, None, was_guessed=True)
-    source = open_source(options, needs_label=True, expected=expected)
+    expected = ModelScores(names, inputs)
+    source = open_source(options, needs_label=True, model=expected)
     rule = label_rule(source, replace(options, classes=names))
     if group is not None:
         check_column(source, group)
-    if source.said:
-        say(source.said)
+    if source.note:
+        say(source.note)
     notes = Notes()
     groups: list[str] = []
 
@@ -198,7 +198,7 @@ def read_for(
             yield checked, rule.codes(block.labels, block.start), block.weight
 
     read = FilePredictions.of_blocks(parts(), classes, inputs)
-    notes.tell(say)
+    tell(notes, say)
     return read, groups if group is not None else None
 
 

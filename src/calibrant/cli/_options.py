@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
-    from calibrant.io._columns import FileOptions
+    from calibrant.io._roles import FileOptions
 
 File = Annotated[
     Path,
@@ -25,6 +25,10 @@ Proba = Annotated[
 ]
 Logits = Annotated[
     str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
+]
+LogProba = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Columns of log-probabilities: 'lp_*', or a,b,c."),
 ]
 Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")]
 Classes = Annotated[
@@ -117,12 +121,13 @@ class ScoreFile:
     file: File
     proba: Proba = None
     logits: Logits = None
+    log_proba: LogProba = None
     split: Split = None
     renormalize: Renormalize = False
 
     def options(self) -> FileOptions:
         """What was said, without the command line."""
-        from calibrant.io._columns import FileOptions
+        from calibrant.io._roles import FileOptions
 
         said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         if said.get("classes") is not None:

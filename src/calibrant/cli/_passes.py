@@ -23,12 +23,13 @@ from calibrant.cli._commands import (
     make_calibrator,
     on_simplex,
     open_labelled,
+    tell,
 )
 from calibrant.cli._spool import KEEP_BYTES
 from calibrant.evaluation import MetricAccumulator
 from calibrant.io import RowBlocks, save
-from calibrant.io._columns import FileOptions
 from calibrant.io._labels import LabelRule
+from calibrant.io._roles import FileOptions
 from calibrant.io._sources import Notes, Source, open_source
 from calibrant.selection import method
 
@@ -76,7 +77,7 @@ class BlockReader:
             labels = self.rule.classes[self.rule.codes(block.labels, block.start)]
             yield scores, labels, block.weight
         self._is_plain = is_plain
-        notes.tell(self._say)
+        tell(notes, self._say)
 
     def _say(self, line: str) -> None:
         if line not in self._said:

@@ -17,8 +17,8 @@ from calibrant._validation import shortened
 from calibrant.cli._commands import Fitted
 from calibrant.evaluation import TopEvaluation, evaluate
 from calibrant.io import save
-from calibrant.io._columns import Columns, FileOptions, choose_label
 from calibrant.io._labels import LabelRule, class_values
+from calibrant.io._roles import Columns, FileOptions, choose_label
 from calibrant.io._sources import CsvSource, ParquetSource, TableSource
 from calibrant.multiclass import TemperatureScaling
 
@@ -96,7 +96,7 @@ def _open(options: FileOptions, scores: list[str], weight: str | None) -> TableS
     chosen = Columns(tuple(scores), (), "log_proba", None, weight, was_guessed=False)
     kind: Any = _SOURCES[options.path.suffix.lower()]
     more = {"as_text": False} if kind is CsvSource else {}
-    return kind(options, needs_label=False, expected=None, chosen=chosen, **more)
+    return kind(options, needs_label=False, model=None, chosen=chosen, **more)
 
 
 def _count_known(kinds: Any) -> int:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from calibrant._blocks import FILE_ELEMENTS, row_blocks
 from calibrant._typing import AnyArray
-from calibrant._validation import shortened
-from calibrant.io._columns import Columns, FileOptions
+from calibrant._validation import ParameterError, shortened
+from calibrant.io._roles import FileOptions, ModelScores
 from calibrant.io._sources import Block, Source, check_promise
 
 ARRAY_NAMES = {
@@ -40,16 +40,16 @@ class ArraySource(Source):
     """
 
     def __init__(
-        self, options: FileOptions, *, needs_label: bool, expected: Columns | None
+        self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
     ) -> None:
         self.path = options.path
-        if self.path.suffix == ".npz" and (options.label or options.proba or options.logits):
-            raise ValueError(
-                "--label, --proba and --logits name columns; an .npz file has arrays probs or "
+        if self.path.suffix == ".npz" and (options.label or options.inputs):
+            raise ParameterError(
+                "{label}, {proba} and {logits} name columns; an .npz file has arrays probs or "
                 "logits, and labels"
             )
-        found = _read_arrays(options, expected)
-        self.scores, self.score_name, self.inputs, self.labels, self.arrays = found
+        arrays = _read_arrays(options, model)
+        self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
         self._check_shapes(needs_label)
         self.names = self._class_names()
         self.n_rows = len(self.scores)
@@ -76,8 +76,9 @@ class ArraySource(Source):
         if len(self.scores) == 0:
             raise ValueError(f"{self.path} has no rows")
         if needs_label and self.labels is None:
-            raise ValueError(
-                f"{self.path} has no labels: add an array labels, or give --labels FILE.npy"
+            raise ParameterError(
+                "{path} has no labels: add an array labels, or give {labels:'FILE.npy'}",
+                {"path": self.path},
             )
         if self.labels is not None and self.labels.shape != (len(self.scores),):
             raise ValueError(
@@ -100,14 +101,16 @@ class ArraySource(Source):
         yield pa.array(self.labels)
 
 
-def _read_arrays(options: FileOptions, expected: Columns | None) -> _Arrays:
+def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
     labels = None if options.labels is None else _load(options.labels)
     if isinstance(labels, dict):
-        raise ValueError(f"--labels {options.labels} must be an .npy file of labels")
+        raise ParameterError(
+            "{labels} must be an .npy file of labels, got {path}", {"path": options.labels}
+        )
     data = _load(options.path)
     if isinstance(data, dict):
-        return _arrays_of_npz(data, options, expected, labels)
-    inputs = expected.inputs if expected else options.inputs or "proba"
+        return _arrays_of_npz(data, options, model, labels)
+    inputs = model.inputs if model else options.inputs or "proba"
     name = ARRAY_NAMES[inputs][0]
     return _Arrays(data, name, inputs, labels, {name: data})
 
@@ -115,7 +118,7 @@ def _read_arrays(options: FileOptions, expected: Columns | None) -> _Arrays:
 def _arrays_of_npz(
     data: dict[str, AnyArray],
     options: FileOptions,
-    expected: Columns | None,
+    model: ModelScores | None,
     labels: AnyArray | None,
 ) -> _Arrays:
     start = f"{options.split}_" if options.split else ""
@@ -123,25 +126,30 @@ def _arrays_of_npz(
         (inputs, start + name)
         for inputs, names in ARRAY_NAMES.items()
         for name in names
-        if start + name in data and (expected is None or inputs == expected.inputs)
+        if start + name in data and (model is None or inputs == model.inputs)
     ]
-    if expected and not found:  # what it holds is another kind of scores, which is said later
+    if model and not found:  # another kind of scores, which the caller rejects
         return _arrays_of_npz(data, options, None, labels)
     if len(found) != 1:
-        raise ValueError(
-            f"{options.path} must have an array {start}probs or {start}logits; it has "
-            f"{shortened(list(data))}{_hint(data)}"
+        splits = " or ".join(_splits(data))
+        raise ParameterError(
+            "{path} must have an array {start}probs or {start}logits; it has {arrays}"
+            + (" (choose {splits} by {split})" if splits else ""),
+            {
+                "path": options.path,
+                "start": start,
+                "arrays": shortened(list(data)),
+                "splits": splits,
+            },
         )
     inputs, name = found[0]
     own = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
     return _Arrays(data[name], name, inputs, own, data)
 
 
-def _hint(data: dict[str, AnyArray]) -> str:
-    splits = sorted(
-        {name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))}
-    )
-    return f" (choose by --split {' or '.join(splits)})" if splits else ""
+def _splits(data: dict[str, AnyArray]) -> list[str]:
+    """The splits that arrays such as ``test_logits`` are named after."""
+    return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
 
 def _load(path: Path) -> Any:

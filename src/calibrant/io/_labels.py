@@ -4,10 +4,8 @@ look like twice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant._typing import AnyArray, IntArray
-from calibrant._validation import shortened
-from calibrant.io._columns import FileOptions
+from calibrant._validation import ParameterError, match_labels, readings, shortened
+from calibrant.io._roles import FileOptions
 from calibrant.io._sources import Source, as_text
 
 
@@ -26,7 +24,7 @@ class LabelRule:
 
     keys: tuple[str, ...]
     classes: AnyArray
-    said: str | None = None
+    note: str | None = None
 
     def codes(self, labels: Any, start: int) -> IntArray:
         """Column codes of a block of labels that begins with row ``start`` of the file."""
@@ -36,7 +34,7 @@ class LabelRule:
             found = self._found_by_meaning(text)
         if found.null_count:
             row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
-            raise ValueError(_unknown(text[row].as_py(), start + row, self.keys))
+            raise _unknown_label(text[row].as_py(), start + row, self.keys)
         return found.to_numpy(zero_copy_only=False).astype(np.intp)
 
     def _found_by_meaning(self, text: Any) -> Any:
@@ -68,12 +66,13 @@ def meaning(label: str) -> str:
     return str(int(whole)) if len(whole) < 19 else text
 
 
-def _unknown(label: str | None, row: int, keys: Sequence[str]) -> str:
+def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueError:
     if label is None:
-        return f"the label of row {row} is missing: remove such rows"
-    return (
-        f"label {label!r} in row {row} is not among the classes {shortened(keys)}: "
-        "name the classes in the order of the columns by --classes"
+        return ValueError(f"the label of row {row} is missing: remove such rows")
+    return ParameterError(
+        "label {label!r} in row {row} is not among the classes {keys}: name the classes in the "
+        "order of the columns by {classes}",
+        {"label": label, "row": row, "keys": shortened(keys)},
     )
 
 
@@ -82,54 +81,50 @@ def label_rule(source: Source, options: FileOptions) -> LabelRule:
     names = options.classes or source.names
     n_classes = source.n_classes
     if len(names) != n_classes:
-        raise ValueError(
-            f"--classes names {len(names)} classes and the file has {n_classes} columns of scores"
+        raise ParameterError(
+            "{classes} names {n} classes and the file has {n_columns} columns of scores",
+            {"n": len(names), "n_columns": n_classes},
         )
     if len(set(names)) != n_classes:
         raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
     if source.has_text_labels:
         return _text_rule(source, names, is_given=options.classes is not None)
-    if options.classes is not None and not _mean_places(source, names):
+    if options.classes is not None and not _are_places(source, names):
         return LabelRule(tuple(names), class_values(names))
-    if _are_whole(names):
-        return LabelRule(tuple(str(int(n)) for n in names), class_values(names))
-    said = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
-    return LabelRule(tuple(map(str, range(n_classes))), class_values(names), said)
+    keys = names if _are_whole(names) else _numbers_of(source, names)
+    if keys is not None:
+        return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
+    note = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
+    return LabelRule(tuple(map(str, range(n_classes))), class_values(names), note)
 
 
-def _mean_places(source: Source, names: Sequence[str]) -> bool:
+def _are_places(source: Source, names: Sequence[str]) -> bool:
     """Whether numbers as labels are places among named classes, and not names of them."""
-    meant = {meaning(name) for name in names}
-    return not {meaning(label) for label in source.distinct_labels()} <= meant
+    meanings = {meaning(name) for name in names}
+    return not {meaning(label) for label in source.distinct_labels()} <= meanings
+
+
+def _numbers_of(source: Source, names: Sequence[str]) -> list[str] | None:
+    """The whole numbers in the names of columns such as p0, p1, if the labels are among them."""
+    if not any(_are_whole(keys) for keys in readings(names)):
+        return None  # without a pass over the labels
+    keys = match_labels(names, source.distinct_labels())
+    return keys if keys is not None and _are_whole(keys) else None
 
 
 def _text_rule(source: Source, names: Sequence[str], *, is_given: bool) -> LabelRule:
     """Names of columns decide: the order of the alphabet may be another."""
-    seen = {label.strip() for label in source.distinct_labels()}
-    bare = _without_common_ends(names)
-    chosen = names if is_given or seen & set(names) or not seen <= set(bare) else bare
-    if not (is_given or seen & set(chosen)) and len(seen) == len(names):
-        raise ValueError(
-            f"the labels are {shortened(sorted(seen))} and the columns of scores "
-            f"{shortened(names)}: say which column is which by --classes, in the order of the "
-            f"columns"
+    if is_given:
+        return LabelRule(tuple(names), class_values(names))
+    labels = {label.strip() for label in source.distinct_labels()}
+    keys = match_labels(names, labels)
+    if keys is None and not labels & set(names) and len(labels) == len(names):
+        raise ParameterError(
+            "the labels are {labels} and the columns of scores {names}: say which column is which "
+            "by {classes}, in the order of the columns",
+            {"labels": shortened(sorted(labels)), "names": shortened(names)},
         )
-    return LabelRule(tuple(chosen), class_values(chosen))
-
-
-def _without_common_ends(names: Sequence[str]) -> list[str]:
-    """Names without what all of them begin and end with, up to a letter that is no part of words:
-    "score of cat", "score of dog" are cat and dog.
-    """
-    start = re.sub(r"[^\W_]*$", "", _common_start(names))
-    rest = [name[len(start) :] for name in names]
-    end = re.sub(r"[^\W_]*$", "", _common_start([name[::-1] for name in rest]))
-    return [name[: len(name) - len(end)] for name in rest]
-
-
-def _common_start(names: Sequence[str]) -> str:
-    letters = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
-    return "".join(column[0] for column in letters)
+    return LabelRule(tuple(keys or names), class_values(keys or names))
 
 
 def class_values(names: Sequence[str]) -> AnyArray:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +38,10 @@ class ScoreFile(RowBlocks):
         super().__init__(self._read, n_rows=source.n_rows, classes=rule.classes, progress=progress)
 
     def _read(self) -> Iterator[Block]:
-        with _said_in_python():
-            for block in self.source.blocks():
-                scores = _divided(block.scores) if self.renormalize else block.scores
-                labels = self.rule.classes[self.rule.codes(block.labels, block.start)]
-                yield scores, labels, block.weight
+        for block in self.source.blocks():
+            scores = _divided(block.scores) if self.renormalize else block.scores
+            labels = self.rule.classes[self.rule.codes(block.labels, block.start)]
+            yield scores, labels, block.weight
 
 
 def open_scores(
@@ -53,6 +50,7 @@ def open_scores(
     label: str | None = None,
     proba: str | Sequence[str] | None = None,
     logits: str | Sequence[str] | None = None,
+    log_proba: str | Sequence[str] | None = None,
     weight: str | None = None,
     classes: Iterable[Any] | None = None,
     labels: str | os.PathLike[str] | None = None,
@@ -70,7 +68,7 @@ def open_scores(
         with arrays ``probs`` or ``logits`` and ``labels``, or ``.npy`` with ``labels``.
     label : str, optional
         The column of labels; the one that is called so (label, y, target, ...) unless said.
-    proba, logits : str or list of str, optional
+    proba, logits, log_proba : str or list of str, optional
         The columns of scores and what they hold: a pattern (``"p_*"``) or names. Columns that begin
         with ``p_``, ``z_`` or ``lp_`` are found by themselves.
     weight : str, optional
@@ -104,8 +102,8 @@ def open_scores(
     >>> evaluate(file.labels, file.scores, inputs=file.inputs)  # doctest: +SKIP
     """
     try:
-        from calibrant.io._columns import FileOptions
         from calibrant.io._labels import label_rule
+        from calibrant.io._roles import FileOptions
         from calibrant.io._sources import open_source
     except ImportError as error:
         raise ImportError(
@@ -116,30 +114,20 @@ def open_scores(
         label=label,
         proba=_listed(proba),
         logits=_listed(logits),
+        log_proba=_listed(log_proba),
         weight=weight,
         classes=None if classes is None else tuple(map(str, classes)),
         labels=None if labels is None else Path(labels),
         split=split,
         renormalize=renormalize,
     )
-    with _said_in_python():
-        source = open_source(options, needs_label=True)
-        rule = label_rule(source, options)
+    source = open_source(options, needs_label=True)
+    rule = label_rule(source, options)
     return ScoreFile(source, rule, renormalize=renormalize, progress=progress)
 
 
 def _listed(columns: str | Sequence[str] | None) -> str | None:
     return columns if columns is None or isinstance(columns, str) else ",".join(columns)
-
-
-@contextmanager
-def _said_in_python() -> Iterator[None]:
-    """Errors that name options of the command line name the parameters instead."""
-    try:
-        yield
-    except ValueError as error:
-        said = re.sub(r"--(\w+) (?=')", r"\1=", str(error))
-        raise ValueError(re.sub(r"--(\w+)", r"\1=", said)) from None
 
 
 def _divided(scores: Any) -> Any:

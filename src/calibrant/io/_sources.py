@@ -22,8 +22,8 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._blocks import FILE_ELEMENTS
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import check_scores
-from calibrant.io._columns import Columns, FileOptions, choose_columns
+from calibrant._validation import Message, ParameterError, check_scores
+from calibrant.io._roles import Columns, FileOptions, ModelScores, choose_columns
 
 _CSV_BYTES = 2**23
 """Of a block of a text file: about as many scores as those of other files, at eight letters each
@@ -75,7 +75,7 @@ class Source(ABC):
     inputs: str
     n_rows: int | None = None
     has_text_labels = False
-    said: str | None = None
+    note: str | None = None
 
     @property
     @abstractmethod
@@ -106,7 +106,7 @@ def open_source(
     options: FileOptions,
     *,
     needs_label: bool,
-    expected: Columns | None = None,
+    model: ModelScores | None = None,
     as_text: bool = False,
 ) -> Source:
     """The file that the options are about; ``as_text`` keeps the columns of a CSV file letter by
@@ -121,13 +121,13 @@ def open_source(
     if ending in (".npz", ".npy"):
         from calibrant.io._arrays import ArraySource
 
-        return ArraySource(options, needs_label=needs_label, expected=expected)
+        return ArraySource(options, needs_label=needs_label, model=model)
     if ending in (".csv", ".tsv", ".txt"):
-        return CsvSource(options, needs_label=needs_label, expected=expected, as_text=as_text)
+        return CsvSource(options, needs_label=needs_label, model=model, as_text=as_text)
     if ending in (".parquet", ".pq"):
-        return ParquetSource(options, needs_label=needs_label, expected=expected)
+        return ParquetSource(options, needs_label=needs_label, model=model)
     if ending in (".arrow", ".feather"):
-        return ArrowSource(options, needs_label=needs_label, expected=expected)
+        return ArrowSource(options, needs_label=needs_label, model=model)
     raise ValueError(
         f"{path} has an ending that is not known: CSV, Parquet, Arrow, .npz and .npy files are read"
     )
@@ -193,7 +193,7 @@ class TableSource(Source):
         options: FileOptions,
         *,
         needs_label: bool,
-        expected: Columns | None,
+        model: ModelScores | None,
         chosen: Columns | None = None,
     ) -> None:
         self.path = options.path
@@ -207,14 +207,14 @@ class TableSource(Source):
             )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
         self.columns = chosen or choose_columns(
-            self.kinds, options, needs_label=needs_label, expected=expected
+            self.kinds, options, needs_label=needs_label, model=model
         )
         self.inputs = self.columns.inputs
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
         self.has_text_labels = self.columns.label is not None and self.kinds[
             self.columns.label
         ] in ("text", "time")
-        self.said = self.columns.said() if self.columns.was_guessed else None
+        self.note = self.columns.summary() if self.columns.was_guessed else None
 
     @property
     def n_classes(self) -> int:
@@ -311,12 +311,12 @@ class CsvSource(TableSource):
         options: FileOptions,
         *,
         needs_label: bool,
-        expected: Columns | None,
+        model: ModelScores | None,
         as_text: bool,
         chosen: Columns | None = None,
     ) -> None:
         self.as_text = as_text
-        super().__init__(options, needs_label=needs_label, expected=expected, chosen=chosen)
+        super().__init__(options, needs_label=needs_label, model=model, chosen=chosen)
 
     def _open(self, **convert: Any) -> Any:
         return pa_csv.open_csv(
@@ -375,7 +375,7 @@ class CsvSource(TableSource):
 
 
 class Notes:
-    """What was repaired in the blocks of a file; of the first that needed it, it is told once."""
+    """What was repaired in the blocks of a file; the note of the first such block is shown."""
 
     def __init__(self) -> None:
         self._of_blocks: dict[int, str] = {}
@@ -384,22 +384,30 @@ class Notes:
         """What takes the notes of a block, from any thread."""
         return lambda line: self._of_blocks.__setitem__(block.start, line)
 
-    def tell(self, say: Callable[[str], None]) -> None:
-        """Say the first note."""
-        if self._of_blocks:
-            say(f"note: {self._of_blocks[min(self._of_blocks)]}; --renormalize says so")
+    def first(self) -> Message | None:
+        """The note of the first block that has one."""
+        if not self._of_blocks:
+            return None
+        return Message(
+            "note: {repair}; {renormalize:True} says so",
+            {"repair": self._of_blocks[min(self._of_blocks)]},
+        )
 
 
 def check_block(block: Block, source: Source, renormalize: bool, notes: Notes) -> FloatArray:
-    """Scores of a block, checked; errors name rows of the file and options of the command line,
-    and ``notes`` keeps what was repaired.
+    """Scores of a block, checked; errors name rows of the file and parameters, and ``notes`` keeps
+    what was repaired.
     """
-    return check_scores(
-        block.scores,
-        inputs=source.inputs,
-        hint="say --logits for raw scores",
-        sum_hint="or --renormalize for rounded rows",
-        first_row=block.start,
-        renormalize=renormalize,
-        note=notes.of(block),
-    )
+    try:
+        return check_scores(
+            block.scores,
+            inputs=source.inputs,
+            hint="say {logits} for raw scores",
+            sum_hint="or {renormalize:True} for rounded rows",
+            first_row=block.start,
+            renormalize=renormalize,
+            note=notes.of(block),
+        )
+    except ValueError as error:
+        # The hints are the only braces in a message of numbers.
+        raise ParameterError(str(error)) from None

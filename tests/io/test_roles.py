@@ -8,12 +8,14 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.io._columns import Columns, FileOptions, choose_columns  # needs pyarrow
+from calibrant._validation import ParameterError
+from calibrant.cli import spell_option
+from calibrant.io._roles import FileOptions, ModelScores, choose_columns  # needs pyarrow
 
 
-def chosen(kinds, needs_label=True, expected=None, **said):
+def chosen(kinds, needs_label=True, model=None, **said):
     return choose_columns(
-        kinds, FileOptions(Path("x.csv"), **said), needs_label=needs_label, expected=expected
+        kinds, FileOptions(Path("x.csv"), **said), needs_label=needs_label, model=model
     )
 
 
@@ -45,7 +47,7 @@ def test_prefixes_and_usual_names_are_guessed_and_said():
         "y",
         "proba",
     )
-    assert found.said() == "reading p_a, p_b as probabilities of 2 classes, 'y' as the label"
+    assert found.summary() == "reading p_a, p_b as probabilities of 2 classes, 'y' as the label"
     assert chosen({"z_a": "float", "z_b": "float", "y": "int"}).inputs == "logits"
 
 
@@ -71,24 +73,40 @@ def test_label_and_weight_are_no_scores():
 
 
 def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
-    model = Columns((), ("b", "a"), "proba", None, None, True)
-    assert chosen(TABLE, needs_label=False, expected=model).scores == ("p_b", "p_a")
-    assert chosen({"a": "float", "b": "float"}, needs_label=False, expected=model).scores == (
+    model = ModelScores(("b", "a"), "proba")
+    assert chosen(TABLE, needs_label=False, model=model).scores == ("p_b", "p_a")
+    assert chosen({"a": "float", "b": "float"}, needs_label=False, model=model).scores == (
         "b",
         "a",
     )
     numbered = {"p_0": "float", "p_1": "float"}
-    assert chosen(numbered, needs_label=False, expected=model).scores == ("p_0", "p_1")
+    assert chosen(numbered, needs_label=False, model=model).scores == ("p_0", "p_1")
     with pytest.raises(ValueError, match="say which columns hold them, in this order"):
-        chosen({"s1": "float", "s2": "float"}, needs_label=False, expected=model)
-    listed = chosen(
-        {"s1": "float", "s2": "float"}, needs_label=False, expected=model, proba="s2,s1"
-    )
+        chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model)
+    listed = chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model, proba="s2,s1")
     assert listed.scores == ("s2", "s1")
     with pytest.raises(ValueError, match="the model has 2 classes"):
-        chosen({"s1": "float", "s2": "float", "s3": "float"}, needs_label=False, expected=model)
+        chosen({"s1": "float", "s2": "float", "s3": "float"}, needs_label=False, model=model)
 
 
 def test_text_is_no_score():
     with pytest.raises(ValueError, match="column 'id' should hold numbers, but holds text"):
         chosen(TABLE, label="y", proba="id,p_a")
+
+
+def test_every_kind_of_scores_can_be_asked_for_by_an_option_that_exists():
+    table = {"a": "float", "b": "float"}
+    for inputs in ("proba", "logits", "log_proba"):
+        with pytest.raises(ParameterError, match=f"by {inputs}='a,b,...'") as caught:
+            chosen(table, needs_label=False, model=ModelScores(("x", "y"), inputs))
+        option = f"--{inputs.replace('_', '-')}"
+        assert f"by {option} a,b,...;" in caught.value.message.spell(spell_option)
+        columns = chosen(
+            table, needs_label=False, model=ModelScores(("x", "y"), inputs), **{inputs: "b,a"}
+        )
+        assert columns.scores == ("b", "a")
+
+
+def test_two_kinds_of_scores_exclude_each_other():
+    with pytest.raises(ValueError, match="logits= and log_proba= exclude each other"):
+        chosen(TABLE, logits="p_*", log_proba="p_*")
