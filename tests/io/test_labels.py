@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._commands import read_all  # needs pyarrow
-from calibrant.io._roles import FileOptions
+from calibrant.io import open_scores
 
 
 @pytest.fixture
@@ -21,11 +20,8 @@ def labels_of(tmp_path):
         path.write_text(
             ",".join([*columns, "y"]) + "\n" + "".join(f"{score},{label}\n" for label in labels)
         )
-        notes = []
-        data = read_all(
-            FileOptions(path, label="y", **said), notes.append, lambda blocks, n: blocks
-        )
-        return data.labels.tolist(), data.classes.tolist(), notes
+        file = open_scores(path, label="y", **said)
+        return file.load().labels.tolist(), file.classes.tolist(), list(file.guesses)
 
     return read
 
@@ -109,8 +105,6 @@ def test_a_class_that_never_occurs_is_fine(labels_of):
 def test_one_column_is_the_probability_of_class_one(tmp_path):
     path = tmp_path / "binary.csv"
     path.write_text("p,y\n0.2,0\n0.9,1\n")
-    data = read_all(
-        FileOptions(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks
-    )
-    np.testing.assert_allclose(data.scores, [[0.8, 0.2], [0.1, 0.9]])
-    assert data.classes.tolist() == [0, 1]
+    file = open_scores(path, label="y", proba="p")
+    np.testing.assert_allclose(file.load().scores, [[0.8, 0.2], [0.1, 0.9]])
+    assert file.classes.tolist() == [0, 1]

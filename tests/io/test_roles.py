@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
@@ -73,7 +74,7 @@ def test_label_and_weight_are_no_scores():
 
 
 def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
-    model = ModelScores(("b", "a"), "proba")
+    model = ModelScores(np.array(["b", "a"]), "proba")
     assert chosen(TABLE, needs_label=False, model=model).scores == ("p_b", "p_a")
     assert chosen({"a": "float", "b": "float"}, needs_label=False, model=model).scores == (
         "b",
@@ -98,11 +99,14 @@ def test_every_kind_of_scores_can_be_asked_for_by_an_option_that_exists():
     table = {"a": "float", "b": "float"}
     for inputs in ("proba", "logits", "log_proba"):
         with pytest.raises(ParameterError, match=f"by {inputs}='a,b,...'") as caught:
-            chosen(table, needs_label=False, model=ModelScores(("x", "y"), inputs))
+            chosen(table, needs_label=False, model=ModelScores(np.array(["x", "y"]), inputs))
         option = f"--{inputs.replace('_', '-')}"
         assert f"by {option} a,b,...;" in caught.value.message.spell(spell_option)
         columns = chosen(
-            table, needs_label=False, model=ModelScores(("x", "y"), inputs), **{inputs: "b,a"}
+            table,
+            needs_label=False,
+            model=ModelScores(np.array(["x", "y"]), inputs),
+            **{inputs: "b,a"},
         )
         assert columns.scores == ("b", "a")
 
@@ -110,3 +114,25 @@ def test_every_kind_of_scores_can_be_asked_for_by_an_option_that_exists():
 def test_two_kinds_of_scores_exclude_each_other():
     with pytest.raises(ValueError, match="logits= and log_proba= exclude each other"):
         chosen(TABLE, logits="p_*", log_proba="p_*")
+
+
+TOP = {"top1_label": "int", "top1_logprob": "float", "top2_label": "int", "top2_logprob": "float"}
+
+
+def test_columns_of_the_best_classes_are_found_by_their_names():
+    columns = chosen({**TOP, "rest_logprob": "float", "y": "int", "id": "text"})
+    assert columns.top_labels == ("top1_label", "top2_label")
+    assert columns.scores == ("top1_logprob", "top2_logprob", "rest_logprob")
+    assert (columns.inputs, columns.label) == ("log_proba", "y")
+
+
+def test_columns_of_the_best_classes_have_no_gap():
+    with pytest.raises(ValueError, match="must be there for every rank"):
+        chosen({**TOP, "top4_label": "int", "top4_logprob": "float", "y": "int"})
+    with pytest.raises(ValueError, match="must be there for every rank"):
+        chosen({**TOP, "top3_label": "int", "y": "int"})
+
+
+def test_columns_that_the_user_names_go_before_those_of_the_best_classes():
+    columns = chosen({**TOP, "p_a": "float", "p_b": "float", "y": "int"}, proba="p_*")
+    assert (columns.scores, columns.top_labels) == (("p_a", "p_b"), ())

@@ -65,6 +65,14 @@ NotionName = Annotated[
     typer.Option("--notion", metavar="NOTION", help="Of binary methods: what they calibrate."),
 ]
 Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Folds of cross-fitting.")]
+Chunked = Annotated[
+    bool | None,
+    typer.Option(
+        "--chunked/--in-memory",
+        help="Read the file in blocks, or load it (default: load up to 256 MB of scores).",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Decides everything random.")]
 ModelToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="The model to write, JSON.")
@@ -115,8 +123,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no pr
 
 
 @dataclass(frozen=True)
-class ScoreFile:
-    """A file of scores."""
+class FileArguments:
+    """Arguments about a file of scores."""
 
     file: File
     proba: Proba = None
@@ -126,18 +134,18 @@ class ScoreFile:
     renormalize: Renormalize = False
 
     def options(self) -> FileOptions:
-        """What was said, without the command line."""
+        """The same without the command line."""
         from calibrant.io._roles import FileOptions
 
-        said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        if said.get("classes") is not None:
-            said["classes"] = tuple(name.strip() for name in said["classes"].split(","))
-        return FileOptions(said.pop("file"), **said)
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if values.get("classes") is not None:
+            values["classes"] = tuple(name.strip() for name in values["classes"].split(","))
+        return FileOptions(values.pop("file"), **values)
 
 
 @dataclass(frozen=True)
-class LabelledFile(ScoreFile):
-    """A file of scores and labels."""
+class LabeledFileArguments(FileArguments):
+    """Arguments about a file of scores and labels."""
 
     label: Label = None
     classes: Classes = None
@@ -145,10 +153,16 @@ class LabelledFile(ScoreFile):
 
 
 @dataclass(frozen=True)
-class WeightedFile(LabelledFile):
-    """A file of scores and labels, perhaps with weights."""
+class WeightedFileArguments(LabeledFileArguments):
+    """Arguments about a file of scores and labels, perhaps with weights."""
 
     weight: Weight = None
+
+
+@dataclass(frozen=True)
+class TopFileArguments(WeightedFileArguments):
+    """The same about a file that may hold top scores."""
+
     n_classes: NClasses = None
 
 

@@ -5,7 +5,7 @@ look like twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from calibrant._typing import AnyArray, IntArray
 from calibrant._validation import ParameterError, match_labels, readings, shortened
-from calibrant.io._roles import FileOptions
-from calibrant.io._sources import Source, as_text
+from calibrant.io._readers import FileReader, as_text
+from calibrant.io._roles import FileOptions, ModelScores
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,31 @@ def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueErr
     )
 
 
-def label_rule(source: Source, options: FileOptions) -> LabelRule:
-    """How the labels of a file are matched to its columns of scores."""
-    names = options.classes or source.names
-    n_classes = source.n_classes
+def label_rule(
+    reader: FileReader, options: FileOptions, model: ModelScores | None = None
+) -> LabelRule:
+    """How the labels of a file are matched to its score columns, or to the classes of a model."""
+    given = options.classes if model is None else model.names
+    rule = _match_names(reader, given or reader.names, is_given=given is not None)
+    return rule if model is None else replace(rule, classes=model.classes)
+
+
+def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> LabelRule:
+    """How the labels of a file of top scores are read."""
+    if model is not None:
+        return LabelRule(model.names, model.classes)
+    if options.classes is not None:
+        return LabelRule(options.classes, class_values(options.classes))
+    if options.n_classes is None:
+        raise ParameterError(
+            "the file holds the best classes of each row: say how many there are in all by "
+            "{n_classes} where they are numbers from 0 on, or name them by {classes}"
+        )
+    return LabelRule(tuple(map(str, range(options.n_classes))), np.arange(options.n_classes))
+
+
+def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
+    n_classes = reader.n_classes
     if len(names) != n_classes:
         raise ParameterError(
             "{classes} names {n} classes and the file has {n_columns} columns of scores",
@@ -87,36 +108,36 @@ def label_rule(source: Source, options: FileOptions) -> LabelRule:
         )
     if len(set(names)) != n_classes:
         raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
-    if source.has_text_labels:
-        return _text_rule(source, names, is_given=options.classes is not None)
-    if options.classes is not None and not _are_places(source, names):
+    if reader.has_text_labels:
+        return _text_rule(reader, names, is_given=is_given)
+    if is_given and not _are_places(reader, names):
         return LabelRule(tuple(names), class_values(names))
-    keys = names if _are_whole(names) else _numbers_of(source, names)
+    keys = names if _are_whole(names) else _numbers_of(reader, names)
     if keys is not None:
         return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
     note = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
     return LabelRule(tuple(map(str, range(n_classes))), class_values(names), note)
 
 
-def _are_places(source: Source, names: Sequence[str]) -> bool:
+def _are_places(reader: FileReader, names: Sequence[str]) -> bool:
     """Whether numbers as labels are places among named classes, and not names of them."""
     meanings = {meaning(name) for name in names}
-    return not {meaning(label) for label in source.distinct_labels()} <= meanings
+    return not {meaning(label) for label in reader.distinct_labels()} <= meanings
 
 
-def _numbers_of(source: Source, names: Sequence[str]) -> list[str] | None:
+def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
     """The whole numbers in the names of columns such as p0, p1, if the labels are among them."""
     if not any(_are_whole(keys) for keys in readings(names)):
         return None  # without a pass over the labels
-    keys = match_labels(names, source.distinct_labels())
+    keys = match_labels(names, reader.distinct_labels())
     return keys if keys is not None and _are_whole(keys) else None
 
 
-def _text_rule(source: Source, names: Sequence[str], *, is_given: bool) -> LabelRule:
+def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
     """Names of columns decide: the order of the alphabet may be another."""
     if is_given:
         return LabelRule(tuple(names), class_values(names))
-    labels = {label.strip() for label in source.distinct_labels()}
+    labels = {label.strip() for label in reader.distinct_labels()}
     keys = match_labels(names, labels)
     if keys is None and not labels & set(names) and len(labels) == len(names):
         raise ParameterError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+from calibrant._typing import AnyArray
 from calibrant._validation import ParameterError, match_columns, shortened
 
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "class", "truth")
@@ -26,6 +28,12 @@ PREFIXES = {
 }
 """Beginnings of the names of score columns, before the name of the class."""
 KINDS = {"proba": "probabilities", "logits": "logits", "log_proba": "log-probabilities"}
+
+TAIL_COLUMN = "rest_logprob"
+"""The column of the tail mass of top scores."""
+
+_TOP_LABEL = re.compile(r"top(\d+)_label")
+_TOP_COLUMN = re.compile(rf"top\d+_(label|logprob)|{TAIL_COLUMN}")
 
 Kinds = Mapping[str, str]
 """The columns of a table with their types: "float", "int", "text", "time" or "other"."""
@@ -73,10 +81,15 @@ class FileOptions:
 
 
 class ModelScores(NamedTuple):
-    """The scores that a fitted model takes: names of its classes, and the kind of scores."""
+    """The scores that a fitted model takes: labels of the columns, and the kind of scores."""
 
-    names: tuple[str, ...]
+    classes: AnyArray
     inputs: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes as text."""
+        return tuple(str(label) for label in self.classes.tolist())
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,14 @@ class Columns:
     label: str | None
     weight: str | None
     was_guessed: bool
+    top_labels: tuple[str, ...] = ()
+    """Columns of the labels of top scores, best first; none if the scores are those of all
+    classes."""
+
+    def all_names(self) -> list[str]:
+        """Every column that is read."""
+        others = (name for name in (self.label, self.weight) if name)
+        return [*self.scores, *self.top_labels, *others]
 
     def summary(self) -> str:
         """What is read as what, in a sentence."""
@@ -105,11 +126,15 @@ def choose_columns(
     kinds: Kinds, options: FileOptions, *, needs_label: bool, model: ModelScores | None = None
 ) -> Columns:
     """The columns of a table that are read, for a model if there is one."""
-    named = _find_column(kinds, options.label, "label")
-    label = choose_label(kinds, options) if needs_label else named
+    label = _find_column(kinds, options.label, "label")
+    if label is None and needs_label:
+        label = _guess_label(kinds)
     weight = _find_column(kinds, options.weight, "weight")
     _check_numeric([weight] if weight else [], kinds)
     others = [name for name in kinds if name not in (label, weight)]
+    if options.inputs is None and has_top_scores(others):
+        _reject_top_output(others if model is not None else ())
+        return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
     _check_numeric(scores, kinds)
     _check_different(scores, names)
@@ -117,9 +142,25 @@ def choose_columns(
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
 
 
-def choose_label(kinds: Kinds, options: FileOptions) -> str:
-    """The column of labels, as the user or its name says."""
-    return _find_column(kinds, options.label, "label") or _guess_label(kinds)
+def has_top_scores(columns: Iterable[str]) -> bool:
+    """Whether a table has columns of the best few classes of each row."""
+    return {"top1_label", "top1_logprob"} <= set(columns)
+
+
+def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) -> Columns:
+    """The columns ``top1_label``, ``top1_logprob``, ... for every rank without a gap, and
+    ``rest_logprob`` if the tail mass was written.
+    """
+    ranks = sorted(int(match[1]) for name in columns if (match := _TOP_LABEL.fullmatch(name)))
+    scores = [f"top{rank}_logprob" for rank in ranks]
+    if ranks != list(range(1, len(ranks) + 1)) or not set(scores) <= set(columns):
+        raise ValueError(
+            "columns top1_label, top1_logprob, top2_label, ... must be there for every rank; the "
+            f"file has {shortened(columns)}"
+        )
+    rest = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
+    labels = tuple(f"top{rank}_label" for rank in ranks)
+    return Columns((*scores, *rest), (), "log_proba", label, weight, False, labels)
 
 
 def _choose_scores(
@@ -151,8 +192,9 @@ def _find_column(kinds: Kinds, name: str | None, parameter: str) -> str | None:
 
 
 def _guess_label(kinds: Kinds) -> str:
-    by_name = [name for name in kinds if name.strip().lower() in LABEL_NAMES]
-    by_kind = [name for name, kind in kinds.items() if kind != "float"]
+    others = {name: kind for name, kind in kinds.items() if not _TOP_COLUMN.fullmatch(name)}
+    by_name = [name for name in others if name.strip().lower() in LABEL_NAMES]
+    by_kind = [name for name, kind in others.items() if kind != "float"]
     for matches in (by_name, by_kind):
         if len(matches) == 1 and matches[0].strip().lower() not in NEVER_LABELS:
             return matches[0]
@@ -248,6 +290,14 @@ def _reject_output(columns: Sequence[str], model: ModelScores) -> None:
             "the file holds {first!r} and 'raw_{first}': it was written by calibrant apply, and is "
             "calibrated already; to do it again from what it was, say {proba:'raw_p_*'}",
             {"first": first},
+        )
+
+
+def _reject_top_output(columns: Sequence[str]) -> None:
+    if "raw_top1_logprob" in columns:
+        raise ValueError(
+            "The file holds raw_top1_logprob, so it was written by calibrant apply, and is "
+            "calibrated already. Apply the model to the original file."
         )
 
 

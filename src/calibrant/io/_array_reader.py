@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant._blocks import FILE_ELEMENTS, row_blocks
-from calibrant._typing import AnyArray
+from calibrant._typing import AnyArray, IntArray
 from calibrant._validation import ParameterError, shortened
+from calibrant.io._readers import FileBlock, FileReader, check_size
 from calibrant.io._roles import FileOptions, ModelScores
-from calibrant.io._sources import Block, Source, check_promise
 
 ARRAY_NAMES = {
     "proba": ("probs", "proba", "probabilities", "y_prob", "y_proba"),
@@ -34,9 +34,9 @@ class _Arrays(NamedTuple):
     held: dict[str, AnyArray]
 
 
-class ArraySource(Source):
-    """``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or ``.npy`` with
-    ``--labels FILE``.
+class ArrayReader(FileReader):
+    """Reads ``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or
+    ``.npy``, with a file of labels if they are needed.
     """
 
     def __init__(
@@ -51,7 +51,9 @@ class ArraySource(Source):
         arrays = _read_arrays(options, model)
         self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
         self._check_shapes(needs_label)
-        self.names = self._class_names()
+        self.names, self._order = self._class_names(), None
+        if model is not None and len(self.names) == len(model.names):
+            self._order = self._order_for(model)
         self.n_rows = len(self.scores)
         if self.labels is not None:
             self.has_text_labels = self.labels.dtype.kind in "US"
@@ -66,6 +68,17 @@ class ArraySource(Source):
                 f"{self.n_classes} classes"
             )
         return tuple(map(str, given.tolist()))
+
+    def _order_for(self, model: ModelScores) -> IntArray | None:
+        """The columns in the order of a model's classes, if ``class_names`` have another one."""
+        names, wanted = self.names, model.names
+        if names == wanted or names == tuple(map(str, range(len(wanted)))):
+            return None
+        if sorted(names) != sorted(wanted):
+            raise ValueError(
+                f"the model has the classes {shortened(wanted)} and the file {shortened(names)}"
+            )
+        return np.array([names.index(name) for name in wanted], dtype=np.intp)
 
     def _check_shapes(self, needs_label: bool) -> None:
         if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
@@ -90,14 +103,19 @@ class ArraySource(Source):
     def n_classes(self) -> int:
         return self.scores.shape[1] if self.scores.ndim == 2 else 2
 
-    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
-        """The rows; ``whole`` asks for a table, of the labels where there are any."""
+    def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
+        """The rows, with a table of the labels if all columns are asked for."""
         for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):
             labels = None if self.labels is None else pa.array(self.labels[rows])
-            table = pa.table({} if labels is None else {"label": labels}) if whole else None
-            yield Block(rows.start, np.asarray(self.scores[rows]), labels, None, table)
+            table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
+            scores = np.asarray(self.scores[rows])
+            if self._order is not None:
+                # Rows in C order, as `predict_proba` gets them: the order of sums decides the last
+                # bit.
+                scores = np.ascontiguousarray(scores[:, self._order])
+            yield FileBlock(rows.start, scores, labels, None, table)
 
-    def _label_parts(self) -> Iterator[Any]:
+    def _label_blocks(self) -> Iterator[Any]:
         yield pa.array(self.labels)
 
 
@@ -131,7 +149,7 @@ def _arrays_of_npz(
     if model and not found:  # another kind of scores, which the caller rejects
         return _arrays_of_npz(data, options, None, labels)
     if len(found) != 1:
-        splits = " or ".join(_splits(data))
+        splits = " or ".join(_split_names(data))
         raise ParameterError(
             "{path} must have an array {start}probs or {start}logits; it has {arrays}"
             + (" (choose {splits} by {split})" if splits else ""),
@@ -147,7 +165,7 @@ def _arrays_of_npz(
     return _Arrays(data[name], name, inputs, own, data)
 
 
-def _splits(data: dict[str, AnyArray]) -> list[str]:
+def _split_names(data: dict[str, AnyArray]) -> list[str]:
     """The splits that arrays such as ``test_logits`` are named after."""
     return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
@@ -169,7 +187,7 @@ def _load(path: Path) -> Any:
 def _load_archive(path: Path) -> dict[str, AnyArray]:
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
-            check_promise(path, entry.file_size)
+            check_size(path, entry.file_size)
             _check_head(archive, entry)
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}

@@ -7,14 +7,14 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.io._arrays import ArraySource
+from calibrant.io._array_reader import ArrayReader
 from calibrant.io._roles import FileOptions
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 
 
 def opened(path):
-    return ArraySource(FileOptions(path), needs_label=True, model=None)
+    return ArrayReader(FileOptions(path), needs_label=True, model=None)
 
 
 def test_class_names_must_be_as_many_as_columns(tmp_path):
