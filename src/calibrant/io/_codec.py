@@ -175,21 +175,18 @@ def _accept(name: str, made: Any, fitted: dict[str, Any]) -> None:
 
 
 class Reader:
-    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``renew`` makes fitted
-    attributes of an earlier version those of this one; ``check`` raises where those of a calibrator
-    are not what they must be.
+    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``check`` raises if the
+    fitted attributes of a calibrator are not what they must be.
     """
 
     def __init__(
         self,
         classes: Mapping[str, type],
         may_be_nan: frozenset[str] = frozenset(),
-        renew: Callable[[dict[str, Any]], dict[str, Any]] = dict,
         check: Callable[[str, Any, dict[str, Any]], None] = _accept,
     ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
-        self.renew = renew
         self.check = check
         self.models: list[Any] = []
         self.references = References()
@@ -212,7 +209,6 @@ class Reader:
                 f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
             )
         made = cls(**parameters)
-        fitted = self.renew(fitted)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property

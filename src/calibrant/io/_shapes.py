@@ -18,7 +18,6 @@ _EVERYWHERE = frozenset(
     | {
         "out_of_fold_",
         "class_weights_",
-        "class_prior_",
         "converged_",
         "n_iter_",
         "objective_",
