@@ -18,7 +18,7 @@ from calibrant.cli._options import (
     Printing,
     TopFileArguments,
     WeightedFileArguments,
-    flattened,
+    flatten,
 )
 from calibrant.io._roles import FileOptions
 
@@ -29,7 +29,7 @@ def command(data: LabeledFileArguments, printing: Printing, seed: int = 3) -> No
 
 
 def test_a_group_becomes_an_option_for_each_of_its_fields():
-    parameters = inspect.signature(flattened(command)).parameters
+    parameters = inspect.signature(flatten(command)).parameters
     own = [entry.name for group in (LabeledFileArguments, Printing) for entry in fields(group)]
     assert list(parameters) == [*own, "seed"]
     assert parameters["file"].default is inspect.Parameter.empty
@@ -39,7 +39,7 @@ def test_a_group_becomes_an_option_for_each_of_its_fields():
 def test_values_come_back_as_groups():
     given = {entry.name: None for entry in fields(LabeledFileArguments)} | {"file": Path("x.csv")}
     with pytest.raises(ValueError, match=r"x\.csv") as caught:
-        flattened(command)(**given, as_json=True, quiet=False, seed=5)
+        flatten(command)(**given, as_json=True, quiet=False, seed=5)
     data, printing, seed = caught.value.args[0]
     assert data == LabeledFileArguments(**given)
     assert (printing.as_json, printing.quiet, seed) == (True, False, 5)

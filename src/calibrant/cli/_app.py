@@ -39,7 +39,7 @@ from calibrant.cli._options import (
     Target,
     TopFileArguments,
     WeightedFileArguments,
-    flattened,
+    flatten,
 )
 
 app = typer.Typer(
@@ -75,10 +75,10 @@ class _ListsMethods(typer.core.TyperCommand):
     epilog: str | None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        own = self.epilog
-        self.epilog = f"{method_help()}\n\n{own}"
+        epilog = self.epilog
+        self.epilog = f"{method_help()}\n\n{epilog}"
         super().format_epilog(ctx, formatter)
-        self.epilog = own
+        self.epilog = epilog
 
 
 def _command(
@@ -87,7 +87,7 @@ def _command(
     """A command of the app, with an example at the end of its help."""
 
     def register(command: Callable[..., None]) -> Any:
-        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flattened(command))
+        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flatten(command))
 
     return register
 

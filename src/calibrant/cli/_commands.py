@@ -65,13 +65,13 @@ def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -
     for inner in (calibrator, calibrator.get_params(deep=False).get("calibrator")):
         if inner is not None and "random_state" in inner.get_params(deep=False):
             inner.set_params(random_state=seed)
-    made = set_up(calibrator, file.inputs, file.n_classes, file.classes)
-    if file.has_top_scores and not isinstance(made, TemperatureScaling):
+    calibrator = set_up(calibrator, file.inputs, file.n_classes, file.classes)
+    if file.has_top_scores and not isinstance(calibrator, TemperatureScaling):
         raise ValueError(
             f"{name} needs the scores of all classes, and {file.path} holds the best few of each "
             "row. Pass -m temperature."
         )
-    return made
+    return calibrator
 
 
 @dataclass(frozen=True)
@@ -289,18 +289,20 @@ def _export_onnx(model: Any, options: ExportOptions, output: Path) -> None:
 
 def _export_sql(model: Any, options: ExportOptions, output: Path) -> None:
     start = PREFIXES[model.inputs][0]
-    columns = _listed(options.columns) or [f"{start}{label}" for label in model.classes_.tolist()]
+    columns = _split_names(options.columns) or [
+        f"{start}{label}" for label in model.classes_.tolist()
+    ]
     query = export.to_sql(
         model,
         table=options.table,
         columns=columns,
         dialect=options.dialect,
-        keep=_listed(options.keep),
+        keep=_split_names(options.keep),
     )
     write_text(output, query)
 
 
-def _listed(names: str | None) -> list[str]:
+def _split_names(names: str | None) -> list[str]:
     return names.split(",") if names else []
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._options import Printing, WeightedFileArguments, flattened
+from calibrant.cli._options import Printing, WeightedFileArguments, flatten
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
     from calibrant.cli._output import Output
@@ -62,7 +62,7 @@ Title = Annotated[
 
 def _command(example: str) -> Callable[[Callable[..., None]], Any]:
     def register(command: Callable[..., None]) -> Any:
-        return monitor_app.command(epilog=f"\b\nExample:\n  {example}")(flattened(command))
+        return monitor_app.command(epilog=f"\b\nExample:\n  {example}")(flatten(command))
 
     return register
 

@@ -180,24 +180,24 @@ class Printing:
         return Output(as_json=self.as_json, quiet=self.quiet)
 
 
-def flattened(command: Callable[..., None]) -> Callable[..., None]:
+def flatten(command: Callable[..., None]) -> Callable[..., None]:
     """A command for typer, of one whose parameters may be dataclasses: it has an option for each of
     their fields.
     """
     hints = get_type_hints(command, include_extras=True)
-    given = inspect.signature(command).parameters.values()
+    parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    flat = [own for one in given for own in _options(one, hints[one.name])]
+    options = [option for p in parameters for option in _options(p, hints[p.name])]
 
     @wraps(command)
     def run(**values: Any) -> None:
         for name, group in groups.items():
-            own = {entry.name: values.pop(entry.name) for entry in fields(group)}
-            values[name] = group(**own)
+            members = {entry.name: values.pop(entry.name) for entry in fields(group)}
+            values[name] = group(**members)
         command(**values)
 
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {one.name: one.annotation for one in flat}
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {option.name: option.annotation for option in options}
     return run
 
 

@@ -28,7 +28,7 @@ ARRAY_ENDINGS = (".npz", ".npy")
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", *ARRAY_ENDINGS)
 
 
-class Writer(ABC):
+class ScoreWriter(ABC):
     """Writes blocks with their calibrated scores: probabilities, or top scores."""
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Writer(ABC):
 
 
 @contextmanager
-def open_writer(path: Path, file: ScoreFile) -> Iterator[Writer]:
+def open_writer(path: Path, file: ScoreFile) -> Iterator[ScoreWriter]:
     """A writer of the format that the ending of ``path`` says; the file is whole or not there."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -66,7 +66,7 @@ def open_writer(path: Path, file: ScoreFile) -> Iterator[Writer]:
             writer.release()
 
 
-def _make_writer(path: Path, ending: str, file: ScoreFile) -> Writer:
+def _make_writer(path: Path, ending: str, file: ScoreFile) -> ScoreWriter:
     if ending in ARRAY_ENDINGS:
         return _ArrayWriter(path, file.reader, ending)
     names = [f"p_{label}" for label in file.classes.tolist()]
@@ -105,7 +105,7 @@ def _top_columns(top: TopScores, names: Sequence[str]) -> dict[str, Any]:
     return columns | ({TAIL_COLUMN: pa.array(top.log_rest)} if TAIL_COLUMN in names else {})
 
 
-class _ParquetWriter(Writer):
+class _ParquetWriter(ScoreWriter):
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.path, self.names = path, names
         self._writer: Any = None
@@ -124,7 +124,7 @@ class _ParquetWriter(Writer):
             self._writer.close()
 
 
-class _CsvWriter(Writer):
+class _CsvWriter(ScoreWriter):
     """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or
     none.
     """
@@ -161,7 +161,7 @@ class _CsvWriter(Writer):
         self._file.close()
 
 
-class _ArrayWriter(Writer):
+class _ArrayWriter(ScoreWriter):
     """Arrays are written at the end: they are held until then."""
 
     def __init__(self, path: Path, reader: FileReader, ending: str) -> None:

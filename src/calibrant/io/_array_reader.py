@@ -31,7 +31,7 @@ class _Arrays(NamedTuple):
     score_name: str
     inputs: str
     labels: AnyArray | None
-    held: dict[str, AnyArray]
+    by_name: dict[str, AnyArray]
 
 
 class ArrayReader(FileReader):
@@ -140,15 +140,15 @@ def _arrays_of_npz(
     labels: AnyArray | None,
 ) -> _Arrays:
     start = f"{options.split}_" if options.split else ""
-    found = [
+    candidates = [
         (inputs, start + name)
         for inputs, names in ARRAY_NAMES.items()
         for name in names
         if start + name in data and (model is None or inputs == model.inputs)
     ]
-    if model and not found:  # another kind of scores, which the caller rejects
+    if model and not candidates:  # another kind of scores, which the caller rejects
         return _arrays_of_npz(data, options, None, labels)
-    if len(found) != 1:
+    if len(candidates) != 1:
         splits = " or ".join(_split_names(data))
         raise ParameterError(
             "{path} must have an array {start}probs or {start}logits; it has {arrays}"
@@ -160,9 +160,9 @@ def _arrays_of_npz(
                 "splits": splits,
             },
         )
-    inputs, name = found[0]
-    own = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
-    return _Arrays(data[name], name, inputs, own, data)
+    inputs, name = candidates[0]
+    labels = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
+    return _Arrays(data[name], name, inputs, labels, data)
 
 
 def _split_names(data: dict[str, AnyArray]) -> list[str]:
@@ -180,8 +180,8 @@ def _load(path: Path) -> Any:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     except Exception as error:  # a damaged head may end in anything, a SyntaxError among them
-        said = str(error) or type(error).__name__
-        raise ValueError(f"{path} cannot be read as NumPy arrays: {said}") from None
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path} cannot be read as NumPy arrays: {reason}") from None
 
 
 def _load_archive(path: Path) -> dict[str, AnyArray]:
@@ -205,7 +205,7 @@ def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = read(file)
-        said = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
         left = entry.file_size - file.tell()
-    if said != left:
-        raise ValueError(f"{entry.filename} has {left:,} bytes and its head says {said:,}")
+    if n_bytes != left:
+        raise ValueError(f"{entry.filename} has {left:,} bytes and its head says {n_bytes:,}")

@@ -29,23 +29,26 @@ class LabelRule:
     def codes(self, labels: Any, start: int) -> IntArray:
         """Column codes of a block of labels that begins with row ``start`` of the file."""
         text = as_text(labels)
-        found = pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
-        if found.null_count:
-            found = self._found_by_meaning(text)
-        if found.null_count:
-            row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
+        places = self._places_of(text)
+        if places.null_count:
+            places = self._places_by_meaning(text)
+        if places.null_count:
+            row = int(np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))[0])
             raise _unknown_label(text[row].as_py(), start + row, self.keys)
-        return found.to_numpy(zero_copy_only=False).astype(np.intp)
+        return places.to_numpy(zero_copy_only=False).astype(np.intp)
 
-    def _found_by_meaning(self, text: Any) -> Any:
-        """Places of labels of another spelling, where no two classes mean the same."""
-        meant = [meaning(key) for key in self.keys]
-        if len(set(meant)) != len(meant):
-            return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
-        own = text.dictionary_encode()
-        spelt = [None if one is None else meaning(one) for one in own.dictionary.to_pylist()]
-        places = pc.index_in(pa.array(spelt, pa.string()), value_set=pa.array(meant, pa.string()))
-        return places.take(own.indices)
+    def _places_of(self, text: Any) -> Any:
+        return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
+
+    def _places_by_meaning(self, text: Any) -> Any:
+        """Places of labels of another spelling, if no two classes mean the same."""
+        meanings = [meaning(key) for key in self.keys]
+        if len(set(meanings)) != len(meanings):
+            return self._places_of(text)
+        encoded = text.dictionary_encode()
+        labels = [label and meaning(label) for label in encoded.dictionary.to_pylist()]
+        values = pa.array(meanings, pa.string())
+        return pc.index_in(pa.array(labels, pa.string()), value_set=values).take(encoded.indices)
 
 
 def meaning(label: str) -> str:

@@ -177,8 +177,8 @@ def _check_header(document: dict[str, Any], loaded: Any) -> None:
     if document.get("classes") != np.asarray(loaded.classes_).tolist():
         raise ValueError("the classes at its head are not those of its calibrator")
     training = vars(loaded).get("training_")
-    own, said = ({} if training is None else training.to_dict()), document.get("training") or {}
-    if not isinstance(said, dict) or any(own.get(key) != value for key, value in said.items()):
+    values, header = {} if training is None else training.to_dict(), document.get("training") or {}
+    if not isinstance(header, dict) or any(values.get(key) != header[key] for key in header):
         raise ValueError("the training at its head is not that of its calibrator")
 
 
@@ -192,8 +192,8 @@ def _check_works(loaded: Any) -> None:
     except RecursionError:
         raise
     except Exception as error:  # whatever a made-up combination of numbers may end in
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"its parts do not fit together ({said[:300]})") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"its parts do not fit together ({reason[:300]})") from None
 
 
 def _check_prediction(loaded: Any) -> None:
