@@ -24,12 +24,11 @@ from calibrant._validation import check_inputs, check_weight, encode_labels, unk
 from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
-from calibrant.cli._writers import open_writer
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
-from calibrant.io import ScoreFile, save
-from calibrant.io._roles import PREFIXES, ModelScores
-from calibrant.io._score_file import LoadedRows
+from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
+from calibrant.io._roles import PREFIXES
+from calibrant.io._writers import open_writer
 from calibrant.multiclass import TemperatureScaling
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
@@ -37,8 +36,6 @@ from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
-
-BLOCKS_NOTE = "The file was read in blocks. Pass --in-memory to fit on all rows at once."
 
 
 def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
@@ -99,9 +96,14 @@ class FitResult:
             lines[0] += "."
         else:
             lines[0] += "; calibrant compare and calibrant report judge it on others."
-        if self.is_chunked:
-            lines.append(BLOCKS_NOTE)
-        return "\n".join(filter(None, [*lines, self.note]))
+        if self.is_chunked and self.note:
+            lines += [
+                "The file was read in blocks. Pass --in-memory to fit on all rows at once.",
+                self.note,
+            ]
+        elif self.is_chunked:
+            lines.append("The file was read in blocks, which does not change the fit.")
+        return "\n".join(lines)
 
     def to_dict(self, output: Path) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -10,9 +10,7 @@ from calibrant.base import Calibrator
 from calibrant.cli import spell_option
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
-from calibrant.io import ScoreFile
-from calibrant.io._roles import ModelScores
-from calibrant.io._score_file import LoadedRows
+from calibrant.io import LoadedRows, ModelScores, ScoreFile
 
 LOADED_BYTES = 2**28
 """Bytes of scores up to which a file is loaded: 256 MB."""

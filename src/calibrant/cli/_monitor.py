@@ -171,7 +171,7 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 def open_for(monitor: CalibrationMonitor, data: WeightedFileArguments, output: Output) -> ScoreFile:
     """A file with the classes and the kind of scores of a monitor."""
     from calibrant.cli._files import open_file
-    from calibrant.io._roles import ModelScores
+    from calibrant.io import ModelScores
 
     classes: Any = monitor.classes
     model = ModelScores(classes, monitor.to_dict()["rule"]["inputs"])

@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
-    from calibrant.io._roles import FileOptions
+    from calibrant.io import FileOptions
 
 File = Annotated[
     Path,
@@ -135,7 +135,7 @@ class FileArguments:
 
     def options(self) -> FileOptions:
         """The same without the command line."""
-        from calibrant.io._roles import FileOptions
+        from calibrant.io import FileOptions
 
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         if values.get("classes") is not None:

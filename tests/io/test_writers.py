@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from calibrant.cli._writers import add_scores, open_writer
 from calibrant.io._readers import FileBlock
+from calibrant.io._writers import add_scores, open_writer
 
 FILE = SimpleNamespace(classes=np.array(["a", "b"]), has_top_scores=False, reader=None)
 PROBA = np.array([[0.75, 0.25], [0.5, 0.5]])

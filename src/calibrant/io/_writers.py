@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from calibrant._data.top_scores import TopScores
 from calibrant._output.files import written_aside
 from calibrant._typing import FloatArray
-from calibrant.evaluation import TopScores
-from calibrant.io import ScoreFile
 from calibrant.io._array_reader import ArrayReader
 from calibrant.io._readers import FileBlock, FileReader
 from calibrant.io._roles import TAIL_COLUMN
+from calibrant.io._score_file import ScoreFile
 
 ARRAY_ENDINGS = (".npz", ".npy")
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", *ARRAY_ENDINGS)
