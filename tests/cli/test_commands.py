@@ -54,7 +54,7 @@ def test_scores_of_a_fit_are_checked_when_read_and_when_fitted_and_not_again(pat
         return check_scores(scores, **options)
 
     check_scores = _validation.check_scores
-    for module in ("calibrant._validation", "calibrant.io._sources", "calibrant.base._calibrator"):
+    for module in ("calibrant._validation", "calibrant.io._sources", "calibrant.base._new_scores"):
         monkeypatch.setattr(f"{module}.check_scores", counted)
     rows = read_all(FileOptions(path), silent, plain)
     fit_file(rows, "temperature", None, 0, path.with_name("model.json"))

@@ -16,6 +16,7 @@ import numpy as np
 from calibrant import export
 from calibrant._blocks import FILE_ELEMENTS, in_order, n_threads, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
+from calibrant._data.sample import ArraySample
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import (
@@ -134,7 +135,9 @@ def evaluate_file(options: FileOptions, n_bins: int, say: Say, watch: Watch) -> 
         scores = check_scores_of(block, source, options, say, notes)
         codes = rule.codes(block.labels, block.start)
         part = MetricAccumulator(n_bins, inputs=check_inputs(source.inputs))
-        return part._update_checked(scores, codes, check_weight(block.weight, len(codes)))
+        return part._update_checked(
+            ArraySample(scores, codes, check_weight(block.weight, len(codes)))
+        )
 
     with ThreadPoolExecutor(n_threads()) as pool:
         blocks = watch(source.blocks(), source.n_rows)
@@ -222,7 +225,7 @@ def fit_file(
     model.fit(data.scores, data.labels, sample_weight=data.weight)
     weight = check_weight(data.weight, len(data.y))
     before = MetricAccumulator(inputs=check_inputs(data.inputs))
-    before._update_checked(data.scores, data.y, weight)
+    before._update_checked(ArraySample(data.scores, data.y, weight))
     after = _evaluate_map(model, data, weight)
     save(model, output)
     return Fitted(name, model, before.compute(), after)
@@ -233,7 +236,7 @@ def _evaluate_map(model: Any, data: FilePredictions, weight: FloatArray) -> Eval
     total = MetricAccumulator()
     for rows in row_blocks(*data.scores.shape, elements=FILE_ELEMENTS):
         proba = on_simplex(proba_of(model, data.scores[rows], data.inputs))
-        total._update_checked(proba, data.y[rows], weight[rows])
+        total._update_checked(ArraySample(proba, data.y[rows], weight[rows]))
     return total.compute()
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrant._crossfit.members import proba_of
-from calibrant._data.chunks import Chunk, ChunkReader, reader_for
-from calibrant._data.read import as_source
+from calibrant._data.chunked_sample import ChunkReader, reader_for
+from calibrant._data.chunks import Chunk
+from calibrant._data.sample import ArraySample
 from calibrant._output.files import check_writable
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.base import Calibrator
@@ -112,11 +113,7 @@ def takes_parts(calibrator: Any) -> bool:
     """Whether a calibrator is fitted to parts of the rows, by what it says itself."""
     if not isinstance(calibrator, Calibrator):
         return False
-    try:
-        calibrator._check_parted()
-    except TypeError:
-        return False
-    return True
+    return not calibrator.needs_rows
 
 
 def open_passes(options: FileOptions, say: Say, *, progress: bool) -> PassedFile:
@@ -136,11 +133,11 @@ def fit_passes(file: PassedFile, name: str, notion: str | None, seed: int, outpu
     model = make_calibrator(name, notion, file, seed)
     check_writable(output)
     model.fit(file.rows.scores, file.rows.labels, sample_weight=file.rows.weight)
-    parts = as_source(file.rows.scores, file.rows.labels, file.rows.weight)
+    parts = file.rows.scores.source(file.rows.labels, file.rows.weight)
     reader = reader_for(parts, file.classes, file.inputs)
     before, after = parts.add_up(partial(_judge, model, reader), _merge)
     save(model, output)
-    return Fitted(name, model, before.compute(), after.compute(), model._words_of_parts())
+    return Fitted(name, model, before.compute(), after.compute(), model._chunked_note())
 
 
 _Pair = tuple[MetricAccumulator, MetricAccumulator]
@@ -150,9 +147,11 @@ def _judge(model: Any, reader: ChunkReader, part: Chunk) -> _Pair:
     """A block before and after calibration."""
     rows = reader.read(part)
     scores: FloatArray = rows.u[:]
-    before = MetricAccumulator(inputs=model.inputs)._update_checked(scores, rows.y, rows.weight)
+    before = MetricAccumulator(inputs=model.inputs)._update_checked(
+        ArraySample(scores, rows.y, rows.weight)
+    )
     proba = on_simplex(proba_of(model, scores, model.inputs))
-    return before, MetricAccumulator()._update_checked(proba, rows.y, rows.weight)
+    return before, MetricAccumulator()._update_checked(ArraySample(proba, rows.y, rows.weight))
 
 
 def _merge(a: _Pair, b: _Pair) -> _Pair:

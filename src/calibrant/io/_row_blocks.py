@@ -158,7 +158,7 @@ class BlockSource(ChunkSource):
         weight: WeightsLike | BlockColumn | None = None,
         groups: tuple[AnyArray, ...] = (),
     ) -> None:
-        self.rows = rows
+        self.rows, self.n_rows = rows, rows.n_rows
         self._columns = [_check_column(rows, column) for column in (y, weight, *groups)]
         classes = rows.classes if isinstance(self._columns[0], BlockColumn) else None
         # Column numbers need no lookup.
