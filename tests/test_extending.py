@@ -29,7 +29,9 @@ class FrequencyMixture(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        u, y, weight = rows.u, rows.y, rows.weight
         proba = np.exp(u[:] - np.logaddexp.reduce(u[:], axis=1, keepdims=True))
         self.frequency_ = np.bincount(y, weight, minlength=u.shape[1]) / weight.sum()
         true, frequency = proba[np.arange(len(y)), y], self.frequency_[y]
@@ -52,8 +54,8 @@ class Shrinkage(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, score, outcome, weight):
-        self.rate_ = weight @ outcome / weight.sum()
+    def _fit(self, claim):
+        self.rate_ = claim.weight @ claim.hits / claim.weight.sum()
 
     def _predict(self, score):
         return score + self.share * (self.rate_ - score)

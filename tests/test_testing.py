@@ -46,9 +46,9 @@ def test_every_calibrator_keeps_the_promise(calibrator, name, inputs):
 class Forgetful(calibrant.TemperatureScaling):
     """Ignores the weights of the rows."""
 
-    def _fit(self, u, y, weight):
-        super()._fit(u, y, weight)
-        self.temperature_ += weight.std()
+    def _fit(self, sample):
+        super()._fit(sample)
+        self.temperature_ += sample.rows("this method").weight.std()
 
 
 def test_a_calibrator_that_breaks_a_promise_is_found():
@@ -60,7 +60,7 @@ def test_a_declared_exception_is_skipped():
     class Excused(calibrant.TemperatureScaling):
         check_exceptions = dict.fromkeys(CHECKS, "because")
 
-        def _fit(self, u, y, weight):
+        def _fit(self, sample):
             raise RuntimeError
 
     check_calibrator(Excused())
@@ -71,9 +71,9 @@ class Counting(calibrant.TemperatureScaling):
 
     counts_rows = True
 
-    def _fit(self, u, y, weight):
-        super()._fit(u, y, weight)
-        self.temperature_ += weight.max()
+    def _fit(self, sample):
+        super()._fit(sample)
+        self.temperature_ += sample.rows("this method").weight.max()
 
 
 def test_a_method_that_counts_rows_is_not_asked_whether_weights_are_copies():

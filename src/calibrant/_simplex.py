@@ -69,6 +69,11 @@ def total_weight(weight: FloatArray) -> float:
     return float(weight.sum())
 
 
+def is_unit(weight: FloatArray) -> bool:
+    """Whether all weights are one; those that nobody gave take no memory."""
+    return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
+
+
 def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
     """Sum of the weights of each class, (K,); equal weights, a stride-0 array, are not read."""
     if weight.strides == (0,) and weight.size:

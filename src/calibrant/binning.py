@@ -17,6 +17,7 @@ import numpy as np
 from calibrant._blocks import READ_ELEMENTS, ROUND_OFF, row_blocks
 from calibrant._kernels import cell_sums, kernel, ordered_pairs
 from calibrant._output.results import ShortRepr
+from calibrant._simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 from calibrant.notions import ClaimBlock, Claims
@@ -353,11 +354,6 @@ def present_rows(
     return score[..., present], outcome[..., present], weight[present]
 
 
-def is_unit(weight: FloatArray) -> bool:
-    """Whether all weights are one; those that nobody gave take no memory."""
-    return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
-
-
 def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distinct values of ordered scores, and where each begins."""
     is_new = np.empty(score.size, dtype=bool)
@@ -431,9 +427,9 @@ def bin_table(
         return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
-    if claims.parted is not None and rule is not None:
+    if claims.is_chunked and rule is not None:
         return _given_table(claims, rule)
-    if claims.parted is not None and strategy == "unique":
+    if claims.is_chunked and strategy == "unique":
         raise TypeError(
             "strategy='unique' needs the distinct scores of all rows, and rows that come in parts, "
             "such as dask arrays, are summarised: use 'uniform' or 'quantile'"

@@ -7,7 +7,7 @@ from calibrant._validation import FlatPredictions, flatten_predictions, map_scor
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._evaluation import evaluate
 from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation
-from calibrant.metrics._top import TopEvaluation
+from calibrant.metrics._top_scores import TopEvaluation
 
 __all__ = [
     "Evaluation",

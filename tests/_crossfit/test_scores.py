@@ -22,7 +22,9 @@ class Constant(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        u, y, weight = rows.u, rows.y, rows.weight
         self.frequency_ = np.bincount(y, weight, minlength=u.shape[1]) / weight.sum()
 
     def _log_proba(self, u):

@@ -23,8 +23,9 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._data.read import as_source
-from calibrant.notions._parted import ScoreCells
+from calibrant._data.read import as_chunked
+from calibrant.io import ScoreChunks
+from calibrant.notions._cells import ScoreCells
 
 da = pytest.importorskip("dask.array")
 
@@ -193,7 +194,7 @@ def test_a_poisoned_row_is_reported_with_its_number(data):
 
 def test_what_is_no_sum_is_refused(data):
     _, _, chunks, labels = data
-    with pytest.raises(TypeError, match="not fitted to scores that come in parts"):
+    with pytest.raises(TypeError, match="GaussianProcessCalibration needs all rows in memory"):
         GaussianProcessCalibration(inputs="logits").fit(chunks, labels)
     with pytest.raises(ValueError, match="rows do not match"):
         evaluate(np.zeros(3, dtype=int), chunks, inputs="logits")
@@ -219,27 +220,32 @@ def test_a_cluster_gives_what_the_array_gives_though_a_worker_is_killed(data, cl
     parts = clone(made).fit(chunks, labels)
     assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
     victim = next(iter(cluster[1].run(os.getpid).values()))
-    source = KillsOnce(as_source(chunks, labels), victim)
-    parts = clone(made)._fit_parts(source)
+    source = KillsOnce(as_chunked(chunks).source(labels), victim)
+    parts = clone(made).fit(source, None)
     assert source.n_passes > 3
     assert np.abs(parts.predict_proba(rows) - whole).max() <= 1e-8
     expected = evaluate(y, logits, inputs="logits").log_loss
     assert evaluate(labels, chunks, inputs="logits").log_loss == pytest.approx(expected, abs=1e-8)
 
 
-class KillsOnce:
-    """Parts whose third pass begins with the death of a worker."""
+class KillsOnce(ScoreChunks):
+    """Chunks whose third pass begins with the death of a worker."""
 
-    def __init__(self, parts, victim):
-        self.parts, self.victim, self.n_passes = parts, victim, 0
-        self.n_columns, self.classes = parts.n_columns, parts.classes
-        self.distinct_labels = parts.distinct_labels
+    n_columns = 0
+
+    def __init__(self, source, victim):
+        self.inner, self.victim, self.n_passes = source, victim, 0
+        self.n_columns, self.classes = source.n_columns, source.classes
+        self.distinct_labels = source.distinct_labels
+
+    def map_chunks(self, function):
+        return self.inner.map_chunks(function)
 
     def add_up(self, function, *add):
         self.n_passes += 1
         if self.n_passes == 3:
             os.kill(self.victim, signal.SIGKILL)
-        return self.parts.add_up(function, *add)
+        return self.inner.add_up(function, *add)
 
 
 @pytest.mark.slow
@@ -248,5 +254,5 @@ def test_an_error_says_that_no_worker_is_left(data, cluster, monkeypatch):
     monkeypatch.setattr("calibrant._data.dask_arrays._PATIENCE", 2)
     assert metrics.accuracy(labels, chunks, inputs="logits") > 0
     cluster[0].scale(0)
-    with pytest.raises(RuntimeError, match="all workers of the dask cluster are gone"):
+    with pytest.raises(RuntimeError, match="All workers of the dask cluster are gone"):
         metrics.accuracy(labels, chunks, inputs="logits")

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import BetaCalibration, HistogramBinning, IsotonicCalibration, PlattScaling
 from calibrant.base import BaseBinaryCalibrator
+from calibrant.notions import Claim
 
 EVERY_FORM = [PlattScaling(), BetaCalibration(), IsotonicCalibration(), HistogramBinning(n_bins=4)]
 
@@ -16,13 +17,18 @@ def _claim(rng, n=200):
     return score, (rng.random(n) < score**2).astype(float), rng.integers(0, 3, n).astype(float)
 
 
+def _fit_claim(calibrator, score, outcome, weight):
+    calibrator.fit_claims([calibrator], [Claim(0, slice(None), score, outcome, weight)])
+    return calibrator
+
+
 @pytest.mark.parametrize("calibrator", EVERY_FORM, ids=lambda c: type(c).__name__)
 def test_a_claim_of_one_column_is_fitted_and_predicted_as_two_columns_are(rng, calibrator):
     score, outcome, weight = _claim(rng)
     two = calibrator.fit(np.column_stack([1 - score, score]), outcome.astype(int), weight)
     prior, expected = two.class_prior_, two.predict_proba(score)[:, 1]
-    one = calibrator._fit_claim(score, outcome, weight)
-    np.testing.assert_array_equal(one._predict_claim(score), expected)
+    one = _fit_claim(calibrator, score, outcome, weight)
+    np.testing.assert_array_equal(one.predict_claim(score), expected)
     np.testing.assert_array_equal(one.class_prior_, prior)
     assert (one.n_classes_, one.n_features_in_, one.classes_.tolist()) == (2, 1, [0, 1])
 
@@ -33,12 +39,12 @@ def test_prediction_of_a_claim_makes_no_second_column(rng):
             raise AssertionError("a claim is one column")
 
     score, outcome, weight = _claim(rng)
-    assert OneColumn()._fit_claim(score, outcome, weight)._predict_claim(score).shape == (200,)
+    assert _fit_claim(OneColumn(), score, outcome, weight).predict_claim(score).shape == (200,)
 
 
 def test_parameters_are_checked_before_a_claim_is_fitted(rng):
     with pytest.raises(ValueError, match="strategy must be one of"):
-        HistogramBinning(strategy="no")._fit_claim(*_claim(rng))
+        _fit_claim(HistogramBinning(strategy="no"), *_claim(rng))
 
 
 def test_each_claim_has_a_seed_of_its_own_that_its_index_decides():
@@ -100,8 +106,8 @@ def test_logits_are_lifted_to_the_form_of_the_method(rng):
         def __init__(self, *, inputs="proba", classes=None):
             self.inputs, self.classes = inputs, classes
 
-        def _fit(self, score, outcome, weight):
-            self.seen_ = score
+        def _fit(self, claim):
+            self.seen_ = claim.score
 
         def _predict(self, score):
             return score

@@ -7,6 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import _validation
+from calibrant._data.sample import ArraySample
 from calibrant.base import Calibrator
 from calibrant.exceptions import NotFittedError
 from calibrant.testing import check_calibrator
@@ -19,8 +20,8 @@ class Blend(Calibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit_scores(self, scores, y, weight):
-        self.rate_ = np.bincount(y, weight, minlength=scores.shape[1]) / weight.sum()
+    def _fit(self, sample):
+        self.rate_ = sample.class_weights / sample.total
 
     def _proba_of(self, scores):
         from calibrant._simplex import as_proba
@@ -40,8 +41,8 @@ def test_a_checked_fit_is_the_fit_without_checks_and_summary(rng, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("checked twice")
 
-    monkeypatch.setattr("calibrant.base._calibrator.check_predictions", refuse)
-    inner = Blend()._fit_checked(P, y, np.ones(40))
+    monkeypatch.setattr("calibrant._data.read.check_predictions", refuse)
+    inner = Blend()._fit_checked(ArraySample(P, y, np.ones(40)))
     np.testing.assert_array_equal(inner._proba_of(P), expected)
     assert not hasattr(inner, "training_")
     assert inner.classes_.tolist() == [0, 1, 2]

@@ -148,7 +148,7 @@ class Mine(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
         store_outcome(self, Solution(np.zeros(1), 0.5, 7, self.outcome))
 
     def _log_proba(self, u):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
-from calibrant.base._training import SAMPLE_SCORES
+from calibrant._data.sample import summary_places
 from calibrant.metrics import log_loss
 
 
@@ -52,7 +52,7 @@ def test_many_rows_are_sampled_evenly(rng):
     logits, labels = data(rng, 100_000)
     training = TemperatureScaling(inputs="logits").fit(logits, labels).training_
     assert training.n_samples == 100_000
-    assert training.n_rows == SAMPLE_SCORES // 3
+    assert training.n_rows == len(summary_places(100_000, 3)) == 2**14 // 3
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     # Four standard errors of a mean over 5,000 rows.
     assert training.log_loss_before == pytest.approx(log_loss(labels, proba), abs=0.11)

@@ -17,8 +17,9 @@ class Seen(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
-        self.shape_, self.u_ = u.shape, u[:]
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        self.shape_, self.u_ = rows.u.shape, rows.u[:]
 
     def _log_proba(self, u):
         return log_softmax(u, axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from calibrant import CrossFitted, IsotonicCalibration, PlattScaling, TemperatureScaling
-from calibrant.base._words import lines_of_parts
+from calibrant.base._words import lines_of_members
 
 SCORES, LABELS = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 // 2
 
@@ -24,7 +24,7 @@ def test_settings_and_few_numbers_are_said_and_what_is_about_data_is_not():
 
 def test_each_part_has_a_line_and_many_are_counted():
     parts = [TemperatureScaling(prior_scale=1.0).fit(SCORES, LABELS) for _ in range(7)]
-    lines = lines_of_parts(parts)
+    lines = lines_of_members(parts)
     assert len(lines) == 6
     assert lines[-1] == "  2 others"
 

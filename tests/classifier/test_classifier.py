@@ -201,7 +201,7 @@ def test_any_classifier_of_probabilities_will_do_as_calibrator(iris):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-CHECKED = ("check_predictions", "encode_labels", "training_summary", "check_scores")
+CHECKED = ("check_predictions", "encode_labels", "summarize_training", "check_scores")
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_data_are_checked_once(calls, digits, ensemble):
     assert calls["check_scores"] == (5 if ensemble else 1)  # what a classifier says, each time
     assert calls["check_predictions"] == 0
     assert calls["encode_labels"] <= 1
-    assert calls["training_summary"] == 0
+    assert calls["summarize_training"] == 0
 
 
 class Table(ClassifierMixin, BaseEstimator):

@@ -17,7 +17,6 @@ import pyarrow.parquet
 import calibrant
 from calibrant._crossfit.members import set_up
 from calibrant.cli import run
-from calibrant.cli._files import needs_rows
 from calibrant.io import open_scores
 from calibrant.selection import method
 from calibrant.selection._methods import METHODS
@@ -108,7 +107,7 @@ def test_what_needs_all_rows_loads_them_or_is_rejected(name, file, capsys):
 
 
 def test_the_calibrators_say_themselves_which_of_them_need_all_rows():
-    assert {name for name in METHODS if needs_rows(method(name))} == {"gp", "canonical"}
+    assert {name for name in METHODS if method(name).needs_rows} == {"gp", "canonical"}
 
 
 def test_how_a_file_was_read_is_said_and_can_be_chosen(file, capsys, monkeypatch):

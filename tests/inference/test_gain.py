@@ -27,7 +27,9 @@ class Temperature(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
+        given = sample.rows("this method")
+        u, y, weight = given.u, given.y, given.weight
         rows = np.arange(len(y))
 
         def loss(log_beta):
@@ -51,7 +53,9 @@ class TowardsUniform(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        u, y, weight = rows.u, rows.y, rows.weight
         step = 1 / u.shape[1] - u
         residual = np.eye(u.shape[1])[y] - u
         self.noise_ = np.clip(

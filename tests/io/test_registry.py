@@ -21,7 +21,9 @@ class Softened(BaseCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, u, y, weight):
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        u, y, weight = rows.u, rows.y, rows.weight
         self.rate_ = np.bincount(y, weight, minlength=u.shape[1]) / weight.sum()
 
     def _log_proba(self, u):
@@ -34,8 +36,8 @@ class Halved(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, score, outcome, weight):
-        self.rate_ = float(weight @ outcome / weight.sum())
+    def _fit(self, claim):
+        self.rate_ = float(claim.weight @ claim.hits / claim.weight.sum())
 
     def _predict(self, score):
         return (score + self.rate_) / 2

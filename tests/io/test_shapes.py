@@ -21,7 +21,7 @@ def test_what_a_fit_leaves_behind_is_what_is_expected(calibrator):
     made = calibrator.fit(scores, labels)
     fitted = {k: v for k, v in vars(made).items() if k.endswith("_") and not k.startswith("_")}
     check_fitted_values(type(made).__name__, made, fitted)
-    for part in made._parts():
+    for part in made._members():
         check_fitted_values(type(part).__name__, part, {})
 
 
@@ -42,8 +42,9 @@ class Shrunk(BaseCalibrator):
     def fitted_values(self):
         return {"share_": FittedValue((), 0.0, 1.0)}
 
-    def _fit(self, u, y, weight):
-        self.share_, self.prior_ = 0.5, np.ones(u.shape[1])
+    def _fit(self, sample):
+        rows = sample.rows("this method")
+        self.share_, self.prior_ = 0.5, np.ones(rows.u.shape[1])
 
     def _log_proba(self, u):
         return u

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,22 +61,6 @@ def test_logits_and_probabilities_merge(data):
     accumulator.merge(MetricAccumulator().update(y[200:], proba[200:]))
     whole = evaluate(y, proba).to_dict()
     assert accumulator.compute().to_dict() == pytest.approx(whole, abs=1e-12)
-
-
-def test_a_state_of_version_1_loads_without_ks(data):
-    y, logits, _ = data
-    proba = softmax(logits, axis=1)
-    accumulator = MetricAccumulator().update(y, proba)
-    state = json.loads(accumulator.to_json())
-    old = {"schema": "calibrant.metric-accumulator/1"} | {
-        key: state[key]
-        for key in ("n_bins", "classes", "confidence", "log_loss", "brier", "tables")
-    }
-    loaded = MetricAccumulator.from_json(json.dumps(old))
-    assert loaded.compute() == replace(accumulator.compute(), ks=None)
-    empty = old | {"tables": {}, "confidence": {"weight": 0.0}, "log_loss": 0.0, "brier": 0.0}
-    empty = MetricAccumulator.from_json(json.dumps(empty))
-    assert empty.update(y, proba).compute() == accumulator.compute()
 
 
 def test_the_top_label_is_selected_once_a_block(data, monkeypatch):

@@ -84,7 +84,7 @@ def test_a_fit_that_begins_where_another_ended_finds_the_same_optimum(structure,
     proba, y = data
     other = StructuredScaling(structure).fit(proba[::2], y[::2])
     alone, begun = StructuredScaling(structure), StructuredScaling(structure)
-    begun._begin_like(other)
+    begun._start_like(other)
     for model in (alone, begun):
         model.fit(proba, y)
     np.testing.assert_allclose(begun.coef_, alone.coef_, atol=1e-8)

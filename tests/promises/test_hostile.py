@@ -586,9 +586,9 @@ def test_the_page_of_hostile_files_lists_every_case():
 
 def test_d1_16_warnings_of_other_threads_are_not_taken():
     class Talking(calibrant.Identity):
-        def _fit_scores(self, scores, y, weight):
+        def _fit(self, sample):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
-            super()._fit_scores(scores, y, weight)
+            super()._fit(sample)
 
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(2), 60)

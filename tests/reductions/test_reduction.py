@@ -36,7 +36,8 @@ class Power(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    def _fit(self, score, outcome, weight):
+    def _fit(self, claim):
+        score, outcome, weight = claim.score, claim.hits, claim.weight
         self.seen_ = sorted(zip(score.tolist(), outcome.tolist(), weight.tolist(), strict=True))
 
     def _predict(self, score):

@@ -80,7 +80,7 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"methods": [CanonicalBinning()]}, "CanonicalBinning is not fitted to scores that come"),
+        ({"methods": [CanonicalBinning()]}, "CanonicalBinning needs all rows in memory"),
         ({"methods": [LogisticRegression()]}, "methods are ours, got LogisticRegression"),
         ({"metrics": ["ks"]}, "ks of every fold needs its rows.* choose from accuracy, brier"),
         ({"metrics": {"own": Metric("log_loss", lambda y, p: 0.0)}}, "own of every fold needs"),

@@ -39,7 +39,7 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     weight = rng.integers(3, size=len(y)).astype(float) if is_weighted else None
     made = {"candidates": MEMBERS, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(len(y), n_folds), **made).fit(logits, y, weight)
-    parts = AutoCalibration(cv=n_folds, **made)._fit_parts(Slices(logits, y, weight, size=470))
+    parts = AutoCalibration(cv=n_folds, **made).fit(Slices(logits, y, weight, size=470), None)
     assert parts.names_ == whole.names_
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
     np.testing.assert_allclose(parts.losses_, whole.losses_, atol=1e-9)
@@ -55,7 +55,7 @@ def test_one_fold_judges_many_rows(data, monkeypatch):
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1000)
     made = {"candidates": MEMBERS, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(len(y), 5)[:1], **made).fit(logits, y)
-    parts = AutoCalibration(**made)._fit_parts(Slices(logits, y, size=470))
+    parts = AutoCalibration(**made).fit(Slices(logits, y, size=470), None)
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
     # The groups that weights are judged on differ.
     difference = parts.gain_.gain - whole.gain_.gain
@@ -67,14 +67,14 @@ def test_many_classes_of_few_rows_have_no_uniform_forecast(rng):
     y = (0.05 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     made = {"candidates": MEMBERS, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(80, 3), **made).fit(logits, y)
-    parts = AutoCalibration(cv=3, **made)._fit_parts(Slices(logits, y, size=30))
+    parts = AutoCalibration(cv=3, **made).fit(Slices(logits, y, size=30), None)
     assert whole.weights_[-1] == parts.weights_[-1] == 0
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
     assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
 
 
 def test_members_by_default_are_sums(data):
-    parts = AutoCalibration(cv=2, inputs="logits")._fit_parts(Slices(*data, size=500))
+    parts = AutoCalibration(cv=2, inputs="logits").fit(Slices(*data, size=500), None)
     assert "structured-vector" in parts.names_
     assert "isotonic" not in parts.names_
 
@@ -83,7 +83,7 @@ def test_members_by_default_are_sums(data):
 def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator):
     logits, y = data
     whole = CrossFitted(calibrator, cv=folds(len(y), 3), inputs="logits").fit(logits, y)
-    parts = CrossFitted(calibrator, cv=3, inputs="logits")._fit_parts(Slices(logits, y, size=470))
+    parts = CrossFitted(calibrator, cv=3, inputs="logits").fit(Slices(logits, y, size=470), None)
     assert len(parts.calibrators_) == 3
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
@@ -91,26 +91,26 @@ def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator
 @pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
 def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
     with pytest.raises(TypeError, match="AutoCalibration cuts scores that come in parts"):
-        outer(AutoCalibration(), cv=3, inputs="logits")._fit_parts(Slices(*data))
+        outer(AutoCalibration(), cv=3, inputs="logits").fit(Slices(*data), None)
 
 
 def test_what_cannot_be_fitted_to_parts_is_refused(data):
     source = Slices(*data)
     with pytest.raises(TypeError, match="members are ours"):
-        AutoCalibration([LogisticRegression()], inputs="logits")._fit_parts(source)
+        AutoCalibration([LogisticRegression()], inputs="logits").fit(source, None)
     with pytest.raises(TypeError, match="number of folds"):
-        AutoCalibration(cv=folds(900, 3), inputs="logits")._fit_parts(source)
+        AutoCalibration(cv=folds(900, 3), inputs="logits").fit(source, None)
 
 
 def test_members_that_order_scores_are_summarised_where_they_are_asked_for(data):
     model = AutoCalibration([IsotonicCalibration()], cv=2, inputs="logits")
-    parts = model._fit_parts(Slices(*data, size=500))
+    parts = model.fit(Slices(*data, size=500), None)
     assert parts.predict_proba(data[0]).sum(axis=1) == pytest.approx(1)
 
 
 def test_the_ensemble_of_parts_is_that_of_all_rows(data):
     logits, y = data
     whole = EnsembleTemperatureScaling(inputs="logits").fit(logits, y)
-    parts = EnsembleTemperatureScaling(inputs="logits")._fit_parts(Slices(logits, y))
+    parts = EnsembleTemperatureScaling(inputs="logits").fit(Slices(logits, y), None)
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-7)
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)

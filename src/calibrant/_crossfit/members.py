@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from calibrant._blocks import BLOCK_ELEMENTS, PREDICT_ELEMENTS, row_blocks
 from calibrant._data.folds import Fold
+from calibrant._data.sample import ArraySample
 from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_weight
@@ -80,9 +81,8 @@ def fit_on(
         scores, y, weight = scores[copies], y[copies], None
         groups = None if groups is None else groups[copies]
     if isinstance(calibrator, Calibrator):
-        return calibrator._fit_checked(
-            scores, y, check_weight(None, len(y)) if weight is None else weight, groups=groups
-        )
+        weight = check_weight(None, len(y)) if weight is None else weight
+        return calibrator._fit_checked(ArraySample(scores, y, weight, groups=groups))
     options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     return calibrator.fit(as_proba(scores, inputs), y, **options)
 
@@ -110,7 +110,7 @@ def fit_fold(
     """
     rows, made = fold.fit, clone(calibrator)
     if like is not None and isinstance(made, Calibrator):
-        made._begin_like(like)
+        made._start_like(like)
     return fit_on(made, scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups)
 
 

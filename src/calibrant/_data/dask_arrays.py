@@ -37,20 +37,27 @@ class DaskScores(ChunkedScores):
         self.rows = whole_rows(scores)
 
     @property
+    def dtype(self) -> Any:
+        """Type of the scores."""
+        return self.rows.dtype
+
+    @property
     def n_columns(self) -> int:
         return 2 if self.rows.ndim == 1 else int(self.rows.shape[1])
 
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> DaskSource:
         return DaskSource(self, y, weight, groups)
 
-    def map(self, function: Callable[[Any], Any], n_columns: int) -> Any:
-        """A dask array of ``function`` of each chunk; of one dimension if ``n_columns`` is 0."""
+    def map(self, function: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """A dask array of ``function`` of each chunk."""
         rows = self.rows
-        sample = np.asarray(function(np.zeros((0, *rows.shape[1:]), dtype=rows.dtype)))
-        chunks = (rows.chunks[0], *([(n_columns,)] if n_columns else []))
+        if dtype is None:
+            dtype = np.float32 if rows.dtype == np.float32 else np.float64
+        chunks = (rows.chunks[0], *((size,) for size in shape))
+        meta = np.empty((0,) * len(chunks), dtype=dtype)
         axes: dict[str, int] = {"new_axis": 1} if rows.ndim < len(chunks) else {}
         axes |= {"drop_axis": 1} if rows.ndim > len(chunks) else {}
-        return rows.map_blocks(function, dtype=sample.dtype, chunks=chunks, meta=sample, **axes)
+        return rows.map_blocks(function, dtype=dtype, chunks=chunks, meta=meta, **axes)
 
 
 class DaskSource(ChunkSource):
@@ -63,14 +70,16 @@ class DaskSource(ChunkSource):
     def __init__(
         self, scores: DaskScores, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()
     ) -> None:
-        self.n_columns = scores.n_columns
-        self._rows = scores.rows
+        self._scores, self._rows = scores, scores.rows
+        self.n_rows = len(scores.rows)
         self._labels = None if y is None else as_dask(y) if is_dask(y) else as_labels(y)
         others = (as_dask(column) if is_dask(column) else column for column in (weight, *groups))
         sizes = self._rows.chunks[0]
         self._columns = [_split(column, sizes) for column in (self._labels, *others)]
 
-    n_columns: int = 0
+    @property
+    def n_columns(self) -> int:
+        return self._scores.n_columns
 
     def map_chunks(self, function: Callable[[Chunk], Any]) -> list[Any]:
         from dask import delayed

@@ -1,11 +1,17 @@
-"""The boundary between what users pass and samples."""
+"""The boundary: what users pass becomes a sample, or an error that says what to do."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from calibrant._data.chunks import ChunkedScores, ChunkSource
+from calibrant._data.chunked_sample import as_chunked_sample, reader_for
+from calibrant._data.chunks import ChunkedScores
 from calibrant._data.dask_arrays import DaskScores, is_dask
+from calibrant._data.folds import check_groups
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._data.top_scores import TopScores, as_top_sample
+from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import LOGITS_HINT, check_classes, check_predictions
 
 
 def as_chunked(scores: Any) -> ChunkedScores | None:
@@ -15,15 +21,38 @@ def as_chunked(scores: Any) -> ChunkedScores | None:
     return DaskScores(scores) if is_dask(scores) else None
 
 
-def is_chunked(scores: Any) -> bool:
-    """Whether scores are read chunk by chunk."""
-    return is_dask(scores) or isinstance(scores, ChunkedScores)
+def as_sample(
+    scores: ScoresLike,
+    y: LabelsLike,
+    sample_weight: WeightsLike | None = None,
+    groups: LabelsLike | None = None,
+    *,
+    classes: LabelsLike | None = None,
+    inputs: str = "proba",
+    sum_to_one: bool = True,
+    hint: str = LOGITS_HINT,
+    renormalize: bool = False,
+    columns: tuple[Any, ...] = (),
+) -> tuple[Sample, AnyArray]:
+    """Scores, labels and weights of the same rows, and the labels of the columns.
 
-
-def as_source(
-    scores: Any, y: Any, sample_weight: Any = None, groups: tuple[Any, ...] = ()
-) -> ChunkSource:
-    """Chunked scores with their labels, weights and columns of groups."""
+    Arrays are checked now, chunks when they are first read. Every fit and every metric starts here.
+    ``columns`` are other columns of the same rows, which the sample keeps.
+    """
+    if isinstance(scores, TopScores):
+        return as_top_sample(y, scores, sample_weight, classes), scores.names_with(classes)
+    options: dict[str, Any] = {"sum_to_one": sum_to_one, "hint": hint, "renormalize": renormalize}
     chunked = as_chunked(scores)
-    assert chunked is not None
-    return chunked.source(y, sample_weight, groups)
+    if chunked is not None:
+        if groups is not None:
+            raise TypeError(
+                "groups= works on scores in memory, but these scores are read in chunks. Load them "
+                "first, for example with X.compute()."
+            )
+        source = chunked.source(y, sample_weight, columns)
+        reader = reader_for(source, classes, inputs, **options)
+        return as_chunked_sample(source, reader), check_classes(reader.classes, reader.n_classes)
+    rows = check_predictions(y, scores, sample_weight, classes, inputs=inputs, **options)
+    sample = ArraySample(rows.scores, rows.y, rows.weight, groups=check_groups(groups, len(rows.y)))
+    sample.columns = columns
+    return sample, rows.classes

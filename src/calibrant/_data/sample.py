@@ -1,65 +1,77 @@
-"""Samples: scores, column codes and weights of rows, wherever the rows are stored."""
+"""Samples: scores, column codes and weights of rows, wherever the rows are stored.
+
+Everything that is fitted or measured works on a `Sample`. Its rows come in chunks, each of which is
+in memory while it is processed: an array or a memory map is one chunk (`ArraySample`), a dask array
+or a file has many (`ChunkedSample`). Whatever is a sum over rows is one function of a chunk or of
+a block of rows, so the same code serves all of them.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from calibrant._blocks import KEEP_ELEMENTS, sum_blocks
-from calibrant._simplex import class_sums, total_weight
-from calibrant._typing import FloatArray, IntArray
+from calibrant._simplex import class_sums, is_unit, total_weight, true_class
+from calibrant._typing import AnyArray, FloatArray, IntArray
+
+_FEW_CLASSES = 16
+
+Transform = Callable[[FloatArray], FloatArray]
+"""A function of scores that works row by row."""
+
+
+_SUMMARY_ROWS = 1000
+"""Rows of a summary, at least, if there are as many."""
+
+_SUMMARY_SCORES = 2**14
+"""Scores of a summary: reading them takes half a millisecond, so that fits to many rows take no
+longer for it."""
+
+
+def summary_places(n_rows: int, n_columns: int) -> IntArray:
+    """Places of evenly spaced rows for a summary: all of them, if there are few."""
+    most = max(_SUMMARY_ROWS, _SUMMARY_SCORES // n_columns)
+    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
 class LazyRows:
-    """An ``(n, K)`` array that is computed from another one when its rows are asked for.
+    """An ``(n, K)`` array that is computed from another one when its rows are needed.
 
-    ``u[rows]`` is ``lift(scores[rows])``: the inner form of data that is too large to be held
-    twice.
+    ``u[rows]`` is ``function(scores[rows])``: transformed data that are too large to be kept twice.
     """
 
-    def __init__(self, scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> None:
+    def __init__(self, scores: FloatArray, function: Transform) -> None:
         self.scores = scores
-        self.lift = lift
+        self.function = function
         self.shape: tuple[int, int] = (scores.shape[0], scores.shape[1])
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> FloatArray:
-        return self.lift(self.scores[rows])
+        return self.function(self.scores[rows])
 
-    def map(self, function: Callable[[FloatArray], FloatArray]) -> LazyRows:
-        """``function`` of the lifted rows, by row, when they are asked for."""
-        return LazyRows(self.scores, lambda scores: function(self.lift(scores)))
+    def map(self, function: Transform) -> LazyRows:
+        """``function`` of the transformed rows, computed when they are needed."""
+        return LazyRows(self.scores, lambda scores: function(self.function(scores)))
 
     def take(self, rows: Any) -> LazyRows:
-        """Some of the rows, still to be lifted."""
-        return LazyRows(self.scores[rows], self.lift)
+        """Some of the rows, not yet computed."""
+        return LazyRows(self.scores[rows], self.function)
 
 
 Rows = FloatArray | LazyRows
-"""Lifted scores: an array, or something that gives one when its rows are asked for."""
-
-
-def lifted(scores: FloatArray, lift: Callable[[FloatArray], FloatArray]) -> Rows:
-    """``lift(scores)``, at once where it is small and on demand where it is not."""
-    if scores.size <= KEEP_ELEMENTS:
-        return lift(scores)
-    return LazyRows(scores, lift)
-
-
-def mapped(u: Rows, function: Callable[[FloatArray], FloatArray]) -> Rows:
-    """``function`` of lifted rows, by row: at once of an array, else when they are asked for."""
-    return u.map(function) if isinstance(u, LazyRows) else function(u)
+"""Transformed scores: an array, or an object that computes its rows when they are needed."""
 
 
 class RowBlock(NamedTuple):
-    """Rows of a `Sample`: lifted scores (m, K), column codes, weights, and the number of the first
-    of them in its part.
+    """Consecutive rows of a chunk: scores (m, K), column codes, weights, and the number of the
+    first row in its chunk.
     """
 
     u: FloatArray
@@ -69,15 +81,21 @@ class RowBlock(NamedTuple):
 
 
 class Sample(ABC):
-    """Scores, column codes and weights that come in blocks of rows: all that a fit by sums over
-    rows asks of its data, wherever they are.
+    """Scores, column codes and weights of rows that come in chunks.
 
-    A sample has parts, each of them in memory where it is added up: an array or a memory map is one
-    part (`ArraySample`), a dask array and a file have many. Functions of parts must not depend on
-    other state than what they carry: they may run in other processes, and more than once.
+    Functions of chunks must not depend on other state than what they carry: they may run in other
+    processes, and more than once.
     """
 
     shape: tuple[int, int]
+    groups: IntArray | None = None
+    """Codes of groups whose rows stay together in folds, if there are any."""
+
+    columns: tuple[AnyArray, ...] = ()
+    """Other columns of the same rows, of a sample or of its chunks."""
+
+    is_chunked: ClassVar[bool] = False
+    """Whether every pass reads the data again, so that few passes matter more than little work."""
 
     @property
     @abstractmethod
@@ -87,19 +105,35 @@ class Sample(ABC):
     @property
     @abstractmethod
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        """The first row of each part, and its rows of each class with a weight above zero, (K,)."""
+        """For each chunk its first row, and its rows of positive weight of each class, (K,)."""
+
+    @property
+    @abstractmethod
+    def is_weighted(self) -> bool:
+        """Whether any row has a weight other than 0 and 1."""
 
     @abstractmethod
     def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
-        """Sum of what ``function`` returns for each part, in their order: one pass."""
+        """Sum of what ``function`` returns for each chunk, in row order: one pass."""
 
     @abstractmethod
     def map(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
-        """``function`` of each part, when it is asked for."""
+        """``function`` of each chunk, computed when the chunks are read."""
 
     @abstractmethod
-    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> Sample:
-        """The same rows with ``lift`` of their scores, by row."""
+    def transformed(self, function: Transform) -> Sample:
+        """The same rows with ``function`` of their scores."""
+
+    @abstractmethod
+    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
+        """``function`` of each chunk, which changes only the scores of its rows."""
+
+    @abstractmethod
+    def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
+        """The binary problems of a type of calibration, of a sample of probabilities.
+
+        Where rows are counted in cells of scores, no cell lies across any of the ``cuts``.
+        """
 
     @property
     def total(self) -> float:
@@ -107,11 +141,35 @@ class Sample(ABC):
         return float(self.class_weights.sum())
 
     @property
-    def is_chunked(self) -> bool:
-        """Whether every pass reads the data again, so that few of them matter more than little
-        work in each.
-        """
-        return not isinstance(self, ArraySample)
+    def n_columns(self) -> int:
+        """Number of classes."""
+        return self.shape[1]
+
+    @property
+    def n_passes(self) -> int:
+        """How often the data were read."""
+        return 1
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return 1
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of positive weight."""
+        return sum(int(rows.sum()) for _, rows in self.class_rows)
+
+    @abstractmethod
+    def count_impossible(self, inputs: str) -> int:
+        """Rows of positive weight whose true class has the score zero, or -inf."""
+
+    def rows(self, reason: str) -> ArraySample:
+        """All rows in memory; an error with the ``reason`` if they are read in chunks."""
+        raise TypeError(
+            f"{reason} needs all rows in memory, but the scores are read in chunks. Load them "
+            "first, for example with X.compute(), or pass some of the rows."
+        )
 
     def sum(
         self, function: Callable[[RowBlock], Any], *, elements: int | None = None, work: int = 1
@@ -120,17 +178,39 @@ class Sample(ABC):
         return self.sum_chunks(partial(_sum_rows, function, elements, work))
 
     def normalized(self) -> Sample:
-        """The same with weights that sum to one."""
-        return self.map(partial(_divided, self.total))
+        """The same rows with weights that sum to one."""
+        return self.map(partial(_divide_weight, self.total))
+
+    def summary_rows(self) -> ArraySample | None:
+        """Evenly spaced rows of positive weight, for a summary of the data; None if only the top
+        scores of rows are known.
+        """
+        return self.take(summary_places(self.n_rows, self.n_columns))
+
+    def take(self, places: IntArray) -> ArraySample:
+        """Some of the rows of positive weight, by their places among these: one pass."""
+        starts, first = {}, 0
+        for start, rows in self.class_rows:
+            starts[start] = first
+            first += int(rows.sum())
+        return join_rows(self.sum_chunks(partial(_taken_rows, starts, places)))
 
 
 class ArraySample(Sample):
-    """A sample in memory, or in a memory map: lifted scores, column codes and weights of all rows,
-    ``start`` being the number of the first where it is a part of others.
+    """A sample in memory, or in a memory map.
+
+    ``start`` is the number of the first row if the sample is one chunk of a larger one.
     """
 
-    def __init__(self, u: Rows, y: IntArray, weight: FloatArray, start: int = 0) -> None:
-        self.u, self.y, self.weight, self.start = u, y, weight, start
+    def __init__(
+        self,
+        u: Rows,
+        y: IntArray,
+        weight: FloatArray,
+        start: int = 0,
+        groups: IntArray | None = None,
+    ) -> None:
+        self.u, self.y, self.weight, self.start, self.groups = u, y, weight, start, groups
         self.shape = (u.shape[0], u.shape[1])
 
     @cached_property
@@ -145,37 +225,110 @@ class ArraySample(Sample):
     def class_rows(self) -> list[tuple[int, IntArray]]:
         return [(self.start, np.bincount(self.y[self.weight > 0], minlength=self.shape[1]))]
 
+    @property
+    def n_rows(self) -> int:
+        return len(self.weight) if is_unit(self.weight) else int(np.count_nonzero(self.weight))
+
+    @property
+    def is_weighted(self) -> bool:
+        weight = self.weight
+        return not is_unit(weight) and bool((weight[weight > 0] != 1).any())
+
+    def count_impossible(self, inputs: str) -> int:
+        zero = 0.0 if inputs == "proba" else -np.inf
+        # With few columns the minimum of all scores is found sooner than those of the true classes.
+        if self.shape[1] <= _FEW_CLASSES and np.min(self.u[:]) > zero:
+            return 0
+        is_zero = true_class(self.u[:], self.y) == zero
+        return int(np.count_nonzero(is_zero & (self.weight > 0))) if is_zero.any() else 0
+
+    def rows(self, reason: str) -> ArraySample:
+        return self
+
     def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
         return function(self)
+
+    def sum(
+        self, function: Callable[[RowBlock], Any], *, elements: int | None = None, work: int = 1
+    ) -> Any:
+        return _sum_rows(function, elements, work, self)
 
     def map(self, function: Callable[[ArraySample], ArraySample]) -> ArraySample:
         return function(self)
 
-    def lifted(self, lift: Callable[[FloatArray], FloatArray]) -> ArraySample:
-        return ArraySample(mapped(self.u, lift), self.y, self.weight, self.start)
+    def transformed(self, function: Transform) -> ArraySample:
+        """The same rows with ``function`` of their scores: at once if they are few."""
+        u: Rows
+        if isinstance(self.u, LazyRows):
+            u = self.u.map(function)
+        elif self.u.size <= KEEP_ELEMENTS:
+            u = function(self.u)
+        else:
+            u = LazyRows(self.u, function)
+        return self.with_scores(u)
+
+    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> ArraySample:
+        return function(self)
+
+    def with_scores(self, u: Rows) -> ArraySample:
+        """The same rows with other scores."""
+        return ArraySample(u, self.y, self.weight, self.start, self.groups)
 
     def weighted(self, weight: FloatArray) -> ArraySample:
         """The same rows with other weights."""
-        return ArraySample(self.u, self.y, weight, self.start)
+        return ArraySample(self.u, self.y, weight, self.start, self.groups)
+
+    def subset(self, rows: Any, weight: FloatArray | None = None) -> ArraySample:
+        """Some of the rows, copied, with their weights or with others."""
+        weight = self.weight[rows] if weight is None else weight
+        groups = None if self.groups is None else self.groups[rows]
+        u = self.u.take(rows) if isinstance(self.u, LazyRows) else self.u[rows]
+        return ArraySample(u, self.y[rows], weight, self.start, groups)
+
+    def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
+        return notion.claims(self.u, self.y, self.weight)
 
     def every(self, step: int) -> ArraySample:
-        """Evenly spaced rows, side by side in memory."""
+        """Evenly spaced rows, contiguous in memory."""
         rows = slice(None, None, step)
         u = np.ascontiguousarray(self.u[rows])
         return ArraySample(u, self.y[rows], self.weight[rows], self.start)
 
     def block(self, rows: slice) -> RowBlock:
-        """Some rows, lifted."""
+        """Some consecutive rows, transformed."""
         return RowBlock(self.u[rows], self.y[rows], self.weight[rows], rows.start)
+
+    def columns_of(self, rows: IntArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Scores, codes and weights of some rows."""
+        return self.u[rows], self.y[rows], self.weight[rows]
+
+    def take(self, places: IntArray) -> ArraySample:
+        rows = places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
+        return ArraySample(*self.columns_of(rows))
+
+
+def join_rows(chunks: list[tuple[FloatArray, IntArray, FloatArray]]) -> ArraySample:
+    """A sample of scores, codes and weights that were gathered chunk by chunk."""
+    u, y, weight = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+    return ArraySample(u, y, weight)
 
 
 def _sum_rows(
-    function: Callable[[RowBlock], Any], elements: int | None, work: int, part: ArraySample
+    function: Callable[[RowBlock], Any], elements: int | None, work: int, chunk: ArraySample
 ) -> Any:
     return sum_blocks(
-        lambda rows: function(part.block(rows)), *part.shape, elements=elements, work=work
+        lambda rows: function(chunk.block(rows)), *chunk.shape, elements=elements, work=work
     )
 
 
-def _divided(total: float, part: ArraySample) -> ArraySample:
-    return part.weighted(np.asarray(part.weight) / total)
+def _divide_weight(total: float, chunk: ArraySample) -> ArraySample:
+    return chunk.weighted(np.asarray(chunk.weight) / total)
+
+
+def _taken_rows(
+    starts: dict[int, int], places: IntArray, chunk: ArraySample
+) -> list[tuple[FloatArray, IntArray, FloatArray]]:
+    """Scores, codes and weights of the rows of a chunk that are asked for."""
+    rows, first = np.flatnonzero(chunk.weight), starts[chunk.start]
+    chosen = rows[places[(places >= first) & (places < first + len(rows))] - first]
+    return [chunk.columns_of(chosen)]

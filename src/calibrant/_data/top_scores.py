@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from calibrant._data.sample import ArraySample, Sample, Transform
 from calibrant._simplex import LOG_ZERO, row_max, row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
+from calibrant._validation import check_same_length, check_weight
 from calibrant._validation._arrays import as_array
 from calibrant._validation._labels import as_labels, check_classes, encode_labels, raise_if_missing
 
@@ -152,15 +155,53 @@ class TopScores:
         return self.log_rest
 
 
-class TopSample:
-    """Checked top scores with column codes, weights, and the place of the truth in each row."""
+class TopSample(Sample):
+    """Checked top scores with column codes, weights, and the place of the true class in each row.
+
+    Only binary problems about ranks can be formed: sums over whole rows raise an error.
+    """
 
     def __init__(self, top: TopScores, y: IntArray, weight: FloatArray) -> None:
         self.top, self.y, self.weight = top, y, weight
+        self.shape = (len(top), top.n_classes)
         is_true = top.labels == y[:, None]
         self.is_inside = is_true.any(axis=1)
         self.place = is_true.argmax(axis=1)
-        """Column of the truth; 0 where it is not among the known classes."""
+        """Column of the true class; 0 if it is not among the top m classes."""
+
+    @property
+    def class_weights(self) -> FloatArray:
+        return np.bincount(self.y, self.weight, minlength=self.shape[1])
+
+    @property
+    def class_rows(self) -> list[tuple[int, IntArray]]:
+        return [(0, np.bincount(self.y[self.weight > 0], minlength=self.shape[1]))]
+
+    @property
+    def is_weighted(self) -> bool:
+        return bool((self.weight[self.weight > 0] != 1).any())
+
+    def count_impossible(self, inputs: str) -> int:
+        return 0
+
+    def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
+        np.asarray(self.top)  # raises, and names what accepts top scores
+        raise AssertionError
+
+    def map(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
+        return self
+
+    def transformed(self, function: Transform) -> TopSample:
+        return self
+
+    def rescored(self, function: Callable[[ArraySample], ArraySample]) -> TopSample:
+        return self
+
+    def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
+        return notion.top_claims(self)
+
+    def summary_rows(self) -> None:
+        return None
 
 
 def as_top_sample(
@@ -169,9 +210,7 @@ def as_top_sample(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> TopSample:
-    """Truth and top scores of the same rows, checked together."""
-    from calibrant._validation import check_same_length, check_weight
-
+    """True labels and top scores of the same rows, checked together."""
     labels = as_labels(y_true)
     raise_if_missing(y_true, labels)
     names = top.names_with(classes)

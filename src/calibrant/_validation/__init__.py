@@ -178,24 +178,20 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
     """Raise where ``what`` needs to know how many rows there are and the weights, which are
     numbers of copies of a row, come to fewer than two.
     """
-    said = _few_weights(weight)
-    if said:
-        raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {said}")
+    problem = _few_weights(total_weight(weight), int(np.count_nonzero(weight)))
+    if problem:
+        raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {problem}")
 
 
-def remark_few_weights(weight: FloatArray) -> None:
-    """The same as a remark, for fits: some methods count rows, others do not."""
-    said = _few_weights(weight)
-    if said and np.count_nonzero(weight) >= _MANY_ROWS:
-        remark(f"methods with a prior, smoothing, bins or folds count rows, and {said}")
+def remark_few_weights(total: float, n_rows: int) -> None:
+    """The same as a warning, for fits: some methods count rows, others do not."""
+    problem = _few_weights(total, n_rows)
+    if problem and n_rows >= _MANY_ROWS:
+        remark(f"methods with a prior, smoothing, bins or folds count rows, and {problem}")
 
 
-def _few_weights(weight: FloatArray) -> str | None:
-    total = total_weight(weight)
-    if total >= 2:
-        return None
-    n_rows = int(np.count_nonzero(weight))
-    if n_rows < 2:
+def _few_weights(total: float, n_rows: int) -> str | None:
+    if total >= 2 or n_rows < 2:
         return None
     return (
         f"the weights of {n_rows:,} rows sum to {total:.6g}: give weights that are normalised to "

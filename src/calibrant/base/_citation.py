@@ -52,8 +52,8 @@ def references_of(calibrator: Any) -> list[str]:
 
 def _citation(calibrator: Any) -> Citation:
     """That of a calibrator; a classifier of others that is used as one is called by its class."""
-    found = getattr(calibrator, "citation", None)
-    return found if isinstance(found, Citation) else Citation(type(calibrator).__name__)
+    citation = getattr(calibrator, "citation", None)
+    return citation if isinstance(citation, Citation) else Citation(type(calibrator).__name__)
 
 
 def _phrase(calibrator: Any) -> str:

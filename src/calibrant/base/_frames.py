@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._typing import AnyArray, FloatArray, ScoresLike
+from calibrant._typing import AnyArray, ScoresLike
 from calibrant._validation import column_names, order_of
 
 
-def n_columns(data: ScoresLike) -> int:
-    """Columns of what the user passed; 1 for a flat array."""
-    shape = np.shape(data)
+def n_columns(data: ScoresLike) -> int | None:
+    """Columns of what the user passed; 1 for a flat array, None if the data have no shape."""
+    try:
+        shape = np.shape(data)
+    except TypeError:  # chunked scores and top scores are not arrays
+        return None
     return int(shape[1]) if len(shape) > 1 else 1
 
 
@@ -30,7 +33,7 @@ def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
     return listed if order is None else listed[order]
 
 
-def moved_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
+def reordered_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
     """Names of the columns of a frame that stand in another order than the classes that they name;
     None for anything else.
     """
@@ -39,9 +42,23 @@ def moved_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
     return None if order is None or (order == np.arange(len(order))).all() else names
 
 
-def wrapped(values: FloatArray, like: ScoresLike, columns: AnyArray, output: str) -> Any:
+def keep_columns(calibrator: Any, data: ScoresLike) -> None:
+    """Set ``n_features_in_``, and ``feature_names_in_`` if a frame has column names that are text:
+    in the order of ``classes_`` if they name the classes.
+    """
+    count = n_columns(data)
+    if count is None:
+        return
+    calibrator.n_features_in_ = count
+    names = fitted_names(data, calibrator.classes_)
+    if names is not None:
+        calibrator.feature_names_in_ = names
+    calibrator._reordered_columns = reordered_names(data, calibrator.classes_)
+
+
+def wrapped(values: Any, like: ScoresLike, columns: AnyArray, output: str) -> Any:
     """``values`` as a frame with the index of ``like``, or as they are."""
-    if output == "default":
+    if output == "default" or not isinstance(values, np.ndarray):
         return values
     if output == "polars":
         import polars

@@ -72,9 +72,9 @@ def _failures(calibrator: Any) -> Iterator[Any]:
     """The fits inside that did not converge; classifiers that are not ours speak for themselves."""
     if getattr(calibrator, "_outcome", Outcome.CONVERGED) is not Outcome.CONVERGED:
         yield calibrator
-    if hasattr(calibrator, "_parts"):
-        for part in calibrator._parts():
-            yield from _failures(part)
+    if hasattr(calibrator, "_members"):
+        for member in calibrator._members():
+            yield from _failures(member)
 
 
 def _explanation(calibrator: Any) -> str:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrant._blocks import READ_ELEMENTS, row_blocks
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
-
-LEAST_ROWS = 1000
-"""Rows that log-losses are taken over, at least, where there are as many."""
-
-SAMPLE_SCORES = 2**14
-"""Scores that log-losses are taken over, so that a fit to many rows takes no longer for them: half
-a millisecond, which is much beside a fit of two."""
 
 
 @dataclass(frozen=True)
@@ -51,63 +45,37 @@ class TrainingSummary:
         return {**asdict(self), "class_weights": list(self.class_weights)}
 
 
-def training_summary(
-    scores: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    class_weights: FloatArray,
+def summarize_training(
+    sample: Sample,
     inputs: str,
     log_true_of: Callable[[FloatArray, IntArray], FloatArray],
-    known: tuple[float, float] | None = None,
-) -> TrainingSummary:
-    """The summary of a fit to checked data; ``log_true_of`` are logarithms of the fitted map at the
-    true classes. Costs a millisecond of predictions; nothing where the losses of all rows are
-    ``known``.
+) -> TrainingSummary | None:
+    """The summary of a fit to checked scores; None if only top scores are known.
+
+    ``log_true_of`` gives logarithms of the calibrated probabilities of the true classes.
     """
-    if known is None:
-        n_rows, before, after = _mean_losses(scores, y, weight, inputs, log_true_of)
-    else:
-        n_rows = len(y) if weight.strides == (0,) else int(np.count_nonzero(weight))
-        before, after = known
+    rows = sample.summary_rows()
+    if rows is None:
+        return None
+    before, after = map(
+        np.concatenate, zip(*_log_true_blocks(rows, inputs, log_true_of), strict=True)
+    )
     return TrainingSummary(
-        n_samples=float(class_weights.sum()),
-        n_classes=scores.shape[1],
-        class_weights=tuple(class_weights.tolist()),
-        log_loss_before=before,
-        log_loss_after=after,
-        n_rows=n_rows,
+        n_samples=float(sample.class_weights.sum()),
+        n_classes=sample.n_columns,
+        class_weights=tuple(sample.class_weights.tolist()),
+        log_loss_before=-weighted_sum(rows.weight, before) / rows.total,
+        log_loss_after=-weighted_sum(rows.weight, after) / rows.total,
+        n_rows=rows.shape[0],
     )
 
 
-def _mean_losses(
-    scores: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
+def _log_true_blocks(
+    rows: ArraySample,
     inputs: str,
     log_true_of: Callable[[FloatArray, IntArray], FloatArray],
-) -> tuple[int, float, float]:
-    """How many rows were looked at, and their mean log-losses before and after."""
-    n_classes = scores.shape[1]
-    rows = _some_rows(weight, max(LEAST_ROWS, SAMPLE_SCORES // n_classes))
-    is_all = len(rows) == len(scores)
-    own = weight if is_all else weight.take(rows)
-    total = float(own.sum())
-
-    def of_block(part: slice) -> tuple[FloatArray, FloatArray]:
-        chosen = part if is_all else rows[part]
-        block = scores[part] if is_all else scores.take(rows[part], axis=0)
-        truth = y[chosen]
-        return log_true_class(block, truth, inputs), log_true_of(block, truth)
-
-    blocks = row_blocks(len(rows), n_classes, elements=READ_ELEMENTS)
-    before, after = map(np.concatenate, zip(*map(of_block, blocks), strict=True))
-    return len(rows), -weighted_sum(own, before) / total, -weighted_sum(own, after) / total
-
-
-def _some_rows(weight: FloatArray, most: int) -> IntArray:
-    """All rows that count, or ``most`` of them, evenly spaced."""
-    is_unit = weight.strides == (0,)  # of which all count: there is no need to look
-    rows = None if is_unit else np.flatnonzero(weight)
-    n_rows = len(weight) if rows is None else len(rows)
-    chosen = np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
-    return chosen if rows is None else rows[chosen]
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Logarithms of the probabilities of true classes before and after, block by block."""
+    for part in row_blocks(*rows.shape, elements=READ_ELEMENTS):
+        block, y = rows.u[part], rows.y[part]
+        yield log_true_class(block, y, inputs), log_true_of(block, y)

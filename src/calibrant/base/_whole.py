@@ -1,4 +1,4 @@
-"""Calibrators of whole vectors: a method writes ``_fit(u, y, weight)`` and ``_log_proba(u)``."""
+"""Calibrators of whole vectors: a method writes ``_fit(sample)`` and ``_log_proba(u)``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant._data.chunks import ChunkedSample
-from calibrant._data.sample import Rows, Sample, lifted
+from calibrant._data.sample import Sample
 from calibrant._simplex import (
     EPS,
     as_proba,
@@ -47,30 +46,14 @@ class BaseCalibrator(Calibrator):
         return self.form != "proba"
 
     @abstractmethod
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        """Set the fitted attributes. ``u[rows]`` is an array for any slice of rows; ``u.shape`` is
-        (n, K).
+    def _fit(self, sample: Sample) -> None:
+        """Set the fitted attributes. ``sample.u`` holds scores in the form of the method, for a
+        method with ``needs_rows``; others add up ``sample.sum(function)``.
         """
 
     @abstractmethod
     def _log_proba(self, u: FloatArray) -> FloatArray:
         """Logarithms of the calibrated probabilities of a block."""
-
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit(lifted(scores, self._transform), y, weight)
-
-    def _check_parted(self) -> None:
-        if type(self)._fit_sample is BaseCalibrator._fit_sample:
-            super()._check_parted()
-
-    def _fit_parted(self, sample: ChunkedSample) -> None:
-        self._fit_sample(sample.lifted(self._transform))
-
-    def _fit_sample(self, sample: Sample) -> None:
-        """`_fit` of rows that come in blocks, wherever they are: of a method that is made of sums
-        over rows.
-        """
-        raise NotImplementedError
 
     def _proba(self, u: FloatArray) -> FloatArray:
         """The calibrated probabilities of a block."""

@@ -12,7 +12,7 @@ from calibrant.base._training import TrainingSummary
 _FEW_NUMBERS = 4
 """Fitted arrays of more are not shown in a sentence."""
 
-_FEW_PARTS = 5
+_FEW_MEMBERS = 5
 """Folds, members or claims that have a line each."""
 
 _RATIO = 3.84
@@ -20,7 +20,7 @@ _RATIO = 3.84
 
 _ABOUT_THE_FIT = frozenset(
     {"classes_", "class_prior_", "class_weights_", "converged_", "n_classes_", "n_features_in_"}
-    | {"n_iter_", "objective_", "out_of_fold_", "training_"}
+    | {"n_iter_", "n_passes_", "objective_", "out_of_fold_", "training_"}
 )
 
 
@@ -48,10 +48,10 @@ def words_of_fit(training: TrainingSummary | None) -> str:
     )
 
 
-def lines_of_parts(parts: Sequence[Any]) -> list[str]:
+def lines_of_members(members: Sequence[Any]) -> list[str]:
     """A line for each of the first calibrators inside another."""
-    lines = [f"  {type(part).__name__}. {_words_of(part)}" for part in parts[:_FEW_PARTS]]
-    rest = len(parts) - _FEW_PARTS
+    lines = [f"  {type(member).__name__}. {_words_of(member)}" for member in members[:_FEW_MEMBERS]]
+    rest = len(members) - _FEW_MEMBERS
     return [*lines, f"  {rest:,} others"] if rest > 0 else lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import betaln, softmax
@@ -16,6 +16,7 @@ from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import NAEINI_2015
 from calibrant.binning import distinct_sums, quantile_ends
+from calibrant.notions import Claim
 
 # Numbers of bins range from n^(1/3) / C to C n^(1/3), as Naeini has it.
 _RANGE = 10.0
@@ -99,9 +100,7 @@ class BayesianBinning(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("Bayesian binning into quantiles", (NAEINI_2015,))
+    citation: ClassVar[Citation] = Citation("Bayesian binning into quantiles", (NAEINI_2015,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
@@ -112,12 +111,14 @@ class BayesianBinning(BaseBinaryCalibrator):
                 f"prior_strength must be a positive number, got {self.prior_strength!r}"
             )
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"edges_": SCORES, "values_": RATES, "weights_": FittedValue(("M",), 0.0, 1.0)}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "edges_": SCORES,
+        "values_": RATES,
+        "weights_": FittedValue(("M",), 0.0, 1.0),
+    }
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
+    def _fit(self, claim: Claim) -> None:
+        values, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         self.n_bins_ = _numbers_of_bins(total.sum(), len(values), self.n_models)
         groups = _Groups(values, np.cumsum(total), np.cumsum(hits), np.cumsum(total) / total.sum())
         models = [_binning_model(groups, n_bins, self.prior_strength) for n_bins in self.n_bins_]

@@ -14,13 +14,14 @@ from calibrant._blocks import by_blocks
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_sigmoids, sigmoid
-from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.base._references import KULL_2017
 from calibrant.binning import present_rows
+from calibrant.notions import Claim, share_rows, stack_claims
 
 # Log-odds beyond which a probability is 0 or 1 in double precision.
 _LOG_ODDS_END = 745.0
@@ -106,31 +107,24 @@ class BetaCalibration(BaseBinaryCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("beta calibration", (KULL_2017,))
+    citation: ClassVar[Citation] = Citation("beta calibration", (KULL_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
         check_option(self.parameters, "parameters", ("abm", "am", "ab"))
         check_eps(self.eps)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return dict.fromkeys(("a_", "b_", "c_"), NUMBER)
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = dict.fromkeys(("a_", "b_", "c_"), NUMBER)
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self._fit_all([self], score[None], outcome[None], weight)
+    def _fit(self, claim: Claim) -> None:
+        self._fit_many([self], [claim])
 
     @classmethod
-    def _fit_all(
-        cls,
-        calibrators: Sequence[Self],
-        score: FloatArray,
-        outcome: AnyArray,
-        weight: FloatArray,
-    ) -> None:
-        score, outcome, weight = present_rows(score, outcome.astype(np.float64), weight)
+    def _fit_many(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
+        if not share_rows(claims):
+            super()._fit_many(calibrators, claims)
+            return
+        score, outcome, weight = present_rows(*stack_claims(claims))
         first = calibrators[0]
         columns, intercept = _columns(score, first.parameters), first.parameters != "ab"
         solutions = fit_logistics(columns, outcome, weight, intercept=intercept)
@@ -158,7 +152,7 @@ class BetaCalibration(BaseBinaryCalibrator):
         return sigmoid(self._log_odds(score))
 
     @classmethod
-    def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+    def _predict_many(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
         a, b, c = np.array([(made.a_, made.b_, made.c_) for made in calibrators]).T
         log_p, log_rest = log_sigmoids(score)
         return sigmoid(a * log_p - b * log_rest + c)

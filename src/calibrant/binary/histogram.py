@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
-from calibrant._data.chunks import ChunkedSample
 from calibrant._kernels import ordered_pairs
+from calibrant._simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator
@@ -21,7 +21,6 @@ from calibrant.binning import (
     Bins,
     UniformBins,
     distinct_sums,
-    is_unit,
     pair_sums,
     place_scores,
     sum_steps,
@@ -144,9 +143,9 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("histogram binning", (ZADROZNY_ELKAN_2001, GUPTA_RAMDAS_2021))
+    citation: ClassVar[Citation] = Citation(
+        "histogram binning", (ZADROZNY_ELKAN_2001, GUPTA_RAMDAS_2021)
+    )
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
@@ -200,34 +199,27 @@ class HistogramBinning(BaseBinaryCalibrator):
         """Where a row is left out at an edge: it is heavier than one of two copies."""
         return self.boundary == "exclude" and self.strategy == "quantile"
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"edges_": SCORES, "counts_": COUNTS, "hits_": COUNTS, "values_": RATES}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "edges_": SCORES,
+        "counts_": COUNTS,
+        "hits_": COUNTS,
+        "values_": RATES,
+    }
 
-    @classmethod
-    def _fit_all(
-        cls,
-        calibrators: Sequence[Self],
-        score: FloatArray,
-        outcome: AnyArray,
-        weight: FloatArray,
-    ) -> None:
-        """Counts take truth values as they are: long columns need no copy in floats."""
-        for calibrator, own, hit in zip(calibrators, score, outcome, strict=True):
-            calibrator._fit(own, hit, weight)
-
-    def _fit(self, score: FloatArray, outcome: AnyArray, weight: FloatArray) -> None:
-        if is_unit(weight):
-            self.is_weighted_ = False
-            if self.strategy == "uniform":
-                self._fit_even(score, outcome)
-            else:
-                self._fit_ordered(*ordered_pairs(score, outcome))
-            return
-        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
-        values, total, hits = distinct_sums(score, outcome.astype(np.float64, copy=False), weight)
-        rows = _row_counts(score, weight) if self.counts_rows else total
-        self._fit_distinct(values, total, hits, rows)
+    def _fit(self, claim: Claim) -> None:
+        score, outcome, weight = claim.score, claim.outcome, claim.weight
+        self.is_weighted_ = claim.is_weighted
+        if claim.ends is not None:
+            values, total, hits = distinct_sums(claim.ends, claim.hits, weight)
+            self._fit_distinct(values, total, hits, total)
+        elif not is_unit(weight):
+            values, total, hits = distinct_sums(score, claim.hits, weight)
+            rows = _row_counts(score, weight) if self.counts_rows else total
+            self._fit_distinct(values, total, hits, rows)
+        elif self.strategy == "uniform":
+            self._fit_even(score, outcome)
+        else:
+            self._fit_ordered(*ordered_pairs(score, outcome))
 
     def _fit_ordered(self, score: FloatArray, hit: IntArray) -> None:
         """Fit on rows in increasing order that count one each. Where no edge is tied, bins are
@@ -247,19 +239,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.edges_, self.n_tied_edges_ = score[last], 0
         self._keep_rates(counts.astype(np.float64), hits.astype(np.float64))
 
-    def _fit_parted(self, sample: ChunkedSample) -> None:
-        super()._fit_parted(sample)
-        self.is_weighted_ = not sample.counts.is_unit
-
     def _cuts(self, total: float) -> FloatArray | None:
         if self.strategy != "uniform" or np.ndim(self.points_per_bin):
             return None
         return uniform_edges(self._n_bins(total))
-
-    def _fit_cells(self, claim: Claim) -> None:
-        ends = claim.score if claim.ends is None else claim.ends
-        sums = distinct_sums(ends, claim.outcome.astype(np.float64), claim.weight)
-        self._fit_distinct(*sums, sums[1])
 
     def _fit_distinct(
         self, values: FloatArray, total: FloatArray, hits: FloatArray, rows: FloatArray

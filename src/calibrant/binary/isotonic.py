@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -15,6 +16,7 @@ from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import ZADROZNY_ELKAN_2002
 from calibrant.binning import distinct_sums, interpolated
+from calibrant.notions import Claim
 
 
 class IsotonicCalibration(BaseBinaryCalibrator):
@@ -78,9 +80,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("isotonic regression", (ZADROZNY_ELKAN_2002,))
+    citation: ClassVar[Citation] = Citation("isotonic regression", (ZADROZNY_ELKAN_2002,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
@@ -89,12 +89,14 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         if s is not None and not (isinstance(s, Real) and 0.0 < s < np.inf):
             raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}")
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"edges_": SCORES, "centres_": SCORES, "values_": RATES}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "edges_": SCORES,
+        "centres_": SCORES,
+        "values_": RATES,
+    }
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
+    def _fit(self, claim: Claim) -> None:
+        values, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         starts = _block_starts(hits, total)
         mass, moment = total, total * values
         if self.smoothing is not None:

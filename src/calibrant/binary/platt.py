@@ -10,13 +10,14 @@ import numpy as np
 from calibrant._optim.logistic import fit_logistics
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, sigmoid, weighted_sum
-from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike
+from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, store_outcome
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import NUMBER, FittedValue
 from calibrant.base._references import LIN_2007, PLATT_1999
 from calibrant.binning import present_rows
+from calibrant.notions import Claim, share_rows, stack_claims
 
 
 class PlattScaling(BaseBinaryCalibrator):
@@ -88,30 +89,23 @@ class PlattScaling(BaseBinaryCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("Platt scaling of log-odds", (PLATT_1999, LIN_2007))
+    citation: ClassVar[Citation] = Citation("Platt scaling of log-odds", (PLATT_1999, LIN_2007))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
         check_eps(self.eps)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"coef_": NUMBER, "intercept_": NUMBER}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"coef_": NUMBER, "intercept_": NUMBER}
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self._fit_all([self], score[None], outcome[None], weight)
+    def _fit(self, claim: Claim) -> None:
+        self._fit_many([self], [claim])
 
     @classmethod
-    def _fit_all(
-        cls,
-        calibrators: Sequence[Self],
-        score: FloatArray,
-        outcome: AnyArray,
-        weight: FloatArray,
-    ) -> None:
-        score, outcome, weight = present_rows(score, outcome, weight)
+    def _fit_many(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
+        if not share_rows(claims):
+            super()._fit_many(calibrators, claims)
+            return
+        score, outcome, weight = present_rows(*stack_claims(claims))
         total = float(weight.sum())
         target = np.empty(outcome.shape)
         for calibrator, hit, own in zip(calibrators, outcome, target, strict=True):
@@ -135,6 +129,6 @@ class PlattScaling(BaseBinaryCalibrator):
         return sigmoid(self._log_odds(score))
 
     @classmethod
-    def _predict_all(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+    def _predict_many(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
         coef, intercept = np.array([(c.coef_, c.intercept_) for c in calibrators]).T
         return sigmoid(coef * score + intercept)

@@ -19,6 +19,7 @@ from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
 from calibrant.base._references import GUPTA_2021
 from calibrant.binning import distinct_sums, interpolated
+from calibrant.notions import Claim
 
 # Fewest knots for which each end condition has an inner knot to refer to.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
@@ -135,21 +136,17 @@ class SplineCalibration(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("spline calibration", (GUPTA_2021,))
+    citation: ClassVar[Citation] = Citation("spline calibration", (GUPTA_2021,))
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
         check_option(self.runout, "runout", tuple(_FEWEST_KNOTS))
         check_count(self.n_knots, "n_knots", minimum=_FEWEST_KNOTS[self.runout])
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"scores_": SCORES, "values_": RATES}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"scores_": SCORES, "values_": RATES}
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        values, total, hits = distinct_sums(score, outcome, weight)
+    def _fit(self, claim: Claim) -> None:
+        values, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         offset = values if self.residual else np.zeros_like(values)
         fractile = np.append(0.0, np.cumsum(total) / total.sum())
         fractile[-1] = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base._new_scores import check_new_scores
 from calibrant.base._references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
+from calibrant.notions import Claim
 
 # A point costs as much as so many elements of an array.
 _LOOP_COST = 200
@@ -67,16 +70,16 @@ class VennAbers(BaseBinaryCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("inductive Venn-Abers prediction", (VOVK_PETEJ_2014,))
+    citation: ClassVar[Citation] = Citation("inductive Venn-Abers prediction", (VOVK_PETEJ_2014,))
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"scores_": SCORES, "p0_": RATES, "p1_": RATES}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "scores_": SCORES,
+        "p0_": RATES,
+        "p1_": RATES,
+    }
 
-    def _fit(self, score: FloatArray, outcome: FloatArray, weight: FloatArray) -> None:
-        self.scores_, total, hits = distinct_sums(score, outcome, weight)
+    def _fit(self, claim: Claim) -> None:
+        self.scores_, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         self.p1_ = _fits_with_a_hit(hits, total)
         # A miss among the data is a hit among the data upside down and in reverse.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
@@ -93,7 +96,7 @@ class VennAbers(BaseBinaryCalibrator):
         (p0, p1) : arrays of shape (n,)
             ``p0 <= p1``; float32 where the scores are.
         """
-        scores = self._check_new(X)
+        scores = check_new_scores(self, X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         low, high = self._interval(self._transform(scores))
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from calibrant._blocks import CALL_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
+from calibrant._data.sample import ArraySample
 from calibrant._output.progress import tracked
 from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
@@ -321,7 +322,7 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         part = np.repeat(np.arange(len(parts)), [len(checked.codes) for checked in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(made, cv=folds, inputs=self.inputs_, classes=self.classes_)
-        average._fit_checked(scores, codes, weight, self.classes_, groups)
+        average._fit_checked(ArraySample(scores, codes, weight, groups=groups), self.classes_)
         # A saved map needs the number of its folds, not the rows of each.
         return average.set_params(cv=len(parts))
 

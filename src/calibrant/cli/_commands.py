@@ -16,11 +16,11 @@ import numpy as np
 from calibrant import export
 from calibrant._blocks import FILE_ELEMENTS, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
-from calibrant._data.chunks import Chunk, ChunkReader, reader_for
-from calibrant._data.sample import ArraySample
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.files import check_writable, write_text
-from calibrant._typing import FloatArray
-from calibrant._validation import check_inputs, check_weight, encode_labels, unknown_name
+from calibrant._typing import FloatArray, Inputs
+from calibrant._validation import check_weight, encode_labels, unknown_name
 from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
@@ -42,18 +42,14 @@ def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
     if file.has_top_scores:
         return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
-    total = MetricAccumulator(n_bins)
-    source = file.scores.source(file.labels, file.weight)
-    reader = reader_for(source, file.classes, file.inputs)
-    for part in source.map_chunks(partial(_evaluate_chunk, reader, n_bins)):
-        total.merge(part)
-    return total.compute()
+    sample, _ = as_sample(file.scores, file.labels, file.weight, inputs=file.inputs)
+    metrics: MetricAccumulator = sample.sum_chunks(partial(_evaluate_chunk, file.inputs, n_bins))
+    return metrics.compute()
 
 
-def _evaluate_chunk(reader: ChunkReader, n_bins: int, chunk: Chunk) -> MetricAccumulator:
-    rows = reader.read(chunk)
-    metrics = MetricAccumulator(n_bins, inputs=check_inputs(reader.inputs))
-    return metrics._update_checked(rows.u[:], rows.y, rows.weight)
+def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
+    metrics = MetricAccumulator(n_bins, inputs=inputs)
+    return metrics._update_checked(chunk) if chunk.total > 0 else metrics
 
 
 def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -> Any:
@@ -128,37 +124,37 @@ def fit_file(
     before, after = _evaluate_fit(calibrator, file, rows)
     save(calibrator, output)
     reads_blocks = rows is file
-    note = calibrator._words_of_parts() if reads_blocks else ""
+    note = calibrator._chunked_note() if reads_blocks else ""
     return FitResult(name, calibrator, before, after, reads_blocks, note)
 
 
-_Pair = tuple[Any, Any]
-"""What is known of rows before and after calibration."""
-
-
-def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> _Pair:
+def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> tuple[Any, Any]:
     """The evaluation of the rows of a fit before and after calibration, in one pass."""
     if file.has_top_scores:
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
         return before, after
+    sample = _checked_sample(file, rows)
+    before, after = sample.sum_chunks(partial(_evaluate_both, model))
+    return before.compute(), after.compute()
+
+
+def _checked_sample(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
+    """The rows of a file; loaded rows have been checked."""
     if isinstance(rows, ScoreFile):
-        source = rows.scores.source(rows.labels, rows.weight)
-        reader = reader_for(source, file.classes, file.inputs)
-        sums = source.add_up(lambda chunk: _evaluate_rows(model, reader.read(chunk)))
-    else:
-        y, _ = encode_labels(rows.labels, file.n_classes, file.classes)
-        weight = check_weight(rows.weight, len(y))
-        sums = _evaluate_rows(model, ArraySample(rows.scores, y, weight))
-    return sums[0].compute(), sums[1].compute()
+        return as_sample(rows.scores, rows.labels, rows.weight, inputs=file.inputs)[0]
+    y, _ = encode_labels(rows.labels, file.n_classes, file.classes)
+    return ArraySample(rows.scores, y, check_weight(rows.weight, len(y)))
 
 
-def _evaluate_rows(model: Any, rows: ArraySample) -> _Pair:
+def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
     before, after = MetricAccumulator(inputs=model.inputs), MetricAccumulator()
-    for part in row_blocks(*rows.shape, elements=FILE_ELEMENTS):
-        scores, y, weight, _ = rows.block(part)
-        before._update_checked(scores, y, weight)
-        after._update_checked(on_simplex(proba_of(model, scores, model.inputs)), y, weight)
+    for part in row_blocks(*chunk.shape, elements=FILE_ELEMENTS):
+        rows = chunk.subset(part)
+        if rows.total > 0:  # an evaluation of no rows is an error
+            proba = on_simplex(proba_of(model, rows.u[:], model.inputs))
+            before._update_checked(rows)
+            after._update_checked(rows.with_scores(proba))
     return before, after
 
 

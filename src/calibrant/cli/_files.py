@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from calibrant._validation import Message, ParameterError
 from calibrant.base import Calibrator
@@ -49,14 +48,14 @@ def open_file(
 
 
 def rows_for(
-    calibrators: Iterable[Any], file: ScoreFile, is_chunked: bool | None
+    calibrators: Iterable[Calibrator], file: ScoreFile, is_chunked: bool | None
 ) -> ScoreFile | LoadedRows:
     """The rows that calibrators are fitted on: the file, which is read in blocks, or all rows.
 
     If the user does not decide, a file is loaded if its scores take at most ``LOADED_BYTES``, or if
     a calibrator needs all rows.
     """
-    needing = [calibrator for calibrator in calibrators if needs_rows(calibrator)]
+    needing = [calibrator for calibrator in calibrators if calibrator.needs_rows]
     if is_chunked and needing:
         raise ParameterError(
             "{name} needs all rows at once, and cannot be fitted in blocks. Pass {in_memory:True}.",
@@ -65,14 +64,3 @@ def rows_for(
     if is_chunked is None:
         is_chunked = file.n_bytes > LOADED_BYTES and not needing
     return file if is_chunked and not file.has_top_scores else file.load()
-
-
-def needs_rows(calibrator: Any) -> bool:
-    """Whether a calibrator cannot be fitted on chunked data."""
-    if not isinstance(calibrator, Calibrator):
-        return True
-    try:
-        calibrator._check_parted()
-    except TypeError:
-        return True
-    return False

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import DRAW_ELEMENTS, row_blocks
-from calibrant._data.read import is_chunked
+from calibrant._data.read import as_chunked
 from calibrant._output.progress import tracked
 from calibrant._typing import (
     AnyArray,
@@ -22,8 +22,8 @@ from calibrant._typing import (
 )
 from calibrant._validation import check_count
 from calibrant.binning import BinRule, BinTable, bin_table
+from calibrant.inference._cell_draws import chunked_null
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
-from calibrant.inference._parted import parted_null
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._rows import check_rows
 from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
@@ -136,9 +136,9 @@ def consistency_test(
     """
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
-    if is_chunked(y_prob):
-        how = _parted_options(metric, notion, n_bins)
-        claims, draw, guarantee = parted_null(
+    if as_chunked(y_prob) is not None:
+        how = _chunked_options(metric, notion, n_bins)
+        claims, draw, guarantee = chunked_null(
             as_notion(how.pop("notion", "confidence")),
             *(y_true, y_prob, sample_weight, classes),
             inputs=inputs,
@@ -182,7 +182,9 @@ def _result(
     )
 
 
-def _parted_options(metric: MetricLike, notion: str | Notion | None, n_bins: int) -> dict[str, Any]:
+def _chunked_options(
+    metric: MetricLike, notion: str | Notion | None, n_bins: int
+) -> dict[str, Any]:
     """How a metric bins rows that come in parts; an error where it does not, or by ranks."""
     options = as_metric(metric).binned_options
     if options is None or options.get("bins") or options.get("strategy", "uniform") != "uniform":

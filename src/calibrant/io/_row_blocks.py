@@ -148,7 +148,7 @@ class BlockSource(ChunkSource):
         weight: WeightsLike | BlockColumn | None = None,
         groups: tuple[AnyArray, ...] = (),
     ) -> None:
-        self.blocks = blocks
+        self.blocks, self.n_rows = blocks, blocks.n_rows
         self._columns = [_check_column(blocks, column) for column in (y, weight, *groups)]
         classes = blocks.classes if isinstance(self._columns[0], BlockColumn) else None
         # Column numbers need no lookup.

@@ -10,33 +10,21 @@ from typing import Any
 import numpy as np
 
 from calibrant._blocks import BLOCK_ELEMENTS
-from calibrant._data.chunks import Chunk, ChunkReader, ChunkSource, reader_for
-from calibrant._data.read import as_source, is_chunked
-from calibrant._data.sample import ArraySample
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.results import html_table
 from calibrant._typing import (
     AnyArray,
-    FloatArray,
     Inputs,
-    IntArray,
     LabelsLike,
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation import (
-    LOGITS_HINT,
-    check_classes,
-    check_count,
-    check_inputs,
-    check_predictions,
-    check_row_counts,
-)
+from calibrant._validation import check_classes, check_count, check_inputs, check_row_counts
 from calibrant.metrics._registry import METRICS
 from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
 
 SCHEMA = "calibrant.metric-accumulator/2"
-OLD_SCHEMA = "calibrant.metric-accumulator/1"
-"""Written by 0.1.0: no top scores, so that there is no KS error."""
 
 KEEP_TOP = 4_000_000
 """Rows whose top scores are kept for the KS error, which needs them in order: 68 MB."""
@@ -178,33 +166,17 @@ class MetricAccumulator:
         The chunks of a dask array are evaluated where they are, without the KS error, for which
         all top scores would have to be gathered.
         """
-        if is_chunked(p):
-            return self._update_parts(as_source(p, y, sample_weight))
-        scores, codes, weight, names = check_predictions(
-            y,
+        sample, names = as_sample(
             p,
+            y,
             sample_weight,
-            self._known_classes,
+            classes=self._known_classes,
             inputs=self.inputs,
-            hint=LOGITS_HINT,
             renormalize=self.renormalize,
         )
-        self._update_checked(scores, codes, weight)
+        self._update_checked(sample)
         if not np.array_equal(names, np.arange(len(names))):
             self._names = names
-        return self
-
-    def _update_parts(self, parts: ChunkSource) -> MetricAccumulator:
-        """Add rows that come in parts, each evaluated where it is."""
-        reader = reader_for(parts, self._known_classes, self.inputs, renormalize=self.renormalize)
-        self._check_n_classes(reader.n_classes)
-        rule = SumRule(self.inputs, self.n_bins, 0)
-        sums, total = parts.add_up(partial(_sums_of_part, reader, rule))
-        if not total > 0:
-            raise ValueError("all sample weights are zero: at least one row must count")
-        self._add(sums)
-        if reader.classes is not None:
-            self._names = reader.classes
         return self
 
     @property
@@ -212,13 +184,15 @@ class MetricAccumulator:
         """The labels of the columns, as given or as the first rows had them."""
         return self._names if self.classes is None else self.classes
 
-    def _update_checked(
-        self, scores: FloatArray, y: IntArray, weight: FloatArray
-    ) -> MetricAccumulator:
-        """Add rows of checked scores and column codes: for whoever has checked them already."""
-        self._check_n_classes(scores.shape[1])
-        rule = SumRule(self.inputs, self.n_bins, self.keep_top)
-        self._add(_evaluation_sums(ArraySample(scores, y, weight), rule))
+    def _update_checked(self, sample: Sample) -> MetricAccumulator:
+        """Add the rows of a checked sample."""
+        self._check_n_classes(sample.n_columns)
+        # The top scores of chunked rows stay where they are.
+        rule = SumRule(self.inputs, self.n_bins, 0 if sample.is_chunked else self.keep_top)
+        sums = sample.sum_chunks(partial(_evaluation_sums, rule))
+        if not sums.top.weight > 0:
+            raise ValueError("all sample weights are zero: at least one row must count")
+        self._add(sums)
         return self
 
     def _add(self, sums: EvaluationSums) -> None:
@@ -330,12 +304,10 @@ class MetricAccumulator:
 
     @classmethod
     def from_json(cls, text: str) -> MetricAccumulator:
-        """The accumulator that `to_json` wrote, now or in 0.1.0; anything else is a
-        ``ValueError``.
-        """
+        """The accumulator that `to_json` wrote; anything else is a ``ValueError``."""
         try:
             state = json.loads(text)
-            if state["schema"] not in (SCHEMA, OLD_SCHEMA):
+            if state["schema"] != SCHEMA:
                 raise ValueError(f"schema is {state['schema']!r}, expected {SCHEMA!r}")
             return cls._from_state(state)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -343,8 +315,7 @@ class MetricAccumulator:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> MetricAccumulator:
-        is_old = state["schema"] == OLD_SCHEMA
-        options = {} if is_old else {"inputs": state["inputs"], "keep_top": state["keep_top"]}
+        options = {name: state[name] for name in ("inputs", "keep_top")}
         options["renormalize"] = state.get("renormalize", False) is True
         accumulator = cls(state["n_bins"], state["classes"], **options)
         if state["tables"]:
@@ -356,20 +327,14 @@ class MetricAccumulator:
         return accumulator
 
 
-def _evaluation_sums(sample: ArraySample, rule: SumRule) -> EvaluationSums:
-    n_classes = sample.shape[1]
+def _evaluation_sums(rule: SumRule, chunk: ArraySample) -> EvaluationSums:
     # A block must outweigh the tables that it fills.
-    elements = max(8 * BLOCK_ELEMENTS, 8 * n_classes * rule.n_bins)
-    total: EvaluationSums = sample.sum(
+    elements = max(8 * BLOCK_ELEMENTS, 8 * chunk.shape[1] * rule.n_bins)
+    total: EvaluationSums = chunk.sum(
         lambda block: EvaluationSums.of_block(block.u, block.y, block.weight, rule),
         elements=elements,
     )
     return total
-
-
-def _sums_of_part(reader: ChunkReader, rule: SumRule, part: Chunk) -> tuple[EvaluationSums, float]:
-    rows = reader.read(part)
-    return _evaluation_sums(rows, rule), rows.total
 
 
 def _as_list(classes: LabelsLike | None) -> list[Any] | None:

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant._data.read import is_chunked
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight
+from calibrant._validation import check_row_counts
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -93,20 +92,12 @@ def expected_calibration_error(
     >>> expected_calibration_error([1, 1, 0, 1], [0.8, 0.8, 0.8, 0.8], notion="class-1")
     0.05...
     """
-    if debias and sample_weight is not None and not is_chunked(y_prob):
-        check_row_counts(check_weight(sample_weight, len(y_true)), "debias=True")
-    table = calibration_curve(
-        y_true,
-        y_prob,
-        notion=notion,
-        n_bins=n_bins,
-        strategy=strategy,
-        bins=bins,
-        y_pred=y_pred,
-        inputs=inputs,
-        sample_weight=sample_weight,
-        classes=classes,
+    claims, _ = claims_of(
+        as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
     )
+    if debias:
+        check_row_counts(claims.weight, "debias=True")
+    table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     return table.error(norm=norm, debias=debias, aggregate=aggregate)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-from calibrant._data.read import is_chunked
-from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts, check_weight
-from calibrant.notions import ClaimBlock, as_notion, claims_of
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_row_counts
+from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 
 
 @dataclass(frozen=True)
@@ -59,17 +58,14 @@ class ConfidenceSums:
         return variance * 4 * n_classes**2 / (n_classes - 1) ** 2
 
 
-def _sums(
+def _claims(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     sample_weight: WeightsLike | None,
     classes: LabelsLike | None,
     inputs: str,
-) -> tuple[ConfidenceSums, int]:
-    claims, names = claims_of(
-        as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
-    )
-    return claims.sum_over(ConfidenceSums.of_block), len(names)
+) -> tuple[Claims, AnyArray]:
+    return claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs)
 
 
 def overconfidence(
@@ -90,7 +86,9 @@ def overconfidence(
     >>> overconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.5
     """
-    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].overconfidence
+    claims, _ = _claims(y_true, y_prob, sample_weight, classes, inputs)
+    sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
+    return sums.overconfidence
 
 
 def underconfidence(
@@ -111,7 +109,9 @@ def underconfidence(
     >>> underconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.25
     """
-    return _sums(y_true, y_prob, sample_weight, classes, inputs)[0].underconfidence
+    claims, _ = _claims(y_true, y_prob, sample_weight, classes, inputs)
+    sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
+    return sums.underconfidence
 
 
 def sharpness(
@@ -137,7 +137,7 @@ def sharpness(
     >>> round(sharpness([0, 1], [[1.0, 0.0], [0.5, 0.5]]), 12)
     2.0
     """
-    if sample_weight is not None and not is_chunked(y_prob):
-        check_row_counts(check_weight(sample_weight, len(y_true)), "sharpness")
-    sums, n_classes = _sums(y_true, y_prob, sample_weight, classes, inputs)
-    return sums.sharpness(n_classes)
+    claims, names = _claims(y_true, y_prob, sample_weight, classes, inputs)
+    check_row_counts(claims.weight, "sharpness")
+    sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
+    return sums.sharpness(len(names))

@@ -5,20 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, overload
 
-from calibrant._data.chunks import reader_for
-from calibrant._data.read import as_source, is_chunked
+from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics._groups import (
-    GroupedEvaluation,
-    evaluate_grouped_parts,
-    evaluate_groups,
-    parted_columns,
-)
+from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import ks_error
-from calibrant.metrics._top import TopEvaluation, evaluate_top
+from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
 
@@ -121,29 +114,44 @@ def evaluate(
     >>> groups["a"].evaluation.n_samples, groups.too_small
     (60, ())
     """
-    if isinstance(y_prob, TopScores) and by is None:
+    _check_level(level)
+    if isinstance(y_prob, TopScores):
+        _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
-    if by is not None and is_chunked(y_prob):
-        columns = parted_columns(by)
-        parts = as_source(y_prob, y_true, sample_weight, tuple(columns.values()))
-        reader = reader_for(parts, classes, inputs, renormalize=renormalize)
-        return evaluate_grouped_parts(columns, parts, reader, level, n_bins=n_bins)
     if by is not None:
-        data = check_predictions(
-            y_true,
+        columns = as_columns(by)
+        sample, _ = as_sample(
             y_prob,
+            y_true,
             sample_weight,
-            classes,
+            classes=classes,
             inputs=inputs,
-            hint=LOGITS_HINT,
             renormalize=renormalize,
+            columns=tuple(columns.values()),
         )
-        return evaluate_groups(data, by, level, inputs=inputs, n_bins=n_bins)
+        return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
     accumulator = MetricAccumulator(
         n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
     )
     result = accumulator.update(y_true, y_prob, sample_weight).compute()
-    if not is_chunked(y_prob):
+    if result.ks is not None:
         return result
+    # The scores of chunked rows are not kept: their KS error is computed from cells of scores.
     ks = ks_error(y_true, y_prob, inputs=inputs, sample_weight=sample_weight, classes=classes)
     return replace(result, ks=ks)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
+
+
+def _check_top_options(inputs: str, by: Any, *, renormalize: bool) -> None:
+    """Raise on options that top scores cannot honor."""
+    if by is not None:
+        raise TypeError("by= needs whole rows. Evaluate the TopScores of each group separately.")
+    if inputs != "proba" or renormalize:
+        raise ValueError(
+            "TopScores hold log-probabilities and their tail mass, so inputs= and renormalize= do "
+            "not apply. Leave them out."
+        )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from calibrant._data.chunks import Chunk, ChunkReader, ChunkSource
 from calibrant._data.dask_arrays import is_dask
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.results import html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
-from calibrant._validation import Predictions, as_array, check_inputs, check_same_length, shortened
+from calibrant._validation import as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 
@@ -190,80 +190,58 @@ class GroupedEvaluation:
         return f"{said} Too few rows to see a gap of {VISIBLE:g}: {names}."
 
 
-def evaluate_groups(
-    data: Predictions, by: Any, level: float, *, inputs: Inputs, n_bins: int
-) -> GroupedEvaluation:
-    """One evaluation a group of checked predictions."""
-    _check_level(level)
-    columns = as_columns(by)
-    check_same_length(y_true=data.y, **{f"by {name!r}": part for name, part in columns.items()})
-    groups = _cut_groups(columns)
-    overall = _accumulate(data, slice(None), inputs, n_bins)
-    own = {name: _accumulate(data, rows, inputs, n_bins) for name, rows in groups.items()}
-    return _judge_all(tuple(columns), own, overall.compute(), level)
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
-
-
-def _judge_all(
-    columns: tuple[str, ...],
-    own: Mapping[str, MetricAccumulator],
-    overall: Evaluation,
-    level: float,
-) -> GroupedEvaluation:
-    alpha = (1 - level) / len(own)
-    found = tuple(_judge(name, part, alpha) for name, part in own.items())
-    return GroupedEvaluation(columns, found, overall, level)
-
-
 _Values = tuple[Any, ...]
-"""The values of a group, one a column; None where they are missing."""
+"""The values of a group, one per column; None if they are missing."""
 
 
-def evaluate_grouped_parts(
-    columns: Mapping[str, Any],
-    parts: ChunkSource,
-    reader: ChunkReader,
-    level: float,
-    *,
-    n_bins: int,
+_ALL: _Values = ()
+"""Stands for all rows."""
+
+
+class _GroupSums(dict[_Values, MetricAccumulator]):
+    """The sums of every group that some rows belong to."""
+
+    def __add__(self, other: _GroupSums) -> _GroupSums:
+        both = {key: self[key] + other[key] for key in self if key in other}
+        return _GroupSums({**self, **other, **both})
+
+
+def evaluate_groups(
+    sample: Sample, names: tuple[str, ...], level: float, *, inputs: Inputs, n_bins: int
 ) -> GroupedEvaluation:
-    """One evaluation a group of rows that come in parts: one pass, of which the sums of each group
-    are gathered. There is no KS error, for which scores would have to be put in order.
+    """One evaluation per group of a sample whose columns are called ``names``: one pass.
+
+    There is no KS error of chunked rows, because their scores would have to be ordered.
     """
-    _check_level(level)
-    sums = parts.add_up(partial(_sums_of_groups, tuple(columns), reader, n_bins), _merged)
-    found = list(sums.values())
-    table = map(_joined, zip(*sums, strict=True))
-    named = _cut_groups(dict(zip(columns, table, strict=True)))
-    own = {name: found[int(places[0])] for name, places in named.items()}
-    overall = MetricAccumulator(n_bins, keep_top=0)
-    for part in found:
-        overall.merge(part)
-    return _judge_all(tuple(columns), own, overall.compute(), level)
+    for name, column in zip(names, sample.columns, strict=False):
+        check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
+    keep_top = 0 if sample.is_chunked else None
+    sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
+    overall = sums.pop(_ALL).compute()
+    columns = map(_joined, zip(*sums, strict=True))
+    groups = _cut_groups(dict(zip(names, columns, strict=True)))
+    parts = list(sums.values())
+    accumulators = {name: parts[int(places[0])] for name, places in groups.items()}
+    alpha = (1 - level) / len(accumulators)
+    evaluations = tuple(_evaluate(name, part, alpha) for name, part in accumulators.items())
+    return GroupedEvaluation(names, evaluations, overall, level)
 
 
-def _sums_of_groups(
-    names: tuple[str, ...], reader: ChunkReader, n_bins: int, part: Chunk
-) -> dict[_Values, MetricAccumulator]:
-    """Sums of every group that a part has rows of."""
-    rows = reader.read(part)
-    columns = dict(zip(names, map(as_array, part.groups), strict=True))
-    found = {}
-    for own in _cut_groups(columns).values():
-        values = tuple(_value(column[own[0]]) for column in columns.values())
-        accumulator = MetricAccumulator(n_bins, inputs=check_inputs(reader.inputs), keep_top=0)
-        found[values] = accumulator._update_checked(rows.u[own], rows.y[own], rows.weight[own])
-    return found
+def _sum_groups(
+    names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None, chunk: ArraySample
+) -> _GroupSums:
+    """Sums of every group that a chunk has rows of."""
+    columns, sums = dict(zip(names, chunk.columns, strict=True)), _GroupSums()
 
+    def add(values: _Values, rows: ArraySample) -> None:
+        if rows.weight.any():
+            accumulator = MetricAccumulator(n_bins, inputs=inputs, keep_top=keep_top)
+            sums[values] = accumulator._update_checked(rows)
 
-def _merged(
-    a: dict[_Values, MetricAccumulator], b: dict[_Values, MetricAccumulator]
-) -> dict[_Values, MetricAccumulator]:
-    return {key: a[key] + b[key] if key in a and key in b else (a | b)[key] for key in a | b}
+    add(_ALL, chunk)
+    for rows in _cut_groups(columns).values():
+        add(tuple(_value(column[rows[0]]) for column in columns.values()), chunk.subset(rows))
+    return sums
 
 
 def _value(value: Any) -> Any:
@@ -283,14 +261,7 @@ def _joined(values: Sequence[Any]) -> AnyArray:
     return column
 
 
-def _accumulate(
-    data: Predictions, rows: IntArray | slice, inputs: Inputs, n_bins: int
-) -> MetricAccumulator:
-    accumulator = MetricAccumulator(n_bins, inputs=inputs, keep_top=None)
-    return accumulator._update_checked(data.scores[rows], data.y[rows], data.weight[rows])
-
-
-def _judge(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
+def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     found, confidence = part.compute(), part.mean_confidence
     count = np.array([float(found.n_samples)])
     low, high = (float(end[0]) for end in clopper_pearson(count * found.accuracy, count, alpha))
@@ -305,16 +276,18 @@ def _judge(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     )
 
 
-def as_columns(by: Any, convert: Callable[[Any], Any] = as_array) -> dict[str, Any]:
-    """The columns that make groups, by name: of a mapping, a frame, a series or an array."""
+def as_columns(by: Any) -> dict[str, Any]:
+    """The columns that define groups, by name: of a mapping, a frame, a series or an array. Columns
+    of dask stay where they are.
+    """
     if isinstance(by, Mapping):
-        columns = {str(name): convert(part) for name, part in by.items()}
+        columns = {str(name): _as_column(part) for name, part in by.items()}
     elif getattr(by, "columns", None) is not None:  # pandas, polars and dask
-        columns = {str(name): convert(by[name]) for name in by.columns}
+        columns = {str(name): _as_column(by[name]) for name in by.columns}
     else:
         # The name of a dask array is that of its graph.
         name = None if hasattr(by, "chunks") else getattr(by, "name", None)
-        columns = {str(name or "group"): convert(by)}
+        columns = {str(name or "group"): _as_column(by)}
     if not columns:
         raise ValueError("by has no columns: pass an array of groups, or a dict of such arrays")
     for name, part in columns.items():
@@ -326,9 +299,8 @@ def as_columns(by: Any, convert: Callable[[Any], Any] = as_array) -> dict[str, A
     return columns
 
 
-def parted_columns(by: Any) -> dict[str, Any]:
-    """The same of rows that come in parts: columns of dask are left where they are."""
-    return as_columns(by, lambda column: column if is_dask(column) else as_array(column))
+def _as_column(column: Any) -> Any:
+    return column if is_dask(column) else as_array(column)
 
 
 def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant._blocks import row_blocks
 from calibrant._kernels import packed_pairs, unpacked_pairs
+from calibrant._simplex import is_unit
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -19,7 +20,6 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant.binning import is_unit
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 

@@ -14,7 +14,6 @@ from calibrant.notions import (
     Claims,
     Notion,
     as_notion,
-    claims_from,
     claims_of,
     sample_for,
 )
@@ -81,7 +80,7 @@ def brier_score(
         sample, _ = sample_for(
             as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
         )
-        return _square_sum(claims_from(as_notion("class-wise"), sample))
+        return _square_sum(sample.claims(as_notion("class-wise")))
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return _square_sum(claims) / claims.n_quantities
 

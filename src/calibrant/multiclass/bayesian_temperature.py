@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._data.sample import ArraySample, Rows, Sample
+from calibrant._data.sample import Sample
 from calibrant._optim.posterior import log_temperature_posterior
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_softmax, softmax_in_place
-from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_number
 from calibrant.base import BaseCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -94,26 +94,21 @@ class BayesianTemperatureScaling(BaseCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("temperature scaling averaged over its posterior", (GUO_2017,))
+    citation: ClassVar[Citation] = Citation(
+        "temperature scaling averaged over its posterior", (GUO_2017,)
+    )
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
         check_number(self.centre, "centre")
         check_number(self.width, "width", is_positive=True)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {
-            "temperatures_": FittedValue(("M",), 0.01, 100.0),
-            "weights_": FittedValue(("M",), 0.0, 1.0),
-        }
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "temperatures_": FittedValue(("M",), 0.01, 100.0),
+        "weights_": FittedValue(("M",), 0.0, 1.0),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
+    def _fit(self, sample: Sample) -> None:
         found = log_temperature_posterior(sample, self._log_prior, _N_TEMPERATURES)
         self.temperatures_ = np.exp(found.points)
         self.weights_ = found.weights

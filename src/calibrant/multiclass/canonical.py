@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrant._blocks import map_blocks
-from calibrant._data.sample import lifted
-from calibrant._simplex import as_proba
+from calibrant._data.sample import Sample
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import COUNTS, FittedValue
+from calibrant.base._new_scores import check_new_scores
 from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.guarantees import (
     CanonicalGuarantee,
@@ -141,9 +141,7 @@ class CanonicalBinning(Calibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("binning of probability vectors", (GUPTA_RAMDAS_2022,))
+    citation: ClassVar[Citation] = Citation("binning of probability vectors", (GUPTA_RAMDAS_2022,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_option(self.partition, "partition", PARTITIONS)
@@ -178,15 +176,13 @@ class CanonicalBinning(Calibrator):
         """Where a row is left out at a threshold: it is heavier than one of two copies."""
         return self.partition == "projection"
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {
-            "occupied_": FittedValue(("B",), 0),
-            "counts_": COUNTS,
-            "values_": FittedValue(("B", "K"), 0.0, 1.0),
-            "directions_": FittedValue(("C", "K")),
-            "thresholds_": FittedValue(("C",), is_finite=False),
-        }
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "occupied_": FittedValue(("B",), 0),
+        "counts_": COUNTS,
+        "values_": FittedValue(("B", "K"), 0.0, 1.0),
+        "directions_": FittedValue(("C", "K")),
+        "thresholds_": FittedValue(("C",), is_finite=False),
+    }
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         n_bins, occupied = fitted.get("n_bins_"), fitted.get("occupied_")
@@ -197,11 +193,12 @@ class CanonicalBinning(Calibrator):
         if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
             raise ValueError("CanonicalBinning.occupied_ names bins that there are not")
 
-    def _transform(self, scores: FloatArray) -> FloatArray:
-        return as_proba(scores, self.inputs)
+    form: ClassVar[str] = "proba"
+    needs_rows = True
 
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        u = lifted(scores, self._transform)
+    def _fit(self, sample: Sample) -> None:
+        rows = sample.rows(type(self).__name__)
+        u, y, weight = rows.u, rows.y, rows.weight
         kept = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             n_bins = self.n_bins or max(1, int(kept.sum() // POINTS_PER_BIN))
@@ -210,7 +207,7 @@ class CanonicalBinning(Calibrator):
         partition = self._partition
         self.n_bins_ = partition.n_bins
         place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
-        self.is_weighted_ = bool((weight[weight > 0] != 1).any())
+        self.is_weighted_ = sample.is_weighted
         self.n_tied_ = int(((kept > 0) & (kept < weight)).sum())
         self._estimate(place[kept > 0], y[kept > 0], kept[kept > 0])
 
@@ -267,7 +264,7 @@ class CanonicalBinning(Calibrator):
 
     def bins(self, X: ScoresLike) -> IntArray:
         """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""
-        scores = self._check_new(X)
+        scores = check_new_scores(self, X)
         parts = map_blocks(
             lambda rows: self._partition.assign(self._transform(scores[rows])), *scores.shape
         )

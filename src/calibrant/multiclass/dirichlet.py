@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibrant._data.folds import deal_folds
-from calibrant._data.sample import ArraySample, RowBlock, Rows, Sample
+from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
@@ -139,9 +139,7 @@ class DirichletCalibration(SoftmaxCalibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("Dirichlet calibration", (KULL_2019,))
+    citation: ClassVar[Citation] = Citation("Dirichlet calibration", (KULL_2019,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
@@ -159,14 +157,12 @@ class DirichletCalibration(SoftmaxCalibrator):
             return ridge_to_zero(lam, n_classes)
         return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "coef_": FittedValue(("K", "K")),
+        "intercept_": FittedValue(("K",)),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
+    def _fit(self, sample: Sample) -> None:
         n_classes = sample.shape[1]
         choice = self._select(sample) if self.lam is None else _Choice(self.lam)
         self.lam_, self.cv_scores_, start = choice

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cholesky
 
 from calibrant._blocks import row_blocks
-from calibrant._data.sample import LazyRows, Rows
+from calibrant._data.sample import LazyRows, Rows, Sample
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
@@ -189,9 +189,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("Gaussian process calibration", (WENGER_2020,))
+    citation: ClassVar[Citation] = Citation("Gaussian process calibration", (WENGER_2020,))
 
     def _check_parameters(self, n_classes: int) -> None:
         as_seed(self.random_state)
@@ -201,17 +199,18 @@ class GaussianProcessCalibration(BaseCalibrator):
         check_option(self.monotone, "monotone", (False, True))
         check_eps(self.eps)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {
-            **dict.fromkeys(("kernel_variance_", "lengthscale_", "noise_"), FittedValue((), 0.0)),
-            **dict.fromkeys(("inducing_inputs_", "inducing_mean_"), FittedValue(("M",))),
-            "inducing_covariance_": FittedValue(("M", "M")),
-            "draws_": FittedValue(("S", "M+K")),
-        }
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        **dict.fromkeys(("kernel_variance_", "lengthscale_", "noise_"), FittedValue((), 0.0)),
+        **dict.fromkeys(("inducing_inputs_", "inducing_mean_"), FittedValue(("M",))),
+        "inducing_covariance_": FittedValue(("M", "M")),
+        "draws_": FittedValue(("S", "M+K")),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        summary = summarise_scores(standardise(*_distinct(u, y, weight)))
+    needs_rows = True
+
+    def _fit(self, sample: Sample) -> None:
+        rows = sample.rows(type(self).__name__)
+        summary = summarise_scores(standardise(*_distinct(rows.u, rows.y, rows.weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
             found = fit_increasing(summary, residual, n_inducing=self.n_inducing)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from calibrant._data.chunks import ChunkedSample
+from calibrant._data.sample import Sample
 from calibrant._simplex import as_proba, log_softmax
-from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 
@@ -29,18 +29,10 @@ class Identity(Calibrator):
         self.inputs = inputs
         self.classes = classes
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("the identity")
+    citation: ClassVar[Citation] = Citation("the identity")
 
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        """Nothing to learn."""
-
-    def _check_parted(self) -> None:
-        """Nor from parts."""
-
-    def _fit_parted(self, sample: ChunkedSample) -> None:
-        """Nothing to learn."""
+    def _fit(self, sample: Sample) -> None:
+        """Nothing is fitted."""
 
     def _words(self) -> str:
         return "The probabilities are left as they are."

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._data.sample import ArraySample, Rows, Sample
+from calibrant._data.sample import Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
-from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -68,21 +68,17 @@ class VectorScaling(SoftmaxCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("vector scaling", (GUO_2017,))
+    citation: ClassVar[Citation] = Citation("vector scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"coef_": FittedValue(("K",)), "intercept_": FittedValue(("K",))}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "coef_": FittedValue(("K",)),
+        "intercept_": FittedValue(("K",)),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
+    def _fit(self, sample: Sample) -> None:
         score_map = DiagonalMap(sample.shape[1])
         solution = fit_map(score_map, sample, no_penalty(score_map.shape))
         self.coef_, self.intercept_ = solution.parameters
@@ -162,25 +158,21 @@ class MatrixScaling(SoftmaxCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation(
-            "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
-        )
+    citation: ClassVar[Citation] = Citation(
+        "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
+    )
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
         check_strength(self.lam, "lam")
         check_strength(self.lam if self.mu is None else self.mu, "mu")
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"coef_": FittedValue(("K", "K")), "intercept_": FittedValue(("K",))}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "coef_": FittedValue(("K", "K")),
+        "intercept_": FittedValue(("K",)),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
+    def _fit(self, sample: Sample) -> None:
         n_classes, mu = sample.shape[1], self.lam if self.mu is None else self.mu
         penalty = off_diagonal_and_intercept(self.lam, mu, n_classes)
         solution = fit_map(AffineMap(n_classes), sample, penalty)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._data.sample import ArraySample, Rows, Sample
+from calibrant._data.sample import Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._simplex import EPS, centred, softmax_in_place
-from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -118,16 +118,13 @@ class StructuredScaling(SoftmaxCalibrator):
             "intercept_": FittedValue(("K",)),
         }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
+    def _fit(self, sample: Sample) -> None:
         n_samples, n_classes = sample.total, sample.shape[1]
         # Whether T is finite does not matter here: the mixture bounds the scores that follow.
         t = log_inverse_temperature(sample, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
-        tempered = sample.lifted(self._tempered)
+        tempered = sample.transformed(self._tempered)
         own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
         score_map: ScoreMap
         if self.structure == "vector":
@@ -146,7 +143,7 @@ class StructuredScaling(SoftmaxCalibrator):
             self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
         store_outcome(self, solution)
 
-    def _begin_like(self, fitted: StructuredScaling) -> None:
+    def _start_like(self, fitted: StructuredScaling) -> None:
         if self.structure == "vector":
             self._start = np.stack([fitted.coef_, fitted.intercept_])
         else:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from math import log
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import row_blocks
-from calibrant._data.sample import ArraySample, RowBlock, Rows, Sample
+from calibrant._data.sample import RowBlock, Sample
 from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._optim.mixture import (
-    MixtureSums,
-    mixture_steps,
     mixture_weights,
-    search_together,
 )
-from calibrant._optim.solution import Outcome, Solution, Start
+from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import log_inverse_temperature
 from calibrant._optim.top_temperature import (
     Tail,
@@ -28,7 +22,7 @@ from calibrant._optim.top_temperature import (
     top_log_inverse_temperature,
 )
 from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
-from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, remark
 from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
 from calibrant.base._citation import Citation
@@ -110,38 +104,21 @@ class TemperatureScaling(SoftmaxCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("temperature scaling", (GUO_2017,))
+    citation: ClassVar[Citation] = Citation("temperature scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
         check_prior_scale(self.prior_scale)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"temperature_": TEMPERATURE}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"temperature_": TEMPERATURE}
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        self._fit_sample(ArraySample(u, y, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
-        solution = log_inverse_temperature(sample, prior_scale=self.prior_scale)
+    def _fit(self, sample: Sample) -> None:
+        if isinstance(sample, TopSample):
+            solution = self._fit_top(sample)
+        else:
+            solution = log_inverse_temperature(sample, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
-        self._start = solution.start
         store_outcome(self, solution)
-
-    def _known_losses(self, scores: FloatArray, is_possible: bool) -> tuple[float, float] | None:
-        start: Start | None = self.__dict__.pop("_start", None)
-        # The objective is the log-loss where nothing was added to it, and no score replaced.
-        if start is None or self.inputs == "proba" or self.prior_scale is not None:
-            return None
-        if not self.converged_ or not (is_possible or scores.min() > -np.inf):
-            return None
-        # The loss of a row is convex in beta = 1 / T, log K at 0, and beyond 1 at most beta times
-        # that at 1: if that is not floored, no loss is.
-        largest = max(start.largest, log(self.n_classes_)) * max(1.0, 1.0 / self.temperature_)
-        return (start.loss, self.objective_) if largest < -log(EPS) else None
 
     def _words(self) -> str:
         is_softer, training = self.temperature_ > 1, vars(self).get("training_")
@@ -157,22 +134,20 @@ class TemperatureScaling(SoftmaxCalibrator):
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_
 
-    def _fit_known(self, data: TopSample) -> None:
-        top, rows = data.top, slice(None)
+    def _fit_top(self, sample: TopSample) -> Solution:
+        top, rows = sample.top, slice(None)
         if top.log_rest is None:
-            rows = _rows_inside(data)
-        solution = top_log_inverse_temperature(
+            rows = _rows_inside(sample)
+        return top_log_inverse_temperature(
             top.log_proba[rows],
             _tail(top),
-            data.place[rows],
-            data.is_inside[rows],
-            data.weight[rows],
+            sample.place[rows],
+            sample.is_inside[rows],
+            sample.weight[rows],
             prior_scale=self.prior_scale,
         )
-        self.temperature_ = float(np.exp(-solution.parameters[0]))
-        store_outcome(self, solution)
 
-    def _proba_of_known(self, top: TopScores) -> TopScores:
+    def _proba_of_top(self, top: TopScores) -> TopScores:
         log_proba, log_rest = tempered(top.log_proba, _tail(top), 1.0 / self.temperature_)
         if top.n_known == top.n_classes and top.log_rest is not None:
             log_proba, log_rest = log_softmax(log_proba), top.log_rest
@@ -251,51 +226,34 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         self.classes = classes
         self.eps = eps
 
-    @property
-    def citation(self) -> Citation:
-        return Citation("ensemble temperature scaling", (ZHANG_2020,))
+    citation: ClassVar[Citation] = Citation("ensemble temperature scaling", (ZHANG_2020,))
 
-    @property
-    def _takes_logarithms(self) -> bool:
-        return False  # the uniform part bears rows whose truth was called impossible
+    # The uniform part allows for rows whose true class had probability zero.
+    _takes_logarithms = False
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"temperature_": TEMPERATURE, "weights_": FittedValue((3,), 0.0, 1.0)}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "temperature_": TEMPERATURE,
+        "weights_": FittedValue((3,), 0.0, 1.0),
+    }
 
-    def _fit(self, u: Rows, y: IntArray, weight: FloatArray) -> None:
-        temperature = self._fit_temperature(ArraySample(u, y, weight))
-        likelihood = np.empty((len(y), 3))
-        for rows in row_blocks(*u.shape):
-            block = self._log_members(u[rows])
-            likelihood[rows] = np.exp(block[:, np.arange(block.shape[1]), y[rows]].T)
-        self._store(temperature, mixture_weights(likelihood, weight))
-
-    def _fit_sample(self, sample: Sample) -> None:
-        temperature = self._fit_temperature(sample)
-
-        def sums_at(asked: list[tuple[int, FloatArray]]) -> list[MixtureSums]:
-            return [sample.sum(partial(self._mixture_sums, w)) for _, w in asked]
-
-        self._store(temperature, search_together([mixture_steps(3)], sums_at)[0])
-
-    def _fit_temperature(self, sample: Sample) -> Solution:
-        solution = log_inverse_temperature(sample)
-        self.temperature_ = float(np.exp(-solution.parameters[0]))
-        return solution
-
-    def _mixture_sums(self, w: FloatArray, block: RowBlock) -> MixtureSums:
-        members = self._log_members(block.u)
-        likelihood = np.exp(members[:, np.arange(len(block.y)), block.y].T)
-        return MixtureSums.of_rows(likelihood, block.weight, w)
-
-    def _store(self, temperature: Solution, mixture: Solution) -> None:
+    def _fit(self, sample: Sample) -> None:
+        temperature = log_inverse_temperature(sample)
+        self.temperature_ = float(np.exp(-temperature.parameters[0]))
+        # Three numbers per row are gathered, wherever the rows are stored.
+        blocks = sample.sum(self._likelihoods)
+        likelihood, weight = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        mixture = mixture_weights(likelihood, weight)
         self.weights_ = mixture.parameters
         outcome = mixture.outcome if temperature.converged else temperature.outcome
         store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
+
+    def _likelihoods(self, block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
+        """What each member predicts for the true classes of a block, (m, 3), and the weights."""
+        members = self._log_members(block.u)
+        return [(np.exp(members[:, np.arange(len(block.y)), block.y].T), block.weight)]
 
     def _log_members(self, u: FloatArray) -> FloatArray:
         """Log-probabilities of the three members, (3, m, K)."""

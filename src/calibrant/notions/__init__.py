@@ -40,14 +40,16 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
+from calibrant.notions._cells import claim_of_cells, note_on_cells
 from calibrant.notions._claims import (
     Claim,
     ClaimBlock,
     Claims,
-    claims_from,
     claims_of,
     predictions_for,
     sample_for,
+    share_rows,
+    stack_claims,
 )
 from calibrant.notions._kinds import (
     VALID,
@@ -61,6 +63,7 @@ from calibrant.notions._kinds import (
 from calibrant.notions._notion import Notion, class_text
 from calibrant.notions._ordered import CumulativeNotion
 from calibrant.notions._rows import complete_rows
+from calibrant.notions._top_scores import select_top
 
 __all__ = [
     "CanonicalNotion",
@@ -74,13 +77,17 @@ __all__ = [
     "RankNotion",
     "WithinTopNotion",
     "as_notion",
-    "claims_from",
+    "claim_of_cells",
     "claims_of",
     "class_text",
     "complete_rows",
     "is_named",
+    "note_on_cells",
     "predictions_for",
     "sample_for",
+    "select_top",
+    "share_rows",
+    "stack_claims",
 ]
 
 

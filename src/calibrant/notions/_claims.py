@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, GATHER_ELEMENTS, READ_ELEMENTS, row_blocks, sum_blocks
-from calibrant._data.chunks import ChunkedSample, check_chunks, reader_for
-from calibrant._data.read import as_source, is_chunked
+from calibrant._blocks import (
+    BLOCK_ELEMENTS,
+    GATHER_ELEMENTS,
+    READ_ELEMENTS,
+    row_blocks,
+    sum_blocks,
+)
+from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._data.top_scores import TopScores, as_top_sample
-from calibrant._simplex import as_proba
+from calibrant._simplex import as_proba, is_unit
 from calibrant._typing import (
     AnyArray,
     BoolArray,
@@ -28,7 +33,6 @@ from calibrant._validation import (
     SOFTMAX_HINT,
     Predictions,
     as_array,
-    check_classes,
     check_predictions,
     check_same_length,
     check_weight,
@@ -77,27 +81,48 @@ class Claim:
     index: int
     rows: IntArray | slice
     score: FloatArray
-    outcome: BoolArray
+    outcome: AnyArray
     weight: FloatArray
     ends: FloatArray | None = None
-    """Where rows were gathered into cells of scores, the upper end of the cell of each."""
+    """If rows were counted in cells of scores, the upper end of the cell of each."""
+    is_counted_weighted: bool = False
+    """If rows were counted, whether any of them had a weight other than 0 and 1."""
+
+    @property
+    def hits(self) -> FloatArray:
+        """The outcomes as floats."""
+        return self.outcome.astype(np.float64, copy=False)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether any row has a weight other than 0 and 1."""
+        if self.ends is not None:
+            return self.is_counted_weighted
+        return not is_unit(self.weight) and bool((self.weight[self.weight > 0] != 1).any())
+
+    def rescored(self, function: Callable[[FloatArray], FloatArray]) -> Claim:
+        """The same binary problem with ``function`` of its scores."""
+        return replace(self, score=function(self.score))
 
 
-class PartedClaims(Protocol):
-    """Claims of rows that come in parts."""
+def share_rows(claims: Sequence[Claim]) -> bool:
+    """Whether claims are about the same rows, so that they can be fitted at once."""
+    return all(claim.weight is claims[0].weight for claim in claims)
 
-    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], at_least: int) -> Any:
-        """Sum over all rows: one pass."""
 
-    def whole(self) -> Iterator[Claim]:
-        """Each claim, with its rows gathered into cells of scores."""
+def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scores and outcomes (J, n) of claims about the same rows, and the weights of the rows."""
+    if len(claims) == 1:
+        return claims[0].score[None], claims[0].hits[None], claims[0].weight
+    score, hits = (np.stack([getattr(c, name) for c in claims]) for name in ("score", "hits"))
+    return score, hits, claims[0].weight
 
 
 @dataclass(frozen=True)
 class Claims:
-    """All claims that a notion makes about some data.
+    """All binary problems that a type of calibration makes of some data.
 
-    ``select(rows)`` gives those of a row block; iterating gives each claim whole, as a `Claim`, in
+    ``select(rows)`` gives those of a row block; iterating gives each one whole, as a `Claim`, in
     the order of their index. Whole claims need memory for a few columns of scores at a time.
     """
 
@@ -105,15 +130,17 @@ class Claims:
     n_quantities: int
     n_labels: int
     weight: FloatArray
+    """The weights of all rows, or of chunked rows an array of the same sum."""
     select: Callable[[slice], ClaimBlock]
     n_columns: int
     """Columns of the data behind a block: what a block costs."""
-    parted: PartedClaims | None = None
-    """Where rows come in parts, what adds them up; ``select`` has none of them then."""
+
+    is_chunked: ClassVar[bool] = False
+    """Whether rows are read at every pass, so that whole claims are made of cells of scores."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to add up a part: not the data."""
-        return {**vars(self), "select": None, "parted": None}
+        """What another process needs to add up a chunk: not the data."""
+        return {**vars(self), "select": None}
 
     @property
     def n_claims(self) -> int:
@@ -144,8 +171,6 @@ class Claims:
         Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
         elements of the data.
         """
-        if self.parted is not None:
-            return self.parted.sum_over(function, at_least)
         elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
         return sum_blocks(
             lambda rows: function(self.select(rows), self.weight[rows]),
@@ -155,21 +180,25 @@ class Claims:
         )
 
     def __iter__(self) -> Iterator[Claim]:
-        if self.parted is not None:
-            yield from self.parted.whole()
-            return
         for quantities, score, label, outcome in self._gathered():
             for j, quantity in enumerate(quantities):
                 yield from self._split(quantity, score[j], label[j], outcome[j])
 
-    def together(self, n_claims: int) -> Iterator[tuple[range, FloatArray, BoolArray]]:
-        """So many claims at a time, of claims that are all about the same rows: their numbers,
-        scores and outcomes (J, n), which are nobody else's.
+    def batches(self, elements: int) -> Iterator[list[Claim]]:
+        """Claims that are fitted together: those of one quantity if there is one per label, else
+        as many as have ``elements`` scores.
         """
+        if self.n_labels > 1:
+            for _, claims in groupby(self, key=lambda claim: claim.index // self.n_labels):
+                yield list(claims)
+            return
+        size = max(1, elements // self.n_rows)
         for quantities, score, _, outcome in self._gathered():
-            for first in range(0, len(quantities), n_claims):
-                part = slice(first, first + n_claims)
-                yield quantities[part], score[part], outcome[part]
+            for first in range(0, len(quantities), size):
+                yield [
+                    Claim(quantities[j], slice(None), score[j], outcome[j], self.weight)
+                    for j in range(first, min(first + size, len(quantities)))
+                ]
 
     def _gathered(self) -> Iterator[tuple[range, FloatArray, IntArray, BoolArray]]:
         """Quantities, as many as may be held at a time, with scores, labels and outcomes."""
@@ -236,25 +265,9 @@ def claims_of(
                 f"must be 'proba'; got {inputs!r}"
             )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
-    if isinstance(y_prob, TopScores):
-        from calibrant.notions._top import top_claims  # needs what is defined here
-
-        data = as_top_sample(y_true, y_prob, sample_weight, classes)
-        names = y_prob.names_with(classes)
-        return top_claims(notion.bound(names), data), names
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims_from(notion.bound(names), sample), names
-
-
-def claims_from(notion: Notion, sample: Sample) -> Claims:
-    """The claims of a notion that knows its classes about checked probabilities."""
-    if isinstance(sample, ArraySample):
-        return notion.claims(sample.u, sample.y, sample.weight)
-    from calibrant.notions._parted import parted_claims  # needs what is defined here
-
-    if not isinstance(sample, ChunkedSample):
-        raise TypeError(f"claims are made of arrays and of parts, not of a {type(sample).__name__}")
-    return parted_claims(notion, sample)
+    claims: Claims = sample.claims(notion.bound(names))
+    return claims, names
 
 
 def sample_for(
@@ -266,32 +279,23 @@ def sample_for(
     *,
     inputs: str = "proba",
 ) -> tuple[Sample, AnyArray]:
-    """What a user passed, checked as the notion asks, as probabilities wherever they are; and the
+    """What a user passed, checked as the notion requires, as a sample of probabilities; and the
     labels of the classes.
     """
-    if not is_chunked(y_prob):
-        proba, y, weight, names = predictions_for(
-            notion, y_true, y_prob, sample_weight, classes, inputs=inputs
-        )
-        return ArraySample(proba, y, weight), names
-    return sample_of_parts(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    sample, names = as_sample(
+        y_prob,
+        y_true,
+        sample_weight,
+        classes=classes,
+        inputs=inputs,
+        sum_to_one=notion.sums_to_one,
+        hint=SOFTMAX_HINT,
+    )
+    return (sample if inputs == "proba" else sample.rescored(partial(_as_proba, inputs))), names
 
 
-def sample_of_parts(
-    notion: Notion,
-    y_true: LabelsLike,
-    y_prob: ScoresLike,
-    sample_weight: WeightsLike | None = None,
-    classes: LabelsLike | None = None,
-    *,
-    inputs: str = "proba",
-) -> tuple[ChunkedSample, AnyArray]:
-    """`sample_for` of scores that come in parts."""
-    parts = as_source(y_prob, y_true, sample_weight)
-    reader = reader_for(parts, classes, inputs, sum_to_one=notion.sums_to_one, hint=SOFTMAX_HINT)
-    sample = check_chunks(parts, reader)
-    names = check_classes(reader.classes, reader.n_classes)
-    return (sample if inputs == "proba" else sample.lifted(partial(as_proba, inputs=inputs))), names
+def _as_proba(inputs: str, chunk: ArraySample) -> ArraySample:
+    return chunk.with_scores(as_proba(chunk.u[:], inputs))
 
 
 def predictions_for(

@@ -14,12 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._data.sample import Rows
+from calibrant._data.sample import Rows, Sample
+from calibrant._data.top_scores import TopSample
 from calibrant._kernels import top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import shortened
+from calibrant.notions._cells import chunked_claims
 from calibrant.notions._claims import ClaimBlock, Claims
 from calibrant.notions._rows import complete_rows, keep_top, rows_of_sums, scale_sets
+from calibrant.notions._top_scores import top_claims
 
 # The labels of the columns, in their order.
 Labels: TypeAlias = Sequence[Any] | AnyArray
@@ -208,6 +211,14 @@ class Notion(ABC):
         n_rows, n_classes = proba.shape
         size = (n_rows, self.n_quantities(n_classes), self.n_labels(n_classes))
         return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
+
+    def chunked_claims(self, sample: Sample, cuts: FloatArray | None = None) -> Claims:
+        """All claims about chunked probabilities; no cell of scores lies across ``cuts``."""
+        return chunked_claims(self, sample, cuts)
+
+    def top_claims(self, sample: TopSample) -> Claims:
+        """All claims about top scores, of a notion of ranks."""
+        return top_claims(self, sample)
 
     def reported(
         self, score: FloatArray, label: IntArray, y: IntArray, weight: FloatArray, n_classes: int

@@ -4,33 +4,38 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS, map_blocks
-from calibrant._data.chunks import ChunkedSample
-from calibrant._data.dask_arrays import is_dask
-from calibrant._data.sample import lifted
-from calibrant._data.top_scores import TopSample, TopScores
+from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS
+from calibrant._data.read import as_chunked
+from calibrant._data.sample import Sample
+from calibrant._data.top_scores import TopScores
 from calibrant._kernels import top_labels
-from calibrant._simplex import as_proba, normalized
-from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
+from calibrant._simplex import is_unit, normalized
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
-from calibrant.binning import Bins, bin_table, is_unit
+from calibrant.binning import Bins, bin_table
 from calibrant.guarantees import Guarantee, check_deployed
-from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion
-from calibrant.notions._parted import parted_claims, summarised, words_of_cells
-from calibrant.notions._top import select_top, top_claims
+from calibrant.notions import (
+    Claim,
+    ClaimBlock,
+    Claims,
+    Notion,
+    as_notion,
+    claim_of_cells,
+    note_on_cells,
+    select_top,
+)
 from calibrant.reductions._guarantee import FittedBins, check_guaranteed, reduction_guarantee
 
 __all__ = ["MulticlassToBinary"]
@@ -179,96 +184,75 @@ class MulticlassToBinary(Calibrator):
     def check_exceptions(self) -> Mapping[str, str]:
         return self.calibrator.check_exceptions
 
-    _part_name: ClassVar[str] = "claims"
+    form: ClassVar[str] = "proba"
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "claim_weights_": FittedValue(("C",), 0.0)
+    }
+    _member_name: ClassVar[str] = "claims"
 
-    def _parts(self) -> Sequence[BaseBinaryCalibrator]:
+    def _members(self) -> Sequence[BaseBinaryCalibrator]:
         return self.calibrators_
 
-    @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"claim_weights_": FittedValue(("C",), 0.0)}
-
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit_claims(self._bound.claims(lifted(scores, self._transform), y, weight))
-
-    def _check_parted(self) -> None:
-        """Claims that come in parts are summarised, whatever the calibrator."""
-
-    def _fit_parted(self, sample: ChunkedSample) -> None:
-        cuts = self.calibrator._cuts(sample.total)
-        self._fit_claims(parted_claims(self._bound, sample.lifted(self._transform), cuts))
-
-    def _words_of_parts(self) -> str:
+    def _chunked_note(self) -> str:
         rows = self.claim_weights_
-        if self.calibrator._are_cut(float(self.class_weights_.sum()), rows):
+        if self.calibrator._is_exact_on_cells(float(self.class_weights_.sum()), rows):
             return ""
-        return words_of_cells(len(rows))
+        return note_on_cells(len(rows))
 
-    def _fit_known(self, data: TopSample) -> None:
-        self._fit_claims(top_claims(self._bound, data))
-
-    def _fit_claims(self, claims: Claims) -> None:
-        weight, base = claims.weight, clone(self.calibrator)
-        if claims.n_labels == 1 and claims.parted is None:
-            fits = list(self._fit_together(claims, base))
-        else:
-            quantities = groupby(claims, key=lambda claim: claim.index // claims.n_labels)
-            fits = [f for _, part in quantities for f in self._fit_quantity(list(part), base)]
+    def _fit(self, sample: Sample) -> None:
+        claims = sample.claims(self._bound, self.calibrator._cuts(sample.total))
+        base = clone(self.calibrator)
+        batches = self._count_claims(claims, base) or claims.batches(TOGETHER_ELEMENTS)
+        fits = [fit for batch in batches for fit in self._fit_batch(batch, base)]
         self.calibrators_ = [fit.calibrator for fit in fits]
         self.claim_weights_ = np.array([fit.rows for fit in fits])
         self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
-        self.is_weighted_ = not is_unit(weight) and bool((weight[weight > 0] != 1).any())
+        self.is_weighted_ = sample.is_weighted
 
     @property
     def _bound(self) -> Notion:
         """The notion for the classes of the fit."""
         return as_notion(self.notion).bound(self.classes_)
 
-    def _fit_together(self, claims: Claims, base: BaseBinaryCalibrator) -> Iterator[_ClaimFit]:
-        """Fit claims that are all about the same rows, several at a time. Where bins are known
-        beforehand rows are counted, and none is gathered.
+    def _count_claims(
+        self, claims: Claims, base: BaseBinaryCalibrator
+    ) -> Iterator[list[Claim]] | None:
+        """Claims whose rows are counted in bins that are known beforehand, so no row is gathered;
+        None if the bins are not known.
         """
-        rows, notion = float(claims.weight.sum()), self._bound
-        cuts = base._cuts(rows) if is_unit(claims.weight) else None
-        if cuts is not None:
-            table = bin_table(claims, n_bins=len(cuts))
-            sums = zip(table.weight, table.score, table.outcome, strict=True)
-            for index, own in enumerate(sums):
-                calibrator = self._clone_for(index, base, notion)
-                yield _ClaimFit(_fit(calibrator, summarised(index, cuts, *own)), rows, False)
-            return
-        n_claims = max(1, TOGETHER_ELEMENTS // claims.n_rows)
-        for part, score, outcome in claims.together(n_claims):
-            clones = [self._clone_for(index, base, notion) for index in part]
-            np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
-            clones[0]._fit_claims(clones, score, outcome, claims.weight)
-            for calibrator in clones:
-                yield _ClaimFit(calibrator, rows, False)
+        if claims.n_labels > 1 or claims.is_chunked or not is_unit(claims.weight):
+            return None
+        cuts = base._cuts(float(claims.weight.sum()))
+        if cuts is None:
+            return None
+        table = bin_table(claims, n_bins=len(cuts))
+        sums = zip(table.weight, table.score, table.outcome, strict=True)
+        return ([claim_of_cells(index, cuts, *own)] for index, own in enumerate(sums))
 
-    def _fit_quantity(
+    def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
-        """Fit the claims of a quantity; those with too few rows share a pooled fit."""
+        """Fit claims; those of a quantity that have too few rows share a pooled fit."""
         notion = self._bound
-        clones = [self._clone_for(claim.index, base, notion) for claim in claims]
+        clones = [
+            base._for_claim(notion.column_of(claim.index, self.n_classes_), claim.index)
+            for claim in claims
+        ]
         rows = [float(claim.weight.sum()) for claim in claims]
+        can_pool = len(claims) > 1 and notion.n_labels(self.n_classes_) > 1
         is_few = [
-            len(claims) > 1 and n < calibrator._rows_needed()
+            can_pool and n < calibrator._rows_needed()
             for calibrator, n in zip(clones, rows, strict=True)
         ]
         if any(is_few):
-            pooled = _fit(base._for_claim(None, _POOLED), _pool(claims))
-        for claim, calibrator, n, few in zip(claims, clones, rows, is_few, strict=True):
-            yield _ClaimFit(pooled if few else _fit(calibrator, claim), n, few)
-
-    def _clone_for(
-        self, index: int, base: BaseBinaryCalibrator, notion: Notion
-    ) -> BaseBinaryCalibrator:
-        return base._for_claim(notion.column_of(index, self.n_classes_), index)
-
-    def _transform(self, scores: FloatArray) -> FloatArray:
-        return as_proba(scores, self.inputs)
+            pooled = base._for_claim(None, _POOLED)
+            pooled.fit_claims([pooled], [_pool(claims)])
+        kept = [j for j, few in enumerate(is_few) if not few]
+        if kept:
+            base.fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
+        for calibrator, n, few in zip(clones, rows, is_few, strict=True):
+            yield _ClaimFit(pooled if few else calibrator, n, few)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
         """The calibrated claims: what the notion is about, and all that is guaranteed.
@@ -281,16 +265,17 @@ class MulticlassToBinary(Calibrator):
             "top-k-label". In float64 whatever the scores: float32 would merge bins that ``delta``
             tells apart.
         """
-        if isinstance(X, TopScores):
-            return self._calibrate(select_top(self._bound, self._check_new_top(X)))
-        if is_dask(X):
-            n_columns = self._bound.n_quantities(self.n_classes_)
-            return self._predict_chunks(self.predict_claims, X, (n_columns,), np.float64)
-        scores, notion = self._check_new(X), self._bound
-        parts = self._map(
-            lambda block: self._calibrate(notion.select(self._transform(block))), scores
-        )
-        return np.concatenate(list(parts))
+        check_fitted(self)
+        notion = self._bound
+        shape = (notion.n_quantities(self.n_classes_),)
+
+        def of_rows(scores: FloatArray) -> FloatArray:
+            return self._calibrate(notion.select(self._transform(scores)))
+
+        def of_top(top: TopScores) -> FloatArray:
+            return self._calibrate(select_top(notion, top))
+
+        return self._predict_new(X, self.predict_claims, of_rows, of_top, shape, np.float64)
 
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
         """Labels and their calibrated probabilities; the labels are those of the scores, whatever
@@ -303,43 +288,35 @@ class MulticlassToBinary(Calibrator):
             The claims with the labels that they speak of. "class-wise", "class-k" and
             "within-top-r" give the top class of the scores with its entry in `predict_proba`.
         """
-        if isinstance(X, TopScores):
-            return self._top_of_known(self._check_new_top(X))
-        if is_dask(X):
-            return self._top_of_chunks(X)
-        parts = list(self._map(self._top_of, self._check_new(X)))
-        labels = self.classes_[np.concatenate([codes for codes, _ in parts])]
-        top = np.concatenate([claims for _, claims in parts])
-        return (labels, top) if top.shape[1] > 1 else (labels[:, 0], top[:, 0])
-
-    def _top_of_chunks(self, X: Any) -> tuple[Any, Any]:
-        """Labels and probabilities of a dask array, lazily; chunks are read for each of them."""
+        check_fitted(self)
         n_columns = self._bound.n_quantities(self.n_classes_) if self._bound.reports_labels else 1
-        shape = (n_columns,) if n_columns > 1 else ()
-        kinds = self.classes_.dtype, np.float64
-        labels, claims = (
-            self._predict_chunks(partial(_top_item, self, item), X, shape, kinds[item])
-            for item in (0, 1)
+        chunked = as_chunked(X)
+        if chunked is not None:  # which are read once for the labels and once for the claims
+            shape = (n_columns,) if n_columns > 1 else ()
+            types = self.classes_.dtype, np.float64
+            labels, claims = (
+                chunked.map(partial(_top_item, self, item), shape, types[item]) for item in (0, 1)
+            )
+            return labels, claims
+        # Column codes are floats until both arrays are complete.
+        top = self._predict_new(
+            X, self.predict_top, self._top_of, self._top_of_top, (2 * n_columns,), np.float64
         )
-        return labels, claims
+        labels, claims = self.classes_[top[:, :n_columns].astype(np.intp)], top[:, n_columns:]
+        return (labels, claims) if n_columns > 1 else (labels[:, 0], claims[:, 0])
 
-    def _top_of_known(self, top: TopScores) -> tuple[AnyArray, FloatArray]:
-        block = select_top(self._bound, top)
-        labels, claims = self.classes_[block.labels()], self._calibrate(block)
-        return (labels, claims) if claims.shape[1] > 1 else (labels[:, 0], claims[:, 0])
-
-    def _map(self, function: Callable[[FloatArray], Any], scores: FloatArray) -> Iterator[Any]:
-        return map_blocks(
-            lambda rows: function(scores[rows]), *scores.shape, elements=self._block_elements
-        )
-
-    def _top_of(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _top_of(self, scores: FloatArray) -> FloatArray:
+        """Column codes and probabilities of the labels that are reported, side by side."""
         notion, proba = self._bound, self._transform(scores)
         if notion.reports_labels:
             block = notion.select(proba)
-            return block.labels(), self._calibrate(block)
+            return np.hstack([block.labels(), self._calibrate(block)])
         codes = top_labels(proba, 1)
-        return codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)
+        return np.hstack([codes, np.take_along_axis(self._proba_of(scores), codes, axis=1)])
+
+    def _top_of_top(self, top: TopScores) -> FloatArray:
+        block = select_top(self._bound, top)
+        return np.hstack([block.labels(), self._calibrate(block)])
 
     def _words(self) -> str:
         pooled = len(self.fallback_classes_)
@@ -364,11 +341,11 @@ class MulticlassToBinary(Calibrator):
         """The calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
         if len(self.calibrators_) == score.shape[1]:
-            return self.calibrators_[0]._predict_claims(self.calibrators_, score)
+            return self.calibrators_[0].predict_claims(self.calibrators_, score)
         out = np.empty(score.shape)
         for quantity in range(score.shape[1]):
             for claim, rows in self._makers(block, quantity):
-                out[rows, quantity] = self.calibrators_[claim]._predict_claim(score[rows, quantity])
+                out[rows, quantity] = self.calibrators_[claim].predict_claim(score[rows, quantity])
         return out
 
     def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
@@ -457,13 +434,6 @@ def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
     return model.predict_top(X)[item]
 
 
-def _fit(calibrator: BaseBinaryCalibrator, claim: Claim) -> BaseBinaryCalibrator:
-    if claim.ends is not None:
-        return calibrator._fit_summary(claim)
-    score = np.minimum(claim.score, 1.0)  # rows may exceed one by rounding
-    return calibrator._fit_claim(score, claim.outcome, claim.weight)
-
-
 def _pool(claims: Sequence[Claim]) -> Claim:
     """The claim of all labels: the rows of their claims together."""
     score, outcome, weight = (
@@ -472,4 +442,5 @@ def _pool(claims: Sequence[Claim]) -> Claim:
     )
     ends = [claim.ends for claim in claims if claim.ends is not None]
     cells = np.concatenate(ends) if ends else None
-    return Claim(_POOLED, slice(None), score, outcome, weight, cells)
+    is_weighted = any(claim.is_counted_weighted for claim in claims)
+    return Claim(_POOLED, slice(None), score, outcome, weight, cells, is_weighted)

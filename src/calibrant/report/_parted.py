@@ -3,7 +3,7 @@ needs the rows themselves some that are drawn.
 
 Of all rows: accuracy, log-loss and Brier score with their intervals, binned errors of equal width,
 the gain, the diagrams and the errors of classes. The KS error and its graph are made of cells of
-scores (`calibrant.notions._parted`). Debiased errors, tests, the decomposition, the other measures,
+scores (`calibrant.notions._cells`). Debiased errors, tests, the decomposition, the other measures,
 the guarantee and remarks about ties are those of the rows that are drawn.
 """
 
@@ -20,13 +20,14 @@ from sklearn.base import clone
 from calibrant._blocks import FILE_ELEMENTS, PREDICT_ELEMENTS, row_blocks, sum_in_pairs
 from calibrant._crossfit.members import set_up
 from calibrant._crossfit.scores import SCORES
-from calibrant._data.chunks import ChunkedSample, ChunkSource, check_chunks, reader_for
-from calibrant._data.sample import ArraySample
+from calibrant._data.chunked_sample import as_chunked_sample, reader_for
+from calibrant._data.chunks import ChunkSource
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import Predictions, check_classes, check_count, check_weight
 from calibrant.base._outcome import convergence_note
-from calibrant.base._training import training_summary
+from calibrant.base._training import summarize_training
 from calibrant.evaluation import Evaluation, MetricAccumulator
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._confidence_gap import gap_interval
@@ -34,7 +35,6 @@ from calibrant.inference._gain import Gain, summed_gain
 from calibrant.inference._results import Interval
 from calibrant.metrics._ks import KsPath, ks_path
 from calibrant.notions import as_notion
-from calibrant.notions._parted import parted_claims
 from calibrant.report._charts import NOTIONS, Tables, class_rows, ks_graph, reliability
 from calibrant.report._content import Estimate, MetricRow, Report
 from calibrant.report._summarise import (
@@ -96,7 +96,7 @@ class _Judged(NamedTuple):
 
     def _accumulated(self, proba: FloatArray, part: ArraySample) -> Any:
         accumulator = MetricAccumulator(self.n_bins, keep_top=0)
-        return accumulator._update_checked(proba, part.y, part.weight)._sums
+        return accumulator._update_checked(ArraySample(proba, part.y, part.weight))._sums
 
     def _fold_sums(self, gains: FloatArray, part: ArraySample) -> FloatArray:
         """Rows of each fold, and sums of the squares of their gains, (2, J)."""
@@ -122,19 +122,21 @@ def summarise_parts(parts: ChunkSource, asked: Request) -> Report:
     """
     made = set_up(asked.made, asked.inputs, parts.n_columns)
     asked = asked._replace(made=made, cv=check_count(asked.cv, "cv", minimum=2))
-    made._check_parted()
+    if made.needs_rows:
+        raise TypeError(f"{type(made).__name__} needs all rows in memory")
     reader = reader_for(parts, asked.classes, asked.inputs)
-    sample = check_chunks(parts, reader)
-    if not sample.counts.is_unit:
+    sample = as_chunked_sample(parts, reader)
+    if sample.is_weighted or sample.n_rows < sample.shape[0]:
         raise TypeError("a report of rows with weights needs them in memory: gather the parts")
     labels = check_classes(reader.classes, reader.n_classes)
-    model = clone(made)._fit_checked_parts(sample)
+    model = clone(made)._fit_checked(sample)
     judged = _judge(sample, asked)
     *sums, kept = sample.sum_chunks(judged.sums)
     scores, before, after, y = map(np.concatenate, zip(*kept, strict=True))
     rows = Predictions(scores, y, check_weight(None, len(y)), labels)
-    of_rows = model.class_weights_, asked.inputs, model._log_true_of
-    model.training_ = training_summary(scores, y, rows.weight, *of_rows)
+    model.training_ = summarize_training(
+        ArraySample(scores, y, rows.weight), asked.inputs, model._log_true_of
+    )
     seen = sample.class_weights
     remarks = _remarks(type(made).__name__, model, judged.maps)
     drawn = (y, rows.weight, before, after)
@@ -151,15 +153,15 @@ def summarise_parts(parts: ChunkSource, asked: Request) -> Report:
     )
 
 
-def _judge(sample: ChunkedSample, asked: Request) -> _Judged:
+def _judge(sample: Sample, asked: Request) -> _Judged:
     """Maps of each fold, and how they judge."""
     judges = runs_of(sample, asked.cv)
     trains = trains_of(sample, judges)
-    maps = [clone(asked.made)._fit_checked_parts(train) for train in trains]
+    maps = [clone(asked.made)._fit_checked(train) for train in trains]
     return _Judged(maps, judges, asked.inputs, asked.n_bins, _draw_rows(sample, asked.seed))
 
 
-def _draw_rows(sample: ChunkedSample, seed: int) -> IntArray:
+def _draw_rows(sample: Sample, seed: int) -> IntArray:
     """The numbers of rows that are kept, in their order."""
     n_rows, n_classes = sample.shape
     most = max(1, _DRAWN_ELEMENTS // n_classes)
@@ -180,14 +182,14 @@ class _Path(NamedTuple):
     fullest: float
 
 
-def _confidence_path(sample: ChunkedSample) -> _Path:
-    claim = next(iter(parted_claims(as_notion("confidence"), sample)))
+def _confidence_path(sample: Sample) -> _Path:
+    claim = next(iter(sample.claims(as_notion("confidence"))))
     _, cell = np.unique(np.asarray(claim.ends), return_inverse=True)
     return _Path(ks_path(claim), float(np.bincount(cell, claim.weight).max() / sample.total))
 
 
 def _findings(
-    sums: Sequence[Any], paths: Sequence[_Path], sample: ChunkedSample, names: Sequence[str]
+    sums: Sequence[Any], paths: Sequence[_Path], sample: Sample, names: Sequence[str]
 ) -> Findings:
     *accumulated, folds, spread, gaps = sums
     total = sample.total
@@ -259,7 +261,7 @@ def _score_rows(spread: FloatArray, total: float) -> list[MetricRow]:
 
 def _how(model: Any, n_drawn: int, paths: Sequence[_Path]) -> tuple[str, ...]:
     before, after = (path.fullest for path in paths)
-    own = model._words_of_parts()
+    own = model._chunked_note()
     return (
         *([own] if own else []),
         "The rows were read in passes and not kept. Accuracy, log-loss, Brier score, binned errors "

@@ -14,7 +14,8 @@ from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.folds import Fold, as_folds
-from calibrant._data.read import as_source, is_chunked
+from calibrant._data.read import as_chunked
+from calibrant._data.sample import ArraySample
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -35,7 +36,7 @@ from calibrant._validation import (
 from calibrant.base import Calibrator
 from calibrant.base._citation import methods_sentence, references_of
 from calibrant.base._outcome import convergence_note
-from calibrant.base._training import training_summary
+from calibrant.base._training import summarize_training
 from calibrant.binary import HistogramBinning
 from calibrant.evaluation import Evaluation, evaluate
 from calibrant.exceptions import TooFewRowsError
@@ -239,12 +240,12 @@ def summarise(
     made = AutoCalibration() if calibrator is None else calibrator
     seed = as_seed(one_seed(rng, random_state)) or 0
     asked = Request(made, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
-    if is_chunked(scores):
+    if as_chunked(scores) is not None:
         from calibrant.report._parted import summarise_parts  # it is made of what is here
 
         if calibration is not None or by is not None:
             raise TypeError("scores that come in parts are cross-fitted, and not cut into groups")
-        return summarise_parts(as_source(scores, y_true, sample_weight), asked)
+        return summarise_parts(as_chunked(scores).source(y_true, sample_weight), asked)  # type: ignore[union-attr]
     given = check_predictions(
         y_true, scores, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
@@ -380,8 +381,10 @@ def _judge(
     given = fit_weight if is_weighted(fit_weight) else None
     model = fit_on(clone(made), scores, codes, given, inputs)
     if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
-        shares, of_rows = model.class_weights_, model._log_true_of
-        model.training_ = training_summary(scores, codes, fit_weight, shares, inputs, of_rows)
+        rows_ = ArraySample(scores, codes, fit_weight)
+        training = summarize_training(rows_, inputs, model._log_true_of)
+        assert training is not None
+        model.training_ = training
     folds = [] if held else _cut_folds(rows, cv, seed)
     maps = fit_folds(made, data, y, folds, inputs)
     after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
@@ -603,7 +606,7 @@ def guarantee_note(rows: Predictions, inputs: str) -> GuaranteeNote | None:
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
     try:
-        fitted = binning._fit_checked(scores, y, np.ones(len(y)), labels)
+        fitted = binning._fit_checked(ArraySample(scores, y, np.ones(len(y))), labels)
         promise = fitted.guarantee(0.05)
     except TooFewRowsError:
         return None

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._data.chunks import ChunkedSample
 from calibrant._data.folds import Fold, as_folds
 from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._output.progress import tracked
@@ -167,7 +166,7 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     gain_: Gain | None
-    _deals_rows: ClassVar[bool] = True
+    _folds_by_row: ClassVar[bool] = True
 
     # Files of version 0.1.0 have none of these.
     top_: MulticlassToBinary | None = None
@@ -194,12 +193,12 @@ class AutoCalibration(Calibrator):
         if not is_map or top.n_classes_ != fitted.get("n_classes_"):
             raise ValueError("top_ must be a map of the probabilities of as many classes")
 
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit_rows(scores, y, weight, None)
-
-    def _fit_rows(
-        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
-    ) -> None:
+    def _fit(self, sample: Sample) -> None:
+        if sample.is_chunked:
+            self._fit_parted(sample)
+            return
+        rows_ = sample.rows("AutoCalibration")
+        scores, y, weight, groups = np.asarray(rows_.u), rows_.y, rows_.weight, rows_.groups
         n_classes = scores.shape[1]
         if self.candidates is None:
             chosen = candidates_for(ArraySample(scores, y, weight))
@@ -223,16 +222,13 @@ class AutoCalibration(Calibrator):
         used = [name for name, share in shares if share > 0]
         for name in used:
             if name in maps and isinstance(members[name], Calibrator):
-                members[name]._begin_like(maps[name][0])
+                members[name]._start_like(maps[name][0])
         work = (delayed(fit_on)(members[name], *rows, self.inputs, own) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
         self.members_ = dict(zip(used, shown, strict=True))
 
-    def _check_parted(self) -> None:
-        """Members that cannot are refused when it is known which they are."""
-
-    def _fit_parted(self, sample: ChunkedSample) -> None:
+    def _fit_parted(self, sample: Sample) -> None:
         n_classes = sample.shape[1]
         if self.candidates is None:
             chosen = sum_type(candidates_for(sample))
@@ -250,18 +246,18 @@ class AutoCalibration(Calibrator):
         self.weights_, self.losses_, self.gain_ = found
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         self.members_ = {
-            name: members[name]._fit_checked_parts(sample) for name, share in shares if share > 0
+            name: members[name]._fit_checked(sample) for name, share in shares if share > 0
         }
 
     def _is_settled(self, sample: Sample) -> bool:
         """Whether one of `default_candidates`, which have priors, has all of the weight."""
         return self.candidates is None and is_thin(sample.total, sample.shape[1])
 
-    def _words_of_parts(self) -> str:
+    def _chunked_note(self) -> str:
         said = "The top probability of the stack is not corrected."
         if self.candidates is None:
             said = f"The members are sums over rows, and no isotonic maps among them. {said}"
-        told = dict.fromkeys(fitted._words_of_parts() for fitted in self.members_.values())
+        told = dict.fromkeys(fitted._chunked_note() for fitted in self.members_.values())
         return " ".join([said, *filter(None, told)])
 
     def _weigh(

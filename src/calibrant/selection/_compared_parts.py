@@ -15,8 +15,9 @@ from sklearn.base import clone
 
 from calibrant._crossfit.members import set_up
 from calibrant._crossfit.scores import SCORES
-from calibrant._data.chunks import ChunkedSample, ChunkSource, check_chunks, reader_for
-from calibrant._data.sample import ArraySample
+from calibrant._data.chunked_sample import as_chunked_sample, reader_for
+from calibrant._data.chunks import ChunkSource
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._typing import FloatArray, IntArray, LabelsLike
 from calibrant._validation import check_count
 from calibrant.base import Calibrator
@@ -54,12 +55,11 @@ def compare_parts(
     for name, judge in judges.items():
         _check_metric(name, judge)
     made = {name: _set_up(name, one, inputs, parts.n_columns) for name, one in methods.items()}
-    sample = check_chunks(parts, reader_for(parts, classes, inputs))
+    sample = as_chunked_sample(parts, reader_for(parts, classes, inputs))
     folds = runs_of(sample, n_folds)
     trains = trains_of(sample, folds)
     maps = {
-        name: [clone(one)._fit_checked_parts(train) for train in trains]
-        for name, one in made.items()
+        name: [clone(one)._fit_checked(train) for train in trains] for name, one in made.items()
     }
     found = sample.sum_chunks(_Judged(tuple(maps.values()), folds, inputs).sums)
     return _result(found, sample, tuple(maps), judges, _notes(maps))
@@ -88,12 +88,13 @@ def _set_up(name: str, method: Any, inputs: str, n_classes: int) -> Calibrator:
     made = set_up(method, inputs, n_classes)
     if not isinstance(made, Calibrator):
         raise TypeError(f"of scores that come in parts methods are ours, got {name}: {made!r}")
-    made._check_parted()
+    if made.needs_rows:
+        raise TypeError(f"{name} needs all rows in memory, but the scores are read in chunks")
     return made
 
 
 def _notes(maps: Mapping[str, Sequence[Calibrator]]) -> tuple[str, ...]:
-    told = {name: own[0]._words_of_parts() for name, own in maps.items()}
+    told = {name: own[0]._chunked_note() for name, own in maps.items()}
     return tuple(f"{name}: {said}" for name, said in told.items() if said)
 
 
@@ -127,12 +128,12 @@ class _Judged(NamedTuple):
 
 def _accumulated(proba: FloatArray, y: IntArray, weight: FloatArray) -> MetricAccumulator:
     found = MetricAccumulator(keep_top=0)
-    return found._update_checked(proba, y, weight) if len(y) else found
+    return found._update_checked(ArraySample(proba, y, weight)) if len(y) else found
 
 
 def _result(
     found: tuple[Any, ...],
-    sample: ChunkedSample,
+    sample: Sample,
     names: tuple[str, ...],
     judges: Mapping[str, Metric],
     notes: tuple[str, ...],

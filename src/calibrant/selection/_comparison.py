@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.folds import Fold, as_folds, check_groups
-from calibrant._data.read import as_source, is_chunked
+from calibrant._data.read import as_chunked
 from calibrant._output.progress import tracked
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
@@ -293,9 +293,9 @@ def compare(
     chosen = _as_methods(methods)
     judges = _as_metrics(metrics)
     seed = one_seed(rng, random_state)
-    if is_chunked(scores):
+    if as_chunked(scores) is not None:
         _check_no_groups(groups)
-        parts = as_source(scores, y_true, sample_weight)
+        parts = as_chunked(scores).source(y_true, sample_weight)  # type: ignore[union-attr]
         how = {"cv": cv, "inputs": inputs, "classes": classes}
         return _collect({"data": compare_parts(parts, chosen, judges, **how)}, chosen, judges)
     sets = _as_sets(y_true, scores, sample_weight, inputs, classes)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 
 from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
-from calibrant._data.chunks import ChunkedSample
 from calibrant._data.folds import as_folds
-from calibrant._typing import FloatArray, IntArray, LabelsLike
+from calibrant._data.sample import Sample
+from calibrant._typing import FloatArray, LabelsLike
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._references import KULL_2019
@@ -86,12 +87,12 @@ class CrossFitted(Calibrator):
             tuple(self.calibrators_),
         )
 
-    def _fit_scores(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self._fit_rows(scores, y, weight, None)
-
-    def _fit_rows(
-        self, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
-    ) -> None:
+    def _fit(self, sample: Sample) -> None:
+        if sample.is_chunked:
+            self._fit_parted(sample)
+            return
+        rows = sample.rows("CrossFitted")
+        scores, y, weight, groups = np.asarray(rows.u), rows.y, rows.weight, rows.groups
         made = set_up(as_calibrator(self.calibrator), self.inputs, scores.shape[1], self.classes)
         folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
         self.calibrators_ = (
@@ -100,19 +101,21 @@ class CrossFitted(Calibrator):
             else [fit_on(made, scores, y, weight, self.inputs, groups)]
         )
 
-    _deals_rows: ClassVar[bool] = True
+    _folds_by_row: ClassVar[bool] = True
 
-    def _check_parted(self) -> None:
-        """What cannot be fitted to parts is refused when the classes are known."""
+    @property
+    def needs_rows(self) -> bool:
+        """As its calibrator does."""
+        return bool(getattr(as_calibrator(self.calibrator), "needs_rows", True))
 
-    def _fit_parted(self, sample: ChunkedSample) -> None:
+    def _fit_parted(self, sample: Sample) -> None:
         made = set_up(as_calibrator(self.calibrator), self.inputs, sample.shape[1], self.classes)
-        check_member(made)
+        check_member(made, sample)
         trains = trains_of(sample, judges_of(self.cv, sample, is_one=False))
-        self.calibrators_ = [clone(made)._fit_checked_parts(train) for train in trains]
+        self.calibrators_ = [clone(made)._fit_checked(train) for train in trains]
 
-    def _words_of_parts(self) -> str:
-        said: str = self.calibrators_[0]._words_of_parts()
+    def _chunked_note(self) -> str:
+        said: str = self.calibrators_[0]._chunked_note()
         return said
 
     def _words(self) -> str:
@@ -125,9 +128,9 @@ class CrossFitted(Calibrator):
             total += proba_of(fitted, scores, self.inputs)
         return total / len(self.calibrators_)
 
-    _part_name: ClassVar[str] = "folds"
+    _member_name: ClassVar[str] = "folds"
 
-    def _parts(self) -> Sequence[Any]:
+    def _members(self) -> Sequence[Any]:
         return self.calibrators_
 
     @property

@@ -18,9 +18,8 @@ from sklearn.base import clone
 
 from calibrant._crossfit.members import proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._data.chunks import ChunkedSample
 from calibrant._data.folds import folds_for
-from calibrant._data.sample import ArraySample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._optim.mixture import MixtureSums, mixture_steps, search_together
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
@@ -67,7 +66,7 @@ class Judges(NamedTuple):
         return (part.start + rows) // self.n_folds % DEALT
 
 
-def judges_of(cv: Any, sample: ChunkedSample, *, is_one: bool) -> Judges:
+def judges_of(cv: Any, sample: Sample, *, is_one: bool) -> Judges:
     """Folds of rows that come in parts; one of them judges where there are many rows."""
     if cv is not None and not isinstance(cv, int | np.integer):
         raise TypeError(
@@ -79,7 +78,7 @@ def judges_of(cv: Any, sample: ChunkedSample, *, is_one: bool) -> Judges:
     return Judges(n_folds, 1 if is_one else n_folds)
 
 
-def runs_of(sample: ChunkedSample, n_folds: int) -> Judges:
+def runs_of(sample: Sample, n_folds: int) -> Judges:
     """Folds that are runs of rows, all of which judge: a stack that is fitted on some of them deals
     rows one by one to folds of its own.
     """
@@ -97,7 +96,7 @@ def _is_ordered(made: Any) -> bool:
 
 def weigh_parts(
     members: Mapping[str, Any],
-    sample: ChunkedSample,
+    sample: Sample,
     inputs: str,
     judges: Judges,
     *,
@@ -107,29 +106,30 @@ def weigh_parts(
     the gain of the stack. Where it is settled, the second member has all of the weight.
     """
     for made in members.values():
-        check_member(made)
+        check_member(made, sample)
     trains = trains_of(sample, judges)
     maps = {
-        name: [clone(made)._fit_checked_parts(train) for train in trains]
+        name: [clone(made)._fit_checked(train) for train in trains]
         for name, made in members.items()
     }
     pool = _PartedPool(sample, partial(_pool, maps, inputs, judges), len(maps) + 1, judges)
     return pool.settle() if is_settled else pool.weigh()
 
 
-def check_member(made: Any) -> None:
+def check_member(made: Any, sample: Sample) -> None:
     """Raise where a calibrator cannot be fitted to the folds of rows that come in parts."""
     if not isinstance(made, Calibrator):
         raise TypeError(f"of scores that come in parts members are ours, got {made!r}")
-    if made._deals_rows:
+    if made._folds_by_row:
         raise TypeError(
             f"{type(made).__name__} cuts scores that come in parts by the number of the row, and "
             "so do the folds that it would be fitted on: pass what it is made of instead"
         )
-    made._check_parted()
+    if made.needs_rows:
+        sample.rows(type(made).__name__)
 
 
-def trains_of(sample: ChunkedSample, judges: Judges) -> list[ChunkedSample]:
+def trains_of(sample: Sample, judges: Judges) -> list[Sample]:
     """The rows that the maps of each fold are fitted on: all but those that it judges."""
     return [sample.map(partial(_train, judges, fold)) for fold in range(judges.n_judging)]
 
@@ -147,7 +147,7 @@ def judged_proba(maps: Sequence[Any], judges: Judges, inputs: str, part: ArraySa
 class _PartedPool:
     """What members gave to what happened, by maps that had not seen it: sums of it."""
 
-    def __init__(self, sample: ChunkedSample, judge: Judge, n_members: int, judges: Judges) -> None:
+    def __init__(self, sample: Sample, judge: Judge, n_members: int, judges: Judges) -> None:
         self.sample, self.judge, self.n_members, self.judges = sample, judge, n_members, judges
         # The last member is the uniform forecast, which many classes of few rows have no weight of.
         self.n_sought = n_members - is_thin(sample.total, sample.shape[1])

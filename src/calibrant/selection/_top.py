@@ -12,12 +12,14 @@ from sklearn.base import clone
 
 from calibrant._crossfit.scores import likelihood_losses
 from calibrant._data.folds import Fold
+from calibrant._data.sample import ArraySample
 from calibrant._optim.mixture import mixture_weights
 from calibrant._simplex import true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import BetaCalibration, SplineCalibration
 from calibrant.inference._gain import Gain, paired_gain
+from calibrant.notions import Claim
 from calibrant.reductions import MulticlassToBinary
 
 _MAPS: tuple[tuple[BaseBinaryCalibrator, float], ...] = (
@@ -106,12 +108,17 @@ def _unseen_values(one: BaseBinaryCalibrator, claims: _Claims, fold: IntArray) -
     for number in np.unique(fold):
         held = fold == number
         others = claims.of_rows(~held)
-        out[held] = _sober(_fit(one, others)._predict_claim(claims.score[held]), others)
+        out[held] = _sober(_fit(one, others).predict_claim(claims.score[held]), others)
     return out
 
 
 def _fit(one: BaseBinaryCalibrator, claims: _Claims) -> BaseBinaryCalibrator:
-    return clone(one)._fit_claim(*claims)
+    return _fit_one(clone(one), claims)
+
+
+def _fit_one(one: BaseBinaryCalibrator, claims: _Claims) -> BaseBinaryCalibrator:
+    one.fit_claims([one], [Claim(0, slice(None), *claims)])
+    return one
 
 
 def _sober(score: FloatArray, claims: _Claims) -> FloatArray:
@@ -145,11 +152,11 @@ def _curve(
 ) -> MulticlassToBinary:
     """The mixture as a map of the whole vector, kept at few points."""
     made = MulticlassToBinary(SplineCalibration(), notion="confidence")
-    made._fit_checked(rows.proba, rows.y, rows.weight)
+    made._fit_checked(ArraySample(rows.proba, rows.y, rows.weight))
     (curve,) = made.calibrators_
     known = np.unique(claims.score[claims.weight > 0])
     kept = np.unique(np.linspace(0, len(known) - 1, _POINTS).round().astype(np.intp))
     curve.scores_ = known[kept]
-    mapped = [_sober(one._predict_claim(curve.scores_), claims) for one in maps]
+    mapped = [_sober(one.predict_claim(curve.scores_), claims) for one in maps]
     curve.values_ = np.clip(np.column_stack([curve.scores_, *mapped]) @ weights, 0.0, 1.0)
     return made

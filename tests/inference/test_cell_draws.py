@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._data.chunks import check_chunks, reader_for
+from calibrant._data.chunked_sample import as_chunked_sample, reader_for
 from calibrant.binning import UniformBins
 from calibrant.inference import consistency_test
-from calibrant.inference._parted import PartDraws
+from calibrant.inference._cell_draws import ChunkDraws
 from calibrant.io import RowBlocks
 from calibrant.notions import as_notion
 from parts import Slices
@@ -50,8 +50,8 @@ def test_labels_are_drawn_where_the_rows_are(metric, notion, data):
 def test_counts_of_drawn_labels_have_the_mean_and_the_variance_of_their_law(data):
     y, proba, _, _ = data
     source, bins, n_draws = Slices(proba, y, size=400), UniformBins(5), 20_000
-    sample = check_chunks(source, reader_for(source, None, "proba"))
-    draws = PartDraws(as_notion("class-wise"), sample, bins)
+    sample = as_chunked_sample(source, reader_for(source, None, "proba"))
+    draws = ChunkDraws(as_notion("class-wise"), sample, bins)
     counts = draws.counts(np.random.default_rng(0), n_draws).reshape(n_draws, 3, 5)
     place = bins.assign(proba)
     for k in range(3):

@@ -1,4 +1,4 @@
-"""The claims of forecasts of which only the best few classes are known."""
+"""Binary problems of forecasts of which only the top scores are known."""
 
 from __future__ import annotations
 

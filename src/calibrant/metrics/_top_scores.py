@@ -16,7 +16,6 @@ from calibrant.metrics._confidence import ConfidenceSums
 from calibrant.metrics._ks import claims_ks
 from calibrant.metrics._registry import METRICS
 from calibrant.notions import as_notion
-from calibrant.notions._top import top_claims
 
 
 class Bounds(NamedTuple):
@@ -148,9 +147,9 @@ def evaluate_top(
 ) -> TopEvaluation:
     """The evaluation of top scores."""
     data = as_top_sample(y_true, y_prob, sample_weight, classes)
-    confidence = top_claims(as_notion("confidence"), data)
+    confidence = data.claims(as_notion("confidence"))
     table = bin_table(confidence, n_bins=n_bins)
-    by_label = bin_table(top_claims(as_notion("top-label"), data), n_bins=n_bins)
+    by_label = bin_table(data.claims(as_notion("top-label")), n_bins=n_bins)
     sums: ConfidenceSums = confidence.sum_over(ConfidenceSums.of_block)
     weight, total, loss = data.weight, sums.weight, _log_loss_bounds(data, EPS)
     return TopEvaluation(

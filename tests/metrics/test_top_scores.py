@@ -36,8 +36,8 @@ def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defi
     ("use", "reason"),
     [
         (lambda y, top: metrics.log_loss(y, top), "log_loss_bounds"),
-        (lambda y, top: metrics.brier_score(y, top), "all 6 classes"),
-        (lambda y, top: evaluate(y, top, by=y), "all 6 classes"),
+        (lambda y, top: metrics.brier_score(y, top), "given classes in every row"),
+        (lambda y, top: evaluate(y, top, by=y), "by= needs whole rows"),
         (
             lambda y, top: MulticlassToBinary(HistogramBinning(n_bins=2)).fit(top, y).predict(top),
             "whole rows",
@@ -45,8 +45,14 @@ def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defi
     ],
 )
 def test_what_needs_whole_rows_is_refused_with_the_reason(small, use, reason):
-    with pytest.raises(TypeError, match=reason):
+    with pytest.raises((TypeError, ValueError), match=reason):
         use(small[1], best(small[0], 3))
+
+
+@pytest.mark.parametrize("options", [{"inputs": "logits"}, {"renormalize": True}, {"level": 7}])
+def test_options_that_top_scores_cannot_honor_are_rejected(small, options):
+    with pytest.raises(ValueError, match=r"do not apply|level must lie between 0 and 1"):
+        evaluate(small[1], best(small[0], 3), **options)
 
 
 def test_the_bounds_of_the_log_loss_are_those_of_the_worst_and_the_best_tail():

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant._data.chunks import check_chunks, reader_for
+from calibrant._data.chunked_sample import as_chunked_sample, reader_for
 from calibrant.binning import bin_table
 from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
-from calibrant.notions._parted import ScoreCells, n_cells_of, parted_claims, words_of_cells
+from calibrant.notions._cells import ScoreCells, n_cells_of, note_on_cells
 from parts import Slices
 
 
@@ -31,7 +31,7 @@ def test_scores_of_a_cell_differ_by_less_than_the_bound(values, n_cells):
 
 @pytest.mark.parametrize("n_claims", [1, 10, 1000])
 def test_what_is_said_of_cells_is_true_of_all_of_them(n_claims):
-    said = words_of_cells(n_claims)
+    said = note_on_cells(n_claims)
     width = float(re.search(r"less than (\S+) s", said)[1])
     most = float(re.search(r"at most (\S+), and", said)[1])
     ends = np.append(0.0, ScoreCells(n_cells_of(n_claims)).ends)
@@ -60,7 +60,7 @@ def data(rng):
 
 def parted(notion, proba, y, weight=None):
     source = Slices(proba, y, weight, size=300)
-    return parted_claims(as_notion(notion), check_chunks(source, reader_for(source, None, "proba")))
+    return as_chunked_sample(source, reader_for(source, None, "proba")).claims(as_notion(notion))
 
 
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label", "within-top-2"])
@@ -89,15 +89,15 @@ def test_summaries_do_not_depend_on_the_parts(data):
     proba, y = data
     one = list(parted("class-wise", proba, y))
     source = Slices(proba, y, None, size=777)
-    sample = check_chunks(source, reader_for(source, None, "proba"))
-    other = list(parted_claims(as_notion("class-wise"), sample))
+    sample = as_chunked_sample(source, reader_for(source, None, "proba"))
+    other = list(sample.claims(as_notion("class-wise")))
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a.weight, b.weight)
         np.testing.assert_allclose(a.score, b.score, atol=1e-15)
 
 
 def test_rows_themselves_are_refused(data):
-    with pytest.raises(TypeError, match="nothing but sums is gathered"):
+    with pytest.raises(TypeError, match="needs all rows in memory"):
         parted("confidence", *data).select(slice(0, 3))
     with pytest.raises(TypeError, match="distinct scores of all rows"):
         bin_table(parted("confidence", *data), strategy="unique")

@@ -1,5 +1,5 @@
-"""The consistency test of rows that come in parts: outcomes are drawn cell by cell of scores, or
-labels of rows where the rows are, and only their counts are gathered.
+"""The consistency test of chunked rows: outcomes are drawn per cell of scores, or labels of rows
+where the rows are stored, and only their counts are gathered.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._data.chunks import ChunkedSample
-from calibrant._data.sample import ArraySample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.binary.histogram import uniform_edges
 from calibrant.binning import BinRule, distinct_sums
 from calibrant.inference._draws import CellDraws, CountDraws
-from calibrant.notions import Claims, Notion
-from calibrant.notions._claims import sample_of_parts
-from calibrant.notions._parted import parted_claims
+from calibrant.notions import Claims, Notion, sample_for
 
 
 class CellBinomials:
@@ -49,7 +46,7 @@ class CellBinomials:
         return drawn
 
 
-class PartDraws:
+class ChunkDraws:
     """Several claims a row: labels are drawn from the rows of each part at every pass, by numbers
     that depend on the first row of the part, and the counts of the parts are added up.
 
@@ -58,18 +55,18 @@ class PartDraws:
 
     reusable = False
 
-    def __init__(self, notion: Notion, sample: ChunkedSample, bins: BinRule) -> None:
+    def __init__(self, notion: Notion, sample: Sample, bins: BinRule) -> None:
         self.notion, self.sample, self.bins = notion, sample, bins
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
         seed = int(generator.integers(2**63))
-        drawn = partial(_counts_of_part, self.notion, self.bins, seed, size)
+        drawn = partial(_counts_of_chunk, self.notion, self.bins, seed, size)
         counts: AnyArray = self.sample.sum_chunks(drawn)
         return counts
 
 
-def _counts_of_part(
+def _counts_of_chunk(
     notion: Notion, bins: BinRule, seed: int, size: int, part: ArraySample
 ) -> AnyArray:
     claims = notion.claims(part.u, part.y, part.weight)
@@ -83,7 +80,7 @@ def _cells_of(score: FloatArray, weight: FloatArray) -> tuple[FloatArray, AnyArr
     return values, total.round().astype(np.int64)
 
 
-def parted_null(
+def chunked_null(
     notion: Notion,
     y_true: LabelsLike,
     y_prob: ScoresLike,
@@ -96,11 +93,14 @@ def parted_null(
     """The claims of parts, how their outcomes are drawn, and what the p-value is then. Cells are
     those that no bin's edge lies inside of.
     """
-    sample, names = sample_of_parts(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    if not sample.counts.is_unit:
-        raise TypeError("of rows that come in parts the consistency test takes no weights")
+    sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    if sample.is_weighted or sample.n_rows < sample.shape[0]:
+        raise TypeError(
+            "The consistency test of chunked scores takes no weights. Load the rows first, for "
+            "example with X.compute()."
+        )
     bound = notion.bound(names)
-    claims = parted_claims(bound, sample, uniform_edges(n_bins))
+    claims = sample.claims(bound, uniform_edges(n_bins))
     if claims.n_quantities == 1:
         return claims, CellBinomials, "asymptotic"
-    return claims, lambda _, bins: PartDraws(bound, sample, bins), "exact"
+    return claims, lambda _, bins: ChunkDraws(bound, sample, bins), "exact"

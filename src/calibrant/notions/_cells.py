@@ -1,8 +1,8 @@
-r"""Claims of rows that come in parts: sums over all of them, and where scores must be ordered, a
-summary of each claim.
+r"""Binary problems of chunked rows: sums over all of them, and a summary of each claim if scores
+must be ordered.
 
 The summary counts rows in cells of scores, right-closed and the same for all data, so that
-summaries add up and do not depend on how rows were cut into parts. The ends of N cells are evenly
+summaries add up and do not depend on how rows were cut into chunks. The ends of N cells are evenly
 spaced in :math:`\log \frac{s + a}{1 - s + a}`, :math:`a = 10^{-6}`: two scores of a cell differ by
 less than
 
@@ -16,17 +16,19 @@ exact, and what lies within a cell is known up to the share of its rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant._data.chunks import ChunkedSample
-from calibrant._data.sample import ArraySample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels import cell_sums
 from calibrant._typing import FloatArray, IntArray
 from calibrant.notions._claims import Claim, ClaimBlock, Claims
-from calibrant.notions._notion import Notion
+
+if TYPE_CHECKING:
+    from calibrant.notions._notion import Notion
 
 MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 3 * 2**14, 2**8
 """Cells of a claim, of all claims together, and of a claim where there are many."""
@@ -66,8 +68,8 @@ def n_cells_of(n_claims: int) -> int:
     return int(np.clip(ALL_CELLS // n_claims, LEAST_CELLS, MOST_CELLS))
 
 
-def words_of_cells(n_claims: int) -> str:
-    """What is to be said of a map that was fitted to the cells of so many claims."""
+def note_on_cells(n_claims: int) -> str:
+    """How a fit to the cells of so many claims differs from a fit to all rows."""
     n_cells = n_cells_of(n_claims)
     width = float(np.expm1(2.0 * ScoreCells(1).reach / n_cells))  # odds of a cell are in this ratio
     return (
@@ -77,57 +79,75 @@ def words_of_cells(n_claims: int) -> str:
     )
 
 
-def parted_claims(notion: Notion, sample: ChunkedSample, cuts: FloatArray | None = None) -> Claims:
-    """All claims of a notion that knows its classes about probabilities that come in parts; rows
-    on different sides of ``cuts`` are never taken together.
+@dataclass(frozen=True)
+class ChunkedClaims(Claims):
+    """Binary problems of chunked rows: sums over all of them, and whole claims as cells of scores.
+
+    No cell lies across any of the ``cuts``.
     """
-    n_rows, n_classes = sample.shape
-    n_quantities, n_labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
-    parted = _Parted(notion, sample, (n_quantities, n_labels), cuts)
-    weight = sample.weight
-    return Claims(n_rows, n_quantities, n_labels, weight, _no_rows, n_classes, parted)
 
+    notion: Notion | None = None
+    sample: Sample | None = None
+    cuts: FloatArray | None = None
 
-def _no_rows(rows: slice) -> ClaimBlock:
-    raise TypeError(
-        "this needs the rows themselves, and of scores that come in parts, such as dask arrays, "
-        "nothing but sums is gathered: pass X.compute() where they fit into memory, or some of them"
-    )
+    is_chunked: ClassVar[bool] = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**super().__getstate__(), "sample": None}
+        state.pop("_cells", None)
+        return state
 
-class _Parted:
-    """What adds up the claims of parts."""
-
-    def __init__(
-        self,
-        notion: Notion,
-        sample: ChunkedSample,
-        size: tuple[int, int],
-        cuts: FloatArray | None,
-    ) -> None:
-        self.notion, self.sample, self.cuts = notion, sample, cuts
-        self.n_quantities, self.n_labels = size
-
-    def sum_over(self, function: Callable[[ClaimBlock, FloatArray], Any], at_least: int) -> Any:
+    def sum_over(
+        self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
+    ) -> Any:
+        assert self.sample is not None
         return self.sample.sum_chunks(partial(_sum_claims, self.notion, function, at_least))
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:
         """Sums of weights, scores and hits in the cells of each claim, (3, n_claims, N)."""
-        n_claims = self.n_quantities * self.n_labels
-        cells = ScoreCells(n_cells_of(n_claims), self.cuts)
-        size = n_claims, len(cells.ends)
+        cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
+        size = self.n_claims, len(cells.ends)
         index = partial(_claim_index, self.n_quantities, self.n_labels)
-        total = self.sum_over(partial(_cell_sums, cells, index, size), size[0] * size[1])
+        total = self.sum_over(partial(_cell_sums, cells, index, size), at_least=size[0] * size[1])
         return cells, total.reshape(3, *size)
 
-    def whole(self) -> Iterator[Claim]:
+    def __iter__(self) -> Iterator[Claim]:
+        assert self.sample is not None
         cells, sums = self._cells
         for index, (weight, score, hits) in enumerate(sums.transpose(1, 0, 2)):
-            yield summarised(index, cells.ends, weight, score, hits)
+            claim = claim_of_cells(index, cells.ends, weight, score, hits)
+            yield replace(claim, is_counted_weighted=self.sample.is_weighted)
+
+    def batches(self, elements: int) -> Iterator[list[Claim]]:
+        if self.n_labels > 1:
+            yield from super().batches(elements)
+        else:
+            yield from ([claim] for claim in self)
 
 
-def summarised(
+def chunked_claims(notion: Notion, sample: Sample, cuts: FloatArray | None = None) -> ChunkedClaims:
+    """All claims of a notion that knows its classes about chunked probabilities."""
+    n_rows, n_classes = sample.shape
+    size = n_rows, notion.n_quantities(n_classes), notion.n_labels(n_classes)
+    return ChunkedClaims(*size, _weight_of(sample), _no_rows, n_classes, notion, sample, cuts)
+
+
+def _weight_of(sample: Sample) -> FloatArray:
+    """An array of the sum of all weights: ones that take no memory, or the sum."""
+    if sample.is_weighted or sample.n_rows < sample.shape[0]:
+        return np.array([sample.total])
+    return np.broadcast_to(np.float64(1.0), (sample.shape[0],))
+
+
+def _no_rows(rows: slice) -> ClaimBlock:
+    raise TypeError(
+        "This operation needs all rows in memory, but the scores are read in chunks. Load them "
+        "first, for example with X.compute(), or pass some of the rows."
+    )
+
+
+def claim_of_cells(
     index: int, ends: FloatArray, weight: FloatArray, score: FloatArray, hits: FloatArray
 ) -> Claim:
     """A claim whose rows are the hits and the misses of each cell."""
@@ -141,12 +161,12 @@ def summarised(
 
 
 def _sum_claims(
-    notion: Notion,
+    notion: Any,
     function: Callable[[ClaimBlock, FloatArray], Any],
     at_least: int,
-    part: ArraySample,
+    chunk: ArraySample,
 ) -> Any:
-    claims = notion.claims(part.u, part.y, part.weight)
+    claims = notion.claims(chunk.u, chunk.y, chunk.weight)
     return claims.sum_over(function, at_least=at_least)
 
 
