@@ -42,7 +42,7 @@ def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
     if file.has_top_scores:
         return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
-    sample, _ = as_sample(file.scores, file.labels, file.weight, inputs=file.inputs)
+    sample = _sample_of(file, file)
     metrics: MetricAccumulator = sample.sum_chunks(partial(_evaluate_chunk, file.inputs, n_bins))
     return metrics.compute()
 
@@ -134,15 +134,15 @@ def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> 
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
         return before, after
-    sample = _checked_sample(file, rows)
-    before, after = sample.sum_chunks(partial(_evaluate_both, model))
+    before, after = _sample_of(file, rows).sum_chunks(partial(_evaluate_both, model))
     return before.compute(), after.compute()
 
 
-def _checked_sample(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
+def _sample_of(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
     """The rows of a file; loaded rows have been checked."""
     if isinstance(rows, ScoreFile):
-        return as_sample(rows.scores, rows.labels, rows.weight, inputs=file.inputs)[0]
+        blocks = rows.with_codes()
+        return as_sample(blocks.scores, blocks.labels, blocks.weight, inputs=file.inputs)[0]
     y, _ = encode_labels(rows.labels, file.n_classes, file.classes)
     return ArraySample(rows.scores, y, check_weight(rows.weight, len(y)))
 

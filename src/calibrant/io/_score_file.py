@@ -155,15 +155,15 @@ class ScoreFile:
         if self.has_top_scores:
             return self._load_top_scores()
         check_size(self.path, (self.n_rows or 0) * self.n_classes * _SCORE_BYTES)
-        labels, weights = [], []
+        codes, weights = [], []
         with Spool() as spool:
-            for scores, block_labels, weight in self._tracked(self._read(), lambda b: len(b[0])):
-                spool.add(scores)
-                labels.append(block_labels)
-                weights.append(weight)
-            rows = spool.rows()
+            for block in self._tracked(self._read_codes(), lambda block: len(block[0])):
+                spool.add(block[0])
+                codes.append(block[1])
+                weights.append(block[2])
+            scores = spool.rows()
         weight = None if weights[0] is None else np.concatenate(weights)
-        return LoadedRows(rows, np.concatenate(labels), weight)
+        return LoadedRows(scores, self.classes[np.concatenate(codes)], weight)
 
     def _load_top_scores(self) -> LoadedRows:
         rule = self._required_rule
@@ -188,11 +188,17 @@ class ScoreFile:
         if repairs:
             self._note_once("{repair}; {renormalize:True} says so", {"repair": repairs[0]})
 
-    def _read(self) -> Iterator[tuple[Any, ...]]:
-        rule = self._required_rule
+    def with_codes(self) -> RowBlocks:
+        """The rows with column numbers for labels: those who need no names save a lookup."""
+        return RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
+
+    def _read_codes(self) -> Iterator[tuple[Any, ...]]:
         for block in self.blocks():
-            labels = rule.classes[rule.codes(block.labels, block.start)]
-            yield block.scores, labels, block.weight
+            yield block.scores, self._required_rule.codes(block.labels, block.start), block.weight
+
+    def _read(self) -> Iterator[tuple[Any, ...]]:
+        for scores, codes, weight in self._read_codes():
+            yield scores, self.classes[codes], weight
 
     def _check(self, block: FileBlock, repairs: list[str]) -> Any:
         if self.has_top_scores:
