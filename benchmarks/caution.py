@@ -41,7 +41,7 @@ from calibrant._data.folds import as_folds
 from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class
 from calibrant.exceptions import ConvergenceWarning
-from calibrant.selection._auto import default_candidates
+from calibrant.selection._candidates import default_candidates
 from calibrant.selection._pool import (
     BEYOND_DOUBT,
     FEW_ERRORS,

@@ -13,7 +13,9 @@ import calibrant
 from calibrant import datasets
 from calibrant._crossfit import members
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
+from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds
+from calibrant._data.sample import ArraySample
 from calibrant._simplex import softmax
 
 N_ROWS, N_CLASSES = 200_000, 20
@@ -61,15 +63,23 @@ def test_a_method_that_counts_rows_is_given_whole_weights_as_copies(rows, rng):
     weight = rng.integers(1, 4, len(y))
     copies = np.repeat(np.arange(len(y)), weight)
     binning = calibrant.MulticlassToBinary(calibrant.HistogramBinning(n_bins=4))
-    weighted = fit_on(binning, proba, y, weight.astype(float), "proba").predict_proba(proba)
-    repeated = fit_on(binning, proba[copies], y[copies], None, "proba").predict_proba(proba)
+    weighted = fit_on(binning, ArraySample(proba, y, weight.astype(float)), "proba").predict_proba(
+        proba
+    )
+    repeated = fit_on(
+        binning, ArraySample(proba[copies], y[copies], np.ones(len(copies))), "proba"
+    ).predict_proba(proba)
     np.testing.assert_array_equal(weighted, repeated)
 
 
 def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
     proba, y = rows
     folds = as_folds(4, proba, y, np.ones(len(y)), 0)
-    maps = fit_folds(calibrant.TemperatureScaling(), proba, y, folds, "proba")
+    maps = fit_folds(
+        calibrant.TemperatureScaling(),
+        RowFolds(ArraySample(proba, y, np.ones(len(y))), folds),
+        "proba",
+    )
     found = out_of_fold(maps, folds, proba, "proba")
     for fold in folds:
         own = calibrant.TemperatureScaling().fit(proba[fold.fit], y[fold.fit])
@@ -78,7 +88,11 @@ def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
 
 def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_none(rows):
     proba, y = rows
-    made = fit_on(LogisticRegression(), np.log(proba), np.minimum(y, 1), None, "logits")
+    made = fit_on(
+        LogisticRegression(),
+        ArraySample(np.log(proba), np.minimum(y, 1), np.ones(len(y))),
+        "logits",
+    )
     found = proba_of(made, np.log(proba), "logits")
     assert found.shape == proba.shape
     assert (found[:, 2] == 0).all()
@@ -97,7 +111,7 @@ def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_no
 )
 def test_blocks_of_any_size_give_the_same_rows(calibrator, rows, monkeypatch):
     proba, y = rows
-    fitted = fit_on(calibrator, proba, y, None, "proba")
+    fitted = fit_on(calibrator, ArraySample(proba, y, np.ones(len(y))), "proba")
     some = np.arange(len(y))[::-3]
     whole = proba_of(fitted, proba, "proba")
     monkeypatch.setattr(members, "_block_elements", lambda fitted, size: 21)
@@ -117,7 +131,7 @@ def test_blocks_of_any_size_give_the_same_rows(calibrator, rows, monkeypatch):
 )
 def test_predictions_take_the_memory_of_the_output(calibrator, dtype, many):
     proba, y = many[0].astype(dtype), many[1]
-    fitted = fit_on(calibrator, proba[:2000], y[:2000], None, "proba")
+    fitted = fit_on(calibrator, ArraySample(proba[:2000], y[:2000], np.ones(2000)), "proba")
     peak, found = peak_of(lambda: proba_of(fitted, proba, "proba"))
     assert peak < 1.3 * found.nbytes
 
@@ -125,6 +139,10 @@ def test_predictions_take_the_memory_of_the_output(calibrator, dtype, many):
 def test_out_of_fold_predictions_take_the_memory_of_the_output(many):
     proba, y = many
     folds = as_folds(5, proba, y, np.ones(N_ROWS), 0)
-    maps = [fit_on(calibrant.StructuredScaling(), proba[:999], y[:999], None, "proba")] * 5
+    maps = [
+        fit_on(
+            calibrant.StructuredScaling(), ArraySample(proba[:999], y[:999], np.ones(999)), "proba"
+        )
+    ] * 5
     peak, found = peak_of(lambda: out_of_fold(maps, folds, proba, "proba"))
     assert peak < 1.3 * found.nbytes

@@ -18,7 +18,7 @@ def _claim(rng, n=200):
 
 
 def _fit_claim(calibrator, score, outcome, weight):
-    calibrator.fit_claims([calibrator], [Claim(0, slice(None), score, outcome, weight)])
+    calibrator._fit_claims([calibrator], [Claim(0, slice(None), score, outcome, weight)])
     return calibrator
 
 
@@ -28,7 +28,7 @@ def test_a_claim_of_one_column_is_fitted_and_predicted_as_two_columns_are(rng, c
     two = calibrator.fit(np.column_stack([1 - score, score]), outcome.astype(int), weight)
     prior, expected = two.class_prior_, two.predict_proba(score)[:, 1]
     one = _fit_claim(calibrator, score, outcome, weight)
-    np.testing.assert_array_equal(one.predict_claim(score), expected)
+    np.testing.assert_array_equal(one._predict_claim(score), expected)
     np.testing.assert_array_equal(one.class_prior_, prior)
     assert (one.n_classes_, one.n_features_in_, one.classes_.tolist()) == (2, 1, [0, 1])
 
@@ -39,7 +39,7 @@ def test_prediction_of_a_claim_makes_no_second_column(rng):
             raise AssertionError("a claim is one column")
 
     score, outcome, weight = _claim(rng)
-    assert _fit_claim(OneColumn(), score, outcome, weight).predict_claim(score).shape == (200,)
+    assert _fit_claim(OneColumn(), score, outcome, weight)._predict_claim(score).shape == (200,)
 
 
 def test_parameters_are_checked_before_a_claim_is_fitted(rng):

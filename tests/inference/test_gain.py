@@ -9,13 +9,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
-from calibrant import datasets, inference, selection
+from calibrant import datasets
 from calibrant._crossfit.scores import paired_scores
-from calibrant._data.folds import Fold
 from calibrant._validation import check_predictions
 from calibrant.base import BaseCalibrator
 from calibrant.inference import calibration_gain
-from calibrant.inference._gain import paired_gain
+from calibrant.inference._gain import LossMoments, paired_gain
 from calibrant.metrics import brier_score, log_loss
 from calibrant.multiclass import StructuredScaling, TemperatureScaling
 
@@ -158,7 +157,7 @@ def test_the_result_speaks(overconfident):
 def test_each_interval_says_what_it_is_one_of(overconfident, rng):
     best = calibration_gain(*overconfident, Temperature(), rng=0)
     before, after = rng.random(50), rng.random(50)
-    crossed = paired_gain(before, after, np.ones(50), five_folds(50), score="log_loss")
+    crossed = paired_gain(before, after, np.ones(50), FIVE_FOLDS, score="log_loss")
     held = paired_gain(before, after, np.ones(50), score="log_loss")
     assert (best.interval, crossed.interval, held.interval) == (
         "jackknife",
@@ -170,21 +169,28 @@ def test_each_interval_says_what_it_is_one_of(overconfident, rng):
     assert "of the gain of this map on new rows" in str(held)
 
 
-def test_both_names_are_one_class():
-    assert selection.Gain is inference.CalibrationGain
+FIVE_FOLDS = [0.25] * 5
+"""Held-out weight relative to the weight of the fit, in five folds."""
 
 
-def five_folds(n_rows):
-    rows = np.arange(n_rows)
-    return [
-        Fold(np.setdiff1d(rows, part), np.ones(n_rows - len(part)), part, np.ones(len(part)))
-        for part in np.array_split(rows, 5)
-    ]
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_moments_of_chunks_add_up_to_those_of_all_rows(size, rng):
+    losses, weight = 1000 + 1e-6 * rng.normal(size=(3, 50)), rng.integers(0, 3, 50).astype(float)
+    weight[0] = 1.0
+    whole = LossMoments.of_rows(losses, weight)
+    chunks = [slice(start, start + size) for start in range(0, 50, size)]
+    parts = [LossMoments.of_rows(losses[:, rows], weight[rows]) for rows in chunks]
+    total = sum(parts[1:], parts[0])
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        one, other = whole.gain(a, b, score="log_loss"), total.gain(a, b, score="log_loss")
+        assert one.standard_error > 1e-8
+        assert other.standard_error == pytest.approx(one.standard_error, rel=1e-6)
+        assert other.gain == pytest.approx(one.gain, abs=1e-12)
 
 
 def test_the_interval_of_cross_fitting_is_that_of_nadeau_and_bengio(rng):
     before, after = rng.random(100), rng.random(100)
-    gain = paired_gain(before, after, np.ones(100), five_folds(100), score="log_loss")
+    gain = paired_gain(before, after, np.ones(100), FIVE_FOLDS, score="log_loss")
     error = stats.sem(before - after) * 1.5
     reach = stats.t(99).ppf(0.975) * error
     assert gain.gain == pytest.approx((before - after).mean())
@@ -203,7 +209,7 @@ def test_weights_of_paired_rows_are_copies(rng):
     before, after = rng.random(40), rng.random(40)
     weight = rng.integers(1, 4, 40)
     copies = np.repeat(np.arange(40), weight)
-    folds = five_folds(40)
+    folds = FIVE_FOLDS
     one = paired_gain(before, after, weight.astype(float), folds, score="log_loss")
     other = paired_gain(
         before[copies], after[copies], np.ones(len(copies)), folds, score="log_loss"
@@ -212,7 +218,7 @@ def test_weights_of_paired_rows_are_copies(rng):
 
 
 def test_no_difference_is_known_to_one_row_at_best():
-    gain = paired_gain(np.ones(50), np.ones(50), np.ones(50), five_folds(50), score="log_loss")
+    gain = paired_gain(np.ones(50), np.ones(50), np.ones(50), FIVE_FOLDS, score="log_loss")
     assert (gain.low, gain.gain, gain.high) == (-0.02, 0.0, 0.02)
 
 
@@ -226,7 +232,7 @@ def test_no_difference_is_known_to_one_row_at_best():
 )
 def test_a_gain_is_judged_and_said_in_words(after, judgement, said):
     gain = paired_gain(
-        np.ones(50), np.full(50, after), np.ones(50), five_folds(50), score="brier_score"
+        np.ones(50), np.full(50, after), np.ones(50), FIVE_FOLDS, score="brier_score"
     )
     assert gain.judgement == judgement
     assert gain.sentence("magic").startswith(said)

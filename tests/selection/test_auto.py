@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from calibrant import AutoCalibration, StructuredScaling, TemperatureScaling, me
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.selection import _auto
-from calibrant.selection._auto import default_candidates
+from calibrant.selection._candidates import default_candidates
 from calibrant.testing import check_calibrator
 
 
@@ -74,15 +73,6 @@ def test_it_says_in_words_what_was_chosen_and_why(auto):
     assert auto.gain_.sentence() in said
     for name in auto.names_:
         assert name in said
-
-
-def test_a_file_of_version_0_1_0_explains_itself():
-    """Its gain has no more than the fields of that version."""
-    folder = Path(__file__).parents[1] / "fixtures" / "models"
-    model = calibrant.load(folder / "autocalibration-cv-3.json")
-    assert (model.gain_.interval, model.gain_.standard_error) == ("nadeau-bengio", None)
-    assert model.gain_.statistic == 0.0
-    assert model.gain_.sentence() in model.explain()
 
 
 def test_calibrated_scores_are_left_alone_and_it_says_so(rng):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest
 
 import calibrant
 from calibrant import TemperatureScaling, compare, metrics
-from calibrant._data.folds import Fold, as_folds
+from calibrant._data.fold_plan import HeldOut
+from calibrant._data.folds import as_folds
+from calibrant._data.sample import ArraySample
 from calibrant._simplex import softmax
-from calibrant._validation import Predictions
 from calibrant.datasets import digits_predictions
-from calibrant.selection._comparison import _judge_map
+from calibrant.metrics._registry import as_metric
+from calibrant.selection._compare import _sum_held_out
 
 
 @pytest.fixture(scope="module")
@@ -170,20 +171,11 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
     y = rng.integers(0, 20, len(proba))
     made = TemperatureScaling().fit(proba[:1000], y[:1000])
-    rows, weight = np.arange(len(y)), np.ones(len(y))
-    fold = Fold(rows[:1], weight[:1], rows, weight)
-    judged = Predictions(proba, y, weight, np.arange(20))
-    judges = {
-        "log_loss": metrics.log_loss,
-        "brier_score": metrics.brier_score,
-        "accuracy": metrics.accuracy,
-        "conf_ece": metrics.expected_calibration_error,
-        "cw_ece": partial(metrics.expected_calibration_error, notion="class-wise"),
-        "ks": metrics.ks_error,
-        "cutoff": metrics.cutoff_calibration_error,
-    }
+    held_out = HeldOut(0, ArraySample(proba, y, np.ones(len(y))), np.zeros(len(y), dtype=int))
+    names = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "ks")
+    judges = [as_metric(name) for name in (*names, metrics.cutoff_calibration_error)]
     tracemalloc.start()
-    _judge_map(made, judged, fold, "proba", judges)
+    _sum_held_out([[made]], judges, "proba", held_out)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.3 * proba.size * 8  # probabilities are judged in float64

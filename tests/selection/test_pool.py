@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling
-from calibrant._crossfit.members import fit_fold
+from calibrant._crossfit.members import fit_on
+from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds
+from calibrant._data.sample import ArraySample
 from calibrant._optim.mixture import mixture_weights
 from calibrant.multiclass import Identity
 from calibrant.selection._pool import (
@@ -14,10 +16,9 @@ from calibrant.selection._pool import (
     cautious_weights,
     fit_members,
     is_thin,
-    judged_rows,
     pool_gain,
     pool_members,
-    stacked_proba,
+    stacked_rows,
 )
 
 
@@ -107,13 +108,10 @@ def test_many_classes_of_fewer_than_four_rows_are_thin(n_rows, n_classes, is_few
     assert is_thin(n_rows, n_classes) is is_few
 
 
-def test_the_uniform_forecast_takes_part_from_four_rows_a_class_on(rng):
-    for n_rows, is_spread in ((199, False), (200, True)):
-        proba = rng.dirichlet(np.ones(50), size=n_rows)
-        labels = rng.integers(0, 50, n_rows)
-        folds = as_folds(None, proba, labels, np.ones(n_rows), None)
-        maps = fit_members({"identity": Identity()}, proba, labels, folds, "proba")
-        assert pool_members(maps, proba, labels, folds, "proba").is_spread is is_spread
+def plan_of(proba, labels, n_folds):
+    weight = np.ones(len(labels))
+    folds = as_folds(n_folds, proba, labels, weight, None)
+    return RowFolds(ArraySample(proba, labels, weight), folds), folds
 
 
 def test_a_pool_that_is_settled_has_one_member(pool):
@@ -135,12 +133,12 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
     proba = rng.dirichlet(np.ones(3), size=60)
     labels = proba.argmax(axis=1)
     labels[::4] = rng.integers(0, 3, 15)
-    folds = as_folds(3, proba, labels, np.ones(60), None)
+    plan, folds = plan_of(proba, labels, 3)
     members = {"identity": Identity(), "temperature": TemperatureScaling()}
-    maps = fit_members(members, proba, labels, folds, "proba")
-    made = pool_members(maps, proba, labels, folds, "proba")
+    maps = fit_members(members, plan, "proba")
+    made = pool_members(maps, plan, "proba")
     fold = folds[1]
-    fitted = fit_fold(TemperatureScaling(), proba, labels, fold, "proba")
+    fitted = fit_on(TemperatureScaling(), plan.train(1), "proba")
     expected = fitted.predict_proba(proba[fold.judge])[
         np.arange(len(fold.judge)), labels[fold.judge]
     ]
@@ -151,24 +149,23 @@ def test_members_are_judged_by_maps_that_have_not_seen_the_row(rng):
 def test_the_stack_out_of_fold_is_the_mixture_of_what_the_members_gave(rng):
     proba = rng.dirichlet(np.ones(3), size=60)
     labels = rng.integers(0, 3, 60)
-    folds = as_folds(3, proba, labels, np.ones(60), None)
+    plan, _ = plan_of(proba, labels, 3)
     members = {"identity": Identity(), "temperature": TemperatureScaling()}
-    maps = fit_members(members, proba, labels, folds, "proba")
-    pool = pool_members(maps, proba, labels, folds, "proba")
+    maps = fit_members(members, plan, "proba")
+    pool = pool_members(maps, plan, "proba")
     weights = np.array([0.3, 0.5, 0.2])
-    stack = stacked_proba(maps, weights, proba, folds, "proba")
-    np.testing.assert_allclose(stack.sum(axis=1), 1.0)
-    own = stack[np.arange(60), labels[judged_rows(folds)]]
-    np.testing.assert_allclose(own, pool.likelihood @ weights)
+    stack = stacked_rows(maps, weights, plan, "proba")
+    np.testing.assert_allclose(stack.true, pool.likelihood @ weights)
+    assert (stack.score >= stack.true).all()
 
 
 def test_the_weights_of_the_gain_have_not_seen_the_fold_either(pool, rng):
-    folds = as_folds(5, rng.dirichlet(np.ones(3), size=80), np.arange(80) % 3, np.ones(80), None)
+    plan, _ = plan_of(rng.dirichlet(np.ones(3), size=80), np.arange(80) % 3, 5)
     losses = []
     for number in range(5):
         held = pool.fold == number
         weights = cautious_weights(pool.of_rows(~held))
         losses.append(-np.log(pool.likelihood[held] @ weights))
-    gain = pool_gain(pool, folds)
+    gain = pool_gain(pool, plan.ratios)
     assert gain.after == pytest.approx(np.mean(losses))
     assert gain.after > -np.log(pool.likelihood @ cautious_weights(pool)).mean()

@@ -1,8 +1,8 @@
 """Calibrators inside others: told what the scores are, fitted on some rows, asked for
 probabilities of others.
 
-This is the one machine of cross-fitting: `_folds` cuts, `fit_folds` fits a clone on each fold's
-rows, `out_of_fold` and `proba_blocks` predict the rows that it has not seen.
+All cross-fitting is done here: `fit_folds` fits a clone on the rows of each fold of a `FoldPlan`,
+`out_of_fold` and `proba_blocks` predict the held-out rows.
 
 Ours have the parameters ``inputs`` and ``classes``. Any other classifier with ``fit`` and
 ``predict_proba`` is taken too: it is given probabilities and column codes, and a class that it has
@@ -18,16 +18,13 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._blocks import BLOCK_ELEMENTS, PREDICT_ELEMENTS, row_blocks
+from calibrant._data.fold_plan import FoldPlan
 from calibrant._data.folds import Fold
-from calibrant._data.sample import ArraySample
+from calibrant._data.sample import Sample
 from calibrant._simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import check_weight
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.reductions import MulticlassToBinary
-
-_MAX_COPIES = 100
-"""Rows are not copied more often than this on average; above, weights are given as they are."""
 
 _BLOCK_SHARE = 64
 """A block of predictions is at most this part of all of them (or a block of the usual size): what a
@@ -65,63 +62,33 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
     return made.set_params(inputs=inputs, classes=classes) if isinstance(made, Calibrator) else made
 
 
-def fit_on(
-    calibrator: Any,
-    scores: FloatArray,
-    y: IntArray,
-    weight: FloatArray | None,
-    inputs: str,
-    groups: IntArray | None = None,
-) -> Any:
-    """Fit a calibrator that is set up on checked scores and column codes; ``groups`` of rows stay
-    together in the folds that it cuts.
-    """
-    if weight is not None and _counts_rows(calibrator, weight):
-        copies = np.repeat(np.arange(len(y)), weight.astype(np.intp))
-        scores, y, weight = scores[copies], y[copies], None
-        groups = None if groups is None else groups[copies]
+def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
+    """Fit a calibrator that is set up to a checked sample."""
     if isinstance(calibrator, Calibrator):
-        weight = check_weight(None, len(y)) if weight is None else weight
-        return calibrator._fit_checked(ArraySample(scores, y, weight, groups=groups))
-    options = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
-    return calibrator.fit(as_proba(scores, inputs), y, **options)
+        rows = sample.with_copies() if calibrator.counts_rows else sample
+        return calibrator._fit_checked(rows)
+    arrays = sample.rows(type(calibrator).__name__)
+    options = {"sample_weight": arrays.weight} if (arrays.weight != 1).any() else {}
+    return calibrator.fit(as_proba(arrays.u[:], inputs), arrays.y, **options)
 
 
-def _counts_rows(calibrator: Any, weight: FloatArray) -> bool:
-    """Whether the method counts rows, so that it must be given whole weights as copies."""
-    if not getattr(calibrator, "counts_rows", False):
-        return False
-    is_whole = bool((weight == np.floor(weight)).all()) and weight.sum() <= _MAX_COPIES * len(
-        weight
-    )
-    return is_whole and bool((weight != 1).any())
-
-
-def fit_fold(
-    calibrator: Any,
-    scores: FloatArray,
-    y: IntArray,
-    fold: Fold,
-    inputs: str,
-    like: Any = None,
-) -> Any:
-    """A clone of a calibrator that is set up, fitted on the rows of a fold; a search begins where
-    that of another fold ended.
+def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
+    """A clone of a calibrator that is set up, fitted to a sample; an iterative fit starts at the
+    optimum of ``like``.
     """
-    rows, made = fold.fit, clone(calibrator)
-    if like is not None and isinstance(made, Calibrator):
-        made._start_like(like)
-    return fit_on(made, scores[rows], y[rows], fold.fit_weight, inputs, fold.fit_groups)
+    adapted = clone(calibrator)
+    if like is not None and isinstance(adapted, Calibrator):
+        adapted._start_like(like)
+    return fit_on(adapted, sample, inputs)
 
 
-def fit_folds(
-    calibrator: Any, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
-) -> list[Any]:
-    """One map per fold, of a calibrator that is set up; each has not seen the rows that it is to
-    judge.
-    """
-    first = [fit_fold(calibrator, scores, y, fold, inputs) for fold in folds[:1]]
-    return first + [fit_fold(calibrator, scores, y, fold, inputs, first[0]) for fold in folds[1:]]
+def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
+    """One fit per fold of a calibrator that is set up, on the rows that are not held out."""
+    if not plan.n_folds:
+        return []
+    first = fit_clone(calibrator, plan.train(0), inputs)
+    others = (fit_clone(calibrator, plan.train(k), inputs, first) for k in range(1, plan.n_folds))
+    return [first, *others]
 
 
 def out_of_fold(

@@ -12,7 +12,9 @@ import numpy as np
 
 from calibrant._blocks import ALL_MAPS_ELEMENTS, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
+from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds, check_groups
+from calibrant._data.sample import ArraySample
 from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option
@@ -117,14 +119,16 @@ def paired_scores(
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
     scores, y, weight, _ = data
-    folds = as_folds(cv, scores, y, weight, _seed_of(rng), check_groups(groups, len(y)))
+    codes = check_groups(groups, len(y))
+    folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
     if len(folds) < 2:
         raise ValueError(
             f"cross-fitting needs at least 2 rows of positive weight, got "
             f"{np.count_nonzero(weight)}"
         )
     chosen = StructuredScaling() if calibrator is None else calibrator
-    maps = fit_folds(set_up(chosen, inputs, scores.shape[1]), scores, y, folds, inputs)
+    plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
+    maps = fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs)
     parts = [
         _score_block(rule, maps, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)

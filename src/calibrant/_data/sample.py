@@ -21,6 +21,9 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 
 _FEW_CLASSES = 16
 
+_MAX_COPIES = 100
+"""Rows are not copied more often than this on average; above, weights are passed as they are."""
+
 Transform = Callable[[FloatArray], FloatArray]
 """A function of scores that works row by row."""
 
@@ -171,6 +174,16 @@ class Sample(ABC):
             "first, for example with X.compute(), or pass some of the rows."
         )
 
+    def present(self) -> Sample:
+        """The rows of positive weight, if the sample is in memory; else all rows."""
+        return self
+
+    def with_copies(self) -> Sample:
+        """Rows of integer weight as copies, if the sample is in memory: for methods that count
+        rows.
+        """
+        return self
+
     def sum(
         self, function: Callable[[RowBlock], Any], *, elements: int | None = None, work: int = 1
     ) -> Any:
@@ -284,6 +297,17 @@ class ArraySample(Sample):
         groups = None if self.groups is None else self.groups[rows]
         u = self.u.take(rows) if isinstance(self.u, LazyRows) else self.u[rows]
         return ArraySample(u, self.y[rows], weight, self.start, groups)
+
+    def present(self) -> ArraySample:
+        return self if np.all(self.weight) else self.subset(np.flatnonzero(self.weight))
+
+    def with_copies(self) -> ArraySample:
+        weight = self.weight
+        is_whole = bool((weight == np.floor(weight)).all())
+        if is_unit(weight) or not is_whole or weight.sum() > _MAX_COPIES * len(weight):
+            return self
+        rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+        return self.subset(rows, np.ones(len(rows)))
 
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
         return notion.claims(self.u, self.y, self.weight)

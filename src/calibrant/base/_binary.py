@@ -139,7 +139,7 @@ class BaseBinaryCalibrator(Calibrator):
     # What `MulticlassToBinary` asks of a calibrator. Scores of claims are probabilities.
 
     @classmethod
-    def fit_claims(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
+    def _fit_claims(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
         """Fit one calibrator to each of several claims."""
         for calibrator, claim in zip(calibrators, claims, strict=True):
             calibrator._start_claim(claim)
@@ -153,12 +153,12 @@ class BaseBinaryCalibrator(Calibrator):
         total, hits = float(claim.weight.sum()), weighted_sum(claim.weight, claim.outcome)
         self.class_weights_ = np.array([total - hits, hits])
 
-    def predict_claim(self, score: FloatArray) -> FloatArray:
+    def _predict_claim(self, score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n,) of the scores of one claim."""
         return self._predict(self._transform_score(score))
 
     @classmethod
-    def predict_claims(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
+    def _predict_claims(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
         """Calibrated probabilities (n, J) of the scores of J claims, one calibrator each."""
         return cls._predict_many(calibrators, calibrators[0]._transform_score(score))
 

@@ -125,9 +125,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         training = summarize_training(sample, self.inputs, self._log_true_of)
         if training is not None:
             self.training_ = training
-        self.n_passes_ = sample.n_passes
-        if verbose and sample.is_chunked:
-            print(_describe_passes(self, sample))  # noqa: T201  # asked for
+        if sample.is_chunked:
+            self.n_passes_ = sample.n_passes
+            if verbose:
+                print(_describe_passes(self, sample))  # noqa: T201  # asked for
         members = list(self._members())
         warn_unless_converged(
             type(self).__name__, members or [self], self._member_name if members else None

@@ -300,7 +300,9 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         checked = [_check_part(part, data) for part in parts]
         if len(checked) == 1:
             part = checked[0]
-            self.calibrator_ = fit_on(made, *part[:3], self.inputs_, part.groups)
+            self.calibrator_ = fit_on(
+                made, ArraySample(*part[:3], groups=part.groups), self.inputs_
+            )
             self.calibrators_ = [self.calibrator_] * len(self._responses)
         else:
             self.calibrator_ = self._fit_average(made, checked)

@@ -19,7 +19,7 @@ from calibrant.inference._decomposition import (
     ScoreDecomposition,
     score_decomposition,
 )
-from calibrant.inference._gain import CalibrationGain, calibration_gain
+from calibrant.inference._gain import calibration_gain
 from calibrant.inference._kernel_test import kernel_test
 from calibrant.inference._line import CalibrationLine, calibration_line
 from calibrant.inference._ranking import FriedmanResult, critical_difference, friedman_test
@@ -27,7 +27,6 @@ from calibrant.inference._results import CalibrationTestResult, Interval
 from calibrant.inference._validity import ValidityCurve, validity_curve
 
 __all__ = [
-    "CalibrationGain",
     "CalibrationLine",
     "CalibrationTestResult",
     "ClaimDecomposition",

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
-from calibrant._data.folds import Fold
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts
@@ -152,28 +151,73 @@ class Gain(AsText):
         )
 
 
-CalibrationGain = Gain
-"""The name of the result of `calibration_gain` in version 0.1.0."""
+@dataclass(frozen=True, eq=False)
+class LossMoments:
+    """Moments of the losses of several forecasts of the same rows, which can be added up.
+
+    ``cross`` holds the cross products of the deviations of ``loss_0 - loss_j`` from their means, so
+    that neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
+    """
+
+    total: float
+    mean: FloatArray
+    cross: FloatArray
+
+    @classmethod
+    def of_rows(cls, losses: FloatArray, weight: FloatArray) -> LossMoments:
+        """The moments of losses (M, n) of rows with weights that are numbers of copies."""
+        total = float(weight.sum())
+        if not total:
+            return cls(0.0, np.zeros(len(losses)), np.zeros((len(losses), len(losses))))
+        gains = losses[0] - losses
+        gains = gains - (gains @ weight / total)[:, None]
+        return cls(total, losses @ weight / total, (gains * weight) @ gains.T)
+
+    def __add__(self, other: LossMoments) -> LossMoments:
+        total = self.total + other.total
+        if not total:
+            return self
+        shift = other.mean - self.mean
+        gain = shift[0] - shift
+        share = other.total / total
+        cross = self.cross + other.cross + np.outer(gain, gain) * (self.total * share)
+        return LossMoments(total, self.mean + shift * share, cross)
+
+    def gain(
+        self,
+        before: int = 0,
+        after: int = 1,
+        ratios: Sequence[float] | FloatArray = (),
+        *,
+        score: str,
+        level: float = 0.95,
+    ) -> Gain:
+        """What forecast ``after`` gains over forecast ``before``.
+
+        ``ratios`` are those of held-out to fitted weight, one per fold, for rows that were
+        predicted out of fold; none for rows of a separate test set.
+        """
+        own = self.cross
+        square = own[before, before] + own[after, after] - 2 * own[before, after]
+        total, means = self.total, (float(self.mean[before]), float(self.mean[after]))
+        error = float(np.sqrt(max(square, 0.0) / (total - 1) / total)) if total > 1 else 0.0
+        gain, is_folded = means[0] - means[1], len(ratios) > 0
+        error *= _overlap(ratios)
+        return gain_of(total, means, gain, error, score=score, level=level, is_folded=is_folded)
 
 
 def paired_gain(
     before: FloatArray,
     after: FloatArray,
     weight: FloatArray,
-    folds: Sequence[Fold] = (),
+    ratios: Sequence[float] | FloatArray = (),
     *,
     score: str,
     level: float = 0.95,
 ) -> Gain:
-    """The gain of rows that were judged by the maps of ``folds``, or by one map that has seen none
-    of them; weights are numbers of copies.
-    """
-    total = float(weight.sum())
-    difference = before - after
-    gain = float(weight @ difference) / total
-    error = _standard_error(difference, weight, gain) * _overlap(folds)
-    means = float(weight @ before) / total, float(weight @ after) / total
-    return gain_of(total, means, gain, error, score=score, level=level, is_folded=bool(folds))
+    """What losses ``after`` gain over losses ``before`` of the same rows."""
+    moments = LossMoments.of_rows(np.stack([before, after]), weight)
+    return moments.gain(ratios=ratios, score=score, level=level)
 
 
 def gain_of(
@@ -203,35 +247,9 @@ def gain_of(
     )
 
 
-def summed_gain(
-    total: float,
-    losses: tuple[float, float],
-    square: float,
-    ratios: FloatArray,
-    *,
-    score: str = "log_loss",
-) -> Gain:
-    """`paired_gain` of so many rows from sums over them: of the losses before and after, and of the
-    squares of their differences; ``ratios`` are those of judged to fitted weight, one a fold.
-    """
-    before, after = (float(loss) / total for loss in losses)
-    gain = before - after
-    spread = max(0.0, float(square) - total * gain**2)
-    error = float(np.sqrt(spread / (total - 1) / total)) if total > 1 else 0.0
-    error *= _overlap_of(ratios)
-    return gain_of(total, (before, after), gain, error, score=score, is_folded=True)
-
-
-def _overlap(folds: Sequence[Fold]) -> float:
-    """Factor of Nadeau and Bengio on the standard error; 1 where nothing overlaps."""
-    if not folds:
-        return 1.0
-    return _overlap_of([fold.judge_weight.sum() / fold.fit_weight.sum() for fold in folds])
-
-
-def _overlap_of(ratios: Sequence[float] | FloatArray) -> float:
-    """The same of folds with so much judged weight for each that was fitted on."""
-    return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios)))
+def _overlap(ratios: Sequence[float] | FloatArray) -> float:
+    """Factor of Nadeau and Bengio on the standard error; 1 if no fits overlap."""
+    return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios))) if len(ratios) else 1.0
 
 
 def calibration_gain(

@@ -247,10 +247,10 @@ class MulticlassToBinary(Calibrator):
         ]
         if any(is_few):
             pooled = base._for_claim(None, _POOLED)
-            pooled.fit_claims([pooled], [_pool(claims)])
+            pooled._fit_claims([pooled], [_pool(claims)])
         kept = [j for j, few in enumerate(is_few) if not few]
         if kept:
-            base.fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
+            base._fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
         for calibrator, n, few in zip(clones, rows, is_few, strict=True):
             yield _ClaimFit(pooled if few else calibrator, n, few)
 
@@ -341,11 +341,11 @@ class MulticlassToBinary(Calibrator):
         """The calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
         if len(self.calibrators_) == score.shape[1]:
-            return self.calibrators_[0].predict_claims(self.calibrators_, score)
+            return self.calibrators_[0]._predict_claims(self.calibrators_, score)
         out = np.empty(score.shape)
         for quantity in range(score.shape[1]):
             for claim, rows in self._makers(block, quantity):
-                out[rows, quantity] = self.calibrators_[claim].predict_claim(score[rows, quantity])
+                out[rows, quantity] = self.calibrators_[claim]._predict_claim(score[rows, quantity])
         return out
 
     def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:

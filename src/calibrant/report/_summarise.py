@@ -13,6 +13,7 @@ from calibrant import __version__, inference
 from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
 from calibrant._crossfit.scores import SCORES
+from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import Fold, as_folds
 from calibrant._data.read import as_chunked
 from calibrant._data.sample import ArraySample
@@ -378,15 +379,14 @@ def _judge(
     """
     data, y, weight, _ = rows
     scores, codes, fit_weight, _ = held or rows
-    given = fit_weight if is_weighted(fit_weight) else None
-    model = fit_on(clone(made), scores, codes, given, inputs)
+    model = fit_on(clone(made), ArraySample(scores, codes, fit_weight), inputs)
     if isinstance(model, Calibrator):  # its losses say whether chance explains what it does
         rows_ = ArraySample(scores, codes, fit_weight)
         training = summarize_training(rows_, inputs, model._log_true_of)
         assert training is not None
         model.training_ = training
     folds = [] if held else _cut_folds(rows, cv, seed)
-    maps = fit_folds(made, data, y, folds, inputs)
+    maps = fit_folds(made, RowFolds(ArraySample(data, y, weight), folds), inputs)
     after = proba_of(model, data, inputs) if held else out_of_fold(maps, folds, data, inputs)
     seen = np.bincount(codes, fit_weight, minlength=data.shape[1])
     own = np.bincount(y, weight, minlength=data.shape[1])
@@ -441,7 +441,8 @@ def _tested_rows(case: Case) -> int:
 
 def _gain(case: Case) -> Gain:
     before, after = (SCORES["log_loss"].losses(p, case.y) for p in (case.before, case.after))
-    return paired_gain(before, after, np.asarray(case.weight), case.folds, score="log_loss")
+    ratios = RowFolds(ArraySample(case.before, case.y, case.weight), list(case.folds)).ratios
+    return paired_gain(before, after, np.asarray(case.weight), ratios, score="log_loss")
 
 
 def _metrics(

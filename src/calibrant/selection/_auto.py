@@ -9,41 +9,33 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._data.folds import Fold, as_folds
-from calibrant._data.sample import ArraySample, RowBlock, Sample
+from calibrant._data.fold_plan import FoldPlan, plan_folds
+from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
-from calibrant._typing import FloatArray, IntArray, LabelsLike
-from calibrant._validation import check_fitted
+from calibrant._typing import FloatArray, LabelsLike
+from calibrant._validation import check_fitted, check_number
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._fitted import FittedValue
 from calibrant.base._references import WOLPERT_1992
-from calibrant.binary import IsotonicCalibration
 from calibrant.inference._gain import Gain
 from calibrant.multiclass import (
-    BayesianTemperatureScaling,
-    DirichletCalibration,
     Identity,
-    StructuredScaling,
-    TemperatureScaling,
 )
 from calibrant.reductions import MulticlassToBinary
-from calibrant.selection._methods import by_name
-from calibrant.selection._parted import judges_of, sum_type, weigh_parts
+from calibrant.selection._candidates import candidates_for, named_candidates
+from calibrant.selection._confidence_correction import correct_confidence
+from calibrant.selection._methods import check_members, needs_rows
 from calibrant.selection._pool import (
-    MANY_CLASSES,
     Effort,
     Maps,
-    Pool,
     cautious_weights,
     fit_members,
     is_thin,
-    judged_rows,
     pool_gain,
     pool_members,
-    stacked_proba,
+    stacked_rows,
 )
-from calibrant.selection._top import StackedRows, correct_top
 
 __all__ = ["AutoCalibration"]
 
@@ -166,12 +158,11 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     gain_: Gain | None
+    top_: MulticlassToBinary | None
+    top_gain_: Gain | None
+    left_out_: tuple[str, ...]
     _folds_by_row: ClassVar[bool] = True
-
-    # Files of version 0.1.0 have none of these.
-    top_: MulticlassToBinary | None = None
-    top_gain_: Gain | None = None
-    left_out_: tuple[str, ...] = ()
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"weights_": FittedValue(("M",), 0.0, 1.0)}
 
     @property
     def citation(self) -> Citation:
@@ -182,8 +173,11 @@ class AutoCalibration(Calibrator):
         )
 
     @property
-    def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {"weights_": FittedValue(("M",), 0.0, 1.0)}
+    def needs_rows(self) -> bool:
+        """Whether any candidate does."""
+        if self.candidates is None:
+            return False
+        return any(needs_rows(member) for member in named_candidates(self.candidates).values())
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         top = fitted.get("top_")
@@ -193,111 +187,71 @@ class AutoCalibration(Calibrator):
         if not is_map or top.n_classes_ != fitted.get("n_classes_"):
             raise ValueError("top_ must be a map of the probabilities of as many classes")
 
+    def _check_parameters(self, n_classes: int) -> None:
+        if self.time_budget is not None:
+            check_number(self.time_budget, "time_budget")
+
     def _fit(self, sample: Sample) -> None:
-        if sample.is_chunked:
-            self._fit_parted(sample)
-            return
-        rows_ = sample.rows("AutoCalibration")
-        scores, y, weight, groups = np.asarray(rows_.u), rows_.y, rows_.weight, rows_.groups
-        n_classes = scores.shape[1]
-        if self.candidates is None:
-            chosen = candidates_for(ArraySample(scores, y, weight))
-        else:
-            chosen = named_candidates(self.candidates)
+        candidates = (
+            candidates_for(sample) if self.candidates is None else named_candidates(self.candidates)
+        )
         members = {
-            name: set_up(made, self.inputs, n_classes)
-            for name, made in {"identity": Identity(), **chosen}.items()
+            name: set_up(member, self.inputs, sample.n_columns)
+            for name, member in {"identity": Identity(), **candidates}.items()
         }
-        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
-        if scores.size >= _MANY_SCORES and isinstance(self.cv, int | np.integer | None):
-            folds = folds[:1]
-        # Members that do not converge are judged by their loss on other rows, and not warned of.
-        is_settled = self._is_settled(ArraySample(scores, y, weight))
-        maps = self._weigh(members, scores, y, folds, is_settled=is_settled)
-        present = np.flatnonzero(weight)
-        rows = scores[present], y[present], weight[present]
-        own = None if groups is None else groups[present]
+        check_members(members, sample)
+        is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
+        plan = plan_folds(self.cv, sample, self.random_state, one_fold=is_large)
+        # Members that do not converge are evaluated by their held-out loss, without a warning.
+        maps = self._weigh(members, sample, plan) if plan.n_folds else self._keep(members)
         # The last weight is that of the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
         for name in used:
             if name in maps and isinstance(members[name], Calibrator):
                 members[name]._start_like(maps[name][0])
-        work = (delayed(fit_on)(members[name], *rows, self.inputs, own) for name in used)
+        rows = sample.present()
+        work = (delayed(fit_on)(members[name], rows, self.inputs) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
         self.members_ = dict(zip(used, shown, strict=True))
 
-    def _fit_parted(self, sample: Sample) -> None:
-        n_classes = sample.shape[1]
-        if self.candidates is None:
-            chosen = sum_type(candidates_for(sample))
-        else:
-            chosen = named_candidates(self.candidates)
-        members = {
-            name: set_up(made, self.inputs, n_classes)
-            for name, made in {"identity": Identity(), **chosen}.items()
-        }
+    def _keep(self, members: Mapping[str, Any]) -> Maps:
+        """Keep the scores as they are: one row cannot be cross-fitted."""
         self.top_, self.top_gain_, self.left_out_ = None, None, ()
-        judges = judges_of(self.cv, sample, is_one=sample.shape[0] * n_classes >= _MANY_SCORES)
-        is_settled = self._is_settled(sample)
-        found = weigh_parts(members, sample, self.inputs, judges, is_settled=is_settled)
         self.names_ = (*members, "uniform")
-        self.weights_, self.losses_, self.gain_ = found
-        shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
-        self.members_ = {
-            name: members[name]._fit_checked(sample) for name, share in shares if share > 0
-        }
+        self.weights_ = np.eye(1, len(self.names_))[0]
+        self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
+        return {}
 
-    def _is_settled(self, sample: Sample) -> bool:
-        """Whether one of `default_candidates`, which have priors, has all of the weight."""
-        return self.candidates is None and is_thin(sample.total, sample.shape[1])
-
-    def _chunked_note(self) -> str:
-        said = "The top probability of the stack is not corrected."
-        if self.candidates is None:
-            said = f"The members are sums over rows, and no isotonic maps among them. {said}"
-        told = dict.fromkeys(fitted._chunked_note() for fitted in self.members_.values())
-        return " ".join([said, *filter(None, told)])
-
-    def _weigh(
-        self,
-        members: Mapping[str, Any],
-        scores: FloatArray,
-        y: IntArray,
-        folds: Sequence[Fold],
-        *,
-        is_settled: bool,
-    ) -> Maps:
+    def _weigh(self, members: Mapping[str, Any], sample: Sample, plan: FoldPlan) -> Maps:
         """Find the weights; what was fitted for them."""
-        self.top_, self.top_gain_, self.left_out_ = None, None, ()
-        if not folds:
-            self.names_ = (*members, "uniform")
-            self.weights_ = np.eye(1, len(self.names_))[0]
-            self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
-            return {}
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
-        maps = fit_members(members, scores, y, folds, self.inputs, effort)
+        maps = fit_members(members, plan, self.inputs, effort)
         self.names_ = (*maps, "uniform")
         self.left_out_ = tuple(name for name in members if name not in maps)
-        pool = pool_members(maps, scores, y, folds, self.inputs)
-        if len(maps) > 1:
-            pool = pool._replace(is_settled=is_settled)
+        is_few = is_thin(sample.total, sample.n_columns)
+        pool = pool_members(maps, plan, self.inputs, is_spread=not is_few)
+        # Default candidates have priors of their own, so one of them may have all of the weight.
+        if self.candidates is None and is_few and len(maps) > 1:
+            pool = pool._replace(is_settled=True)
         self.weights_ = cautious_weights(pool)
         self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
-        self.gain_ = pool_gain(pool, folds)
-        if not pool.is_settled:  # a prior has said how far few rows are believed
-            self._correct_top(maps, pool, scores, y, folds)
+        self.gain_ = pool_gain(pool, plan.ratios)
+        self.top_, self.top_gain_ = None, None
+        if not pool.is_settled:
+            rows = stacked_rows(maps, self.weights_, plan, self.inputs)
+            correction = correct_confidence(rows, sample.n_columns, plan.ratios)
+            if correction is not None:
+                self.top_, self.top_gain_ = correction
         return maps
 
-    def _correct_top(
-        self, maps: Maps, pool: Pool, scores: FloatArray, y: IntArray, folds: Sequence[Fold]
-    ) -> None:
-        proba = stacked_proba(maps, self.weights_, scores, folds, self.inputs)
-        rows = StackedRows(proba, y[judged_rows(folds)], pool.weight, pool.fold)
-        found = correct_top(rows, folds)
-        if found is not None:
-            self.top_, self.top_gain_ = found
+    def _chunked_note(self) -> str:
+        notes = ["Rows are assigned to folds by their number."]
+        notes += dict.fromkeys(
+            member._chunked_note() for member in self.members_.values() if member._chunked_note()
+        )
+        return " ".join(notes)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         total = np.full(scores.shape, self.weights_[-1] / self.n_classes_)
@@ -352,74 +306,5 @@ _EXAMPLES = (0.5, 0.7, 0.9)
 _WORTH_SAYING = 0.005
 """Weights below are not worth a word."""
 
-_MATRIX_WORK = 2**30
-"""Rows times squared classes of a pass over the data: about a second, and a fit takes dozens, in
-every fold."""
-
-_CONFUSED_CLASSES = range(3, 21)
-_CONFUSED_ROWS = 100
-_ERRORS_PER_CLASS = 3
-"""So many classes, and at least so many rows, and errors a class, tell which class is taken for
-which: a matrix that is hardly held at all is then worth up to 0.2 nats more than one that is held
-to a temperature. With fewer errors it learns them by heart."""
-
 _MANY_SCORES = 2**21
 """From so many scores on, 20,000 rows of 100 classes, one fold is enough to weigh members on."""
-
-_ROWS_PER_CLASS = 10
-"""Below, an isotonic map has no more than a step or two to learn from."""
-
-_ERRORS_OF_CURVES = 8
-"""Below, what an isotonic map learns is that no high score was ever wrong."""
-
-
-def candidates_for(sample: Sample) -> dict[str, Any]:
-    """What `AutoCalibration` stacks by default of these rows."""
-    return default_candidates(sample.total, sample.shape[1], float(sample.sum(_weigh_errors)))
-
-
-def _weigh_errors(block: RowBlock) -> float:
-    """The weight of rows whose highest score is not that of what happened."""
-    return float(block.weight @ (block.u.argmax(axis=1) != block.y))
-
-
-def default_candidates(n_samples: float, n_classes: int, n_errors: float) -> dict[str, Any]:
-    """What `AutoCalibration` stacks by default for so many rows and classes, and rows on which the
-    highest score is not that of what happened.
-    """
-    if is_thin(n_samples, n_classes):
-        alone: dict[str, Any] = {"temperature": BayesianTemperatureScaling()}
-        if n_classes <= n_samples <= _MATRIX_WORK / n_classes**2:
-            alone["structured-matrix"] = StructuredScaling("matrix")
-        return alone
-    prior_scale = 1.0 if n_classes >= MANY_CLASSES else 0.25
-    chosen: dict[str, Any] = {"temperature": TemperatureScaling(prior_scale=prior_scale)}
-    chosen["structured-vector"] = StructuredScaling("vector")
-    if n_samples * n_classes**2 <= _MATRIX_WORK:
-        chosen["structured-matrix"] = StructuredScaling("matrix")
-        if _tells_confusions(n_samples, n_classes, n_errors):
-            chosen["dirichlet"] = DirichletCalibration(lam=1e-4)
-        else:
-            chosen["structured-matrix-centred"] = StructuredScaling(
-                "matrix", centre=True, prior_scale=0.25
-            )
-    if n_samples >= _ROWS_PER_CLASS * n_classes and n_errors >= _ERRORS_OF_CURVES:
-        chosen["isotonic"] = IsotonicCalibration("linear", smoothing=1.0)
-    return chosen
-
-
-def _tells_confusions(n_samples: float, n_classes: int, n_errors: float) -> bool:
-    is_enough = n_samples >= _CONFUSED_ROWS and n_errors >= _ERRORS_PER_CLASS * n_classes
-    return n_classes in _CONFUSED_CLASSES and is_enough
-
-
-def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Candidates by name; those of a list are named after their class."""
-    chosen = by_name(candidates)
-    taken = {"identity", "uniform"} & set(chosen)
-    if taken:
-        raise ValueError(
-            f"{', '.join(sorted(taken))} is always a member: give the candidate another name, or "
-            f"leave it out"
-        )
-    return chosen

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import clone
-
 from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
-from calibrant._data.folds import as_folds
+from calibrant._data.fold_plan import plan_folds
 from calibrant._data.sample import Sample
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant.base import Calibrator
 from calibrant.base._citation import Citation
 from calibrant.base._references import KULL_2019
-from calibrant.selection._methods import as_calibrator
-from calibrant.selection._parted import check_member, judges_of, trains_of
+from calibrant.selection._methods import as_calibrator, check_members, needs_rows
 
 __all__ = ["CrossFitted"]
 
@@ -87,36 +83,26 @@ class CrossFitted(Calibrator):
             tuple(self.calibrators_),
         )
 
-    def _fit(self, sample: Sample) -> None:
-        if sample.is_chunked:
-            self._fit_parted(sample)
-            return
-        rows = sample.rows("CrossFitted")
-        scores, y, weight, groups = np.asarray(rows.u), rows.y, rows.weight, rows.groups
-        made = set_up(as_calibrator(self.calibrator), self.inputs, scores.shape[1], self.classes)
-        folds = as_folds(self.cv, scores, y, weight, self.random_state, groups)
-        self.calibrators_ = (
-            fit_folds(made, scores, y, folds, self.inputs)
-            if folds
-            else [fit_on(made, scores, y, weight, self.inputs, groups)]
-        )
-
     _folds_by_row: ClassVar[bool] = True
 
     @property
     def needs_rows(self) -> bool:
         """As its calibrator does."""
-        return bool(getattr(as_calibrator(self.calibrator), "needs_rows", True))
+        return needs_rows(as_calibrator(self.calibrator))
 
-    def _fit_parted(self, sample: Sample) -> None:
-        made = set_up(as_calibrator(self.calibrator), self.inputs, sample.shape[1], self.classes)
-        check_member(made, sample)
-        trains = trains_of(sample, judges_of(self.cv, sample, is_one=False))
-        self.calibrators_ = [clone(made)._fit_checked(train) for train in trains]
+    def _fit(self, sample: Sample) -> None:
+        calibrator = as_calibrator(self.calibrator)
+        member = set_up(calibrator, self.inputs, sample.n_columns, self.classes)
+        check_members({type(member).__name__: member}, sample)
+        plan = plan_folds(self.cv, sample, self.random_state)
+        # One row has no folds.
+        self.calibrators_ = fit_folds(member, plan, self.inputs) or [
+            fit_on(member, sample, self.inputs)
+        ]
 
     def _chunked_note(self) -> str:
-        said: str = self.calibrators_[0]._chunked_note()
-        return said
+        note: str = self.calibrators_[0]._chunked_note()
+        return note
 
     def _words(self) -> str:
         name = type(self.calibrator).__name__

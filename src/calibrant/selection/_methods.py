@@ -11,6 +11,7 @@ from typing import Any
 
 from calibrant import binary, multiclass
 from calibrant._crossfit.members import check_calibrator
+from calibrant._data.sample import Sample
 from calibrant._validation import unknown_name
 from calibrant.reductions import MulticlassToBinary
 
@@ -129,6 +130,23 @@ def _find(name: str) -> Method:
 def as_calibrator(calibrator: Any) -> Any:
     """A calibrator as it is, or the one that a name means."""
     return method(calibrator) if isinstance(calibrator, str) else check_calibrator(calibrator)
+
+
+def needs_rows(calibrator: Any) -> bool:
+    """Whether a calibrator needs all rows in memory; classifiers of other packages do."""
+    return bool(getattr(calibrator, "needs_rows", True))
+
+
+def check_members(members: Mapping[str, Any], sample: Sample) -> None:
+    """Raise if a calibrator cannot be fitted to the folds of chunked rows."""
+    for name, member in members.items() if sample.is_chunked else ():
+        if needs_rows(member):
+            sample.rows(name)
+        if getattr(member, "_folds_by_row", False):
+            raise TypeError(
+                f"{name} assigns chunked rows to folds by their number, and so do the folds that "
+                "it would be fitted on. Pass the calibrators inside it instead."
+            )
 
 
 def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant._crossfit.members import fit_fold, proba_blocks, proba_of
+from calibrant._crossfit.members import fit_clone, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._data.folds import Fold, as_folds
+from calibrant._data.fold_plan import FoldPlan, HeldOut
 from calibrant._optim.mixture import mixture_weights
 from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.inference._gain import Gain, paired_gain
+from calibrant.selection._confidence_correction import StackedRows
 
 
 class Pool(NamedTuple):
@@ -63,14 +65,12 @@ class Effort(NamedTuple):
 
 def fit_members(
     members: Mapping[str, Any],
-    scores: FloatArray,
-    y: IntArray,
-    folds: Sequence[Fold],
+    plan: FoldPlan,
     inputs: str,
     effort: Effort = Effort(),  # noqa: B008  # it is not changed
 ) -> Maps:
-    """One map of every member for each fold, which has not seen the rows that it is to judge; of
-    the first member in any case, and of those that are begun in time.
+    """One fit of every member per fold, on the rows that are not held out; of the first member in
+    any case, and of those that are started in time.
     """
     start = monotonic()
     maps: dict[str, Sequence[Any]] = {}
@@ -80,79 +80,61 @@ def fit_members(
         description="Cross-fitting",
         progress=effort.progress,
     )
-    for name, made in listed:
+    for name, member in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (maps and is_late):
-            first = fit_fold(made, scores, y, folds[0], inputs)
-            work = (delayed(fit_fold)(made, scores, y, fold, inputs, first) for fold in folds[1:])
+            first = fit_clone(member, plan.train(0), inputs)
+            work = (
+                delayed(fit_clone)(member, plan.train(fold), inputs, first)
+                for fold in range(1, plan.n_folds)
+            )
             maps[name] = [first, *Parallel(n_jobs=effort.n_jobs)(work)]
     return maps
 
 
-DEALT = 5
-"""Parts that the judged rows are dealt to where one fold alone judges: weights are judged on other
-parts than their own."""
+def pool_members(maps: Maps, plan: FoldPlan, inputs: str, *, is_spread: bool = True) -> Pool:
+    """What every member predicts for the true classes of held-out rows, which are gathered."""
+    chunks = plan.sum_held_out(partial(_likelihoods, tuple(maps.values()), inputs))
+    likelihood, weight, group, is_wrong = map(np.concatenate, zip(*chunks, strict=True))
+    return Pool(likelihood, weight, group, is_wrong, is_spread)
 
 
-def pool_members(
-    maps: Maps, scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
-) -> Pool:
-    """Judge every member on the rows that its maps were not fitted on."""
-    judged = [_likelihood(own, scores, y, folds, inputs) for own in maps.values()]
-    uniform = np.full(len(judged[0]), 1.0 / scores.shape[1])
-    weight = np.concatenate([fold.judge_weight for fold in folds])
-    rows = judged_rows(folds)
-    number = np.repeat(np.arange(len(folds)), [len(fold.judge) for fold in folds])
-    if len(folds) == 1 and len(rows) >= DEALT:
-        number = _deal(scores[rows], y[rows], weight)
-    is_wrong = scores[rows].argmax(axis=1) != y[rows]
-    total = folds[0].fit_weight.sum() + folds[0].judge_weight.sum()
-    is_spread = not is_thin(float(total), scores.shape[1])
-    return Pool(np.column_stack([*judged, uniform]), weight, number, is_wrong, is_spread)
-
-
-def _deal(scores: FloatArray, y: IntArray, weight: FloatArray) -> IntArray:
-    """Parts of rows, whatever their order; a row of weight 2 is in one of them."""
-    number = np.zeros(len(y), dtype=np.intp)
-    for part, fold in enumerate(as_folds(DEALT, scores, y, weight, None)):
-        number[fold.judge] = part
-    return number
-
-
-def judged_rows(folds: Sequence[Fold]) -> IntArray:
-    """Which row each row of a pool is: those that folds judge, fold after fold."""
-    return np.concatenate([fold.judge for fold in folds])
-
-
-def _likelihood(
-    maps: Sequence[Any], scores: FloatArray, y: IntArray, folds: Sequence[Fold], inputs: str
-) -> FloatArray:
-    """Probability of the true class of each judged row, fold after fold, floored as in the
-    log-loss.
+def _likelihoods(
+    maps: Sequence[Sequence[Any]], inputs: str, held_out: HeldOut
+) -> list[tuple[FloatArray, FloatArray, IntArray, BoolArray]]:
+    """Probabilities of the true classes by each member and by the uniform forecast, floored as in
+    the log-loss; weights, groups, and whether the highest score is that of another class.
     """
-    parts = [
-        np.maximum(true_class(proba, y[fold.judge[rows]]), EPS)
-        for fitted, fold in zip(maps, folds, strict=True)
-        for rows, proba in proba_blocks(fitted, scores, inputs, fold.judge)
+    rows, scores = held_out.rows, held_out.rows.u[:]
+    columns = [_true_proba(fits[held_out.fold], scores, rows.y, inputs) for fits in maps]
+    likelihood = np.column_stack([*columns, np.full(len(scores), 1.0 / scores.shape[1])])
+    return [(likelihood, rows.weight, held_out.group, scores.argmax(axis=1) != rows.y)]
+
+
+def _true_proba(fitted: Any, scores: FloatArray, y: IntArray, inputs: str) -> FloatArray:
+    blocks = [
+        np.maximum(true_class(proba, y[rows]), EPS)
+        for rows, proba in proba_blocks(fitted, scores, inputs)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(blocks) if blocks else np.empty(0)
 
 
-def stacked_proba(
-    maps: Maps, weights: FloatArray, scores: FloatArray, folds: Sequence[Fold], inputs: str
-) -> FloatArray:
-    """Probabilities of the weighted stack for the rows of a pool, each by maps that have not seen
-    it.
-    """
+def stacked_rows(maps: Maps, weights: FloatArray, plan: FoldPlan, inputs: str) -> StackedRows:
+    """What the weighted stack predicts for held-out rows."""
     shares = zip(weights[:-1].tolist(), maps.values(), strict=True)
-    used = [(weight, own) for weight, own in shares if weight > 0]
-    parts = []
-    for number, fold in enumerate(folds):
-        part = np.full((len(fold.judge), scores.shape[1]), weights[-1] / scores.shape[1])
-        for weight, own in used:
-            part += weight * proba_of(own[number], scores, inputs, fold.judge)
-        parts.append(part)
-    return np.concatenate(parts)
+    used = [(weight, fits) for weight, fits in shares if weight > 0]
+    chunks = plan.sum_held_out(partial(_stack, used, float(weights[-1]), inputs))
+    return StackedRows(*map(np.concatenate, zip(*chunks, strict=True)))
+
+
+def _stack(
+    used: Sequence[tuple[float, Sequence[Any]]], even: float, inputs: str, held_out: HeldOut
+) -> list[StackedRows]:
+    rows, scores = held_out.rows, held_out.rows.u[:]
+    proba = np.full(scores.shape, even / scores.shape[1])
+    for weight, fits in used:
+        proba += weight * proba_of(fits[held_out.fold], scores, inputs)
+    return [StackedRows.of_proba(proba, rows.y, rows.weight, held_out.group)]
 
 
 MANY_CLASSES = 50
@@ -289,7 +271,7 @@ def _gained(gain: FloatArray, weight: FloatArray, cost: float = 0.0) -> GainOnOt
     return GainOnOthers(net, net / float(np.sqrt(variance)) if variance > 0 else 0.0)
 
 
-def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
+def pool_gain(pool: Pool, ratios: FloatArray) -> Gain:
     """Log-loss gain of the pool; the weights, too, have not seen the rows that they are judged
     on.
     """
@@ -304,4 +286,4 @@ def pool_gain(pool: Pool, folds: Sequence[Fold]) -> Gain:
         )
         after[held] = likelihood_losses(pool.likelihood[held] @ weights)
     before = likelihood_losses(pool.likelihood[:, 0])
-    return paired_gain(before, after, pool.weight, folds, score="log_loss")
+    return paired_gain(before, after, pool.weight, ratios, score="log_loss")

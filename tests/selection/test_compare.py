@@ -71,7 +71,7 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
     assert found.methods[-2:] == ("isotonic", "auto")
     isotonic, auto = found.notes
     assert isotonic.startswith("isotonic: Rows were counted in 8,192 cells")
-    assert "no isotonic maps" in auto
+    assert auto.startswith("auto: Rows are assigned to folds by their number.")
     assert isotonic in str(found)
     assert found.to_dict()["notes"] == [isotonic, auto]
     assert found.gains["data", "auto", "log_loss"].gain > 0
@@ -81,11 +81,17 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
     ("how", "said"),
     [
         ({"methods": [CanonicalBinning()]}, "CanonicalBinning needs all rows in memory"),
-        ({"methods": [LogisticRegression()]}, "methods are ours, got LogisticRegression"),
-        ({"metrics": ["ks"]}, "ks of every fold needs its rows.* choose from accuracy, brier"),
-        ({"metrics": {"own": Metric("log_loss", lambda y, p: 0.0)}}, "own of every fold needs"),
-        ({"cv": [([0], [1])]}, "pass cv as a number of folds"),
-        ({"groups": np.zeros(1200)}, "groups are for scores in memory"),
+        ({"methods": [LogisticRegression()]}, "LogisticRegression needs all rows in memory"),
+        (
+            {"metrics": ["ks"]},
+            "metric ks needs all rows of a fold.* Choose from accuracy, brier",
+        ),
+        (
+            {"metrics": {"own": Metric("log_loss", lambda y, p: 0.0)}},
+            "metric own needs all rows",
+        ),
+        ({"cv": [([0], [1])]}, "cv must be a number of folds"),
+        ({"groups": np.zeros(1200)}, "groups= works on scores in memory"),
     ],
 )
 def test_what_sums_do_not_tell_is_refused_with_the_reason(data, how, said):
@@ -103,11 +109,19 @@ def test_a_metric_may_be_named_by_its_function_and_in_other_words(data):
     assert (found.mean > 0).all()
 
 
-def test_a_fold_without_rows_is_refused(data):
+def test_a_fold_without_rows_of_positive_weight_is_rejected(data):
     logits, y, _ = data
-    blocks = blocks_of(logits[:3], y[:3])
-    with pytest.raises(ValueError, match="2 of 5 folds have no rows"):
-        compare(blocks.labels, blocks.scores, inputs="logits", methods=[], cv=5)
+    weight = (np.arange(9) % 3 > 0).astype(float)
+    blocks = blocks_of(logits[:9], y[:9], weight)
+    with pytest.raises(ValueError, match="1 of 3 folds have no rows of positive weight"):
+        compare(
+            blocks.labels,
+            blocks.scores,
+            sample_weight=blocks.weight,
+            inputs="logits",
+            methods=[],
+            cv=3,
+        )
 
 
 def test_chunks_of_a_dask_array_are_compared_alike(data):

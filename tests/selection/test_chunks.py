@@ -46,7 +46,7 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     for name in ("gain", "low", "high", "before", "after", "p_value", "standard_error"):
         own, other = getattr(whole.gain_, name), getattr(parts.gain_, name)
         assert other == pytest.approx(own, abs=1e-8)
-    whole.top_ = None  # the top probability of parts is not corrected
+    assert (parts.top_ is None) == (whole.top_ is None)
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
 
@@ -73,10 +73,35 @@ def test_many_classes_of_few_rows_have_no_uniform_forecast(rng):
     assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
 
 
-def test_members_by_default_are_sums(data):
+def test_default_members_are_those_of_rows_in_memory(data):
+    logits, y = data
     parts = AutoCalibration(cv=2, inputs="logits").fit(Slices(*data, size=500), None)
-    assert "structured-vector" in parts.names_
-    assert "isotonic" not in parts.names_
+    whole = AutoCalibration(cv=folds(len(y), 2), inputs="logits").fit(logits, y)
+    assert parts.names_ == whole.names_
+    assert "isotonic" in parts.names_
+    # Isotonic regression of chunks works on cells of scores.
+    np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=0.02)
+
+
+def test_few_rows_of_many_classes_choose_the_same_member():
+    """A member that gains much over the temperature is chosen on chunks, too."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 195)
+    logits = rng.normal(size=(195, 50))
+    logits[np.arange(195), y] += 2
+    logits[:, 5:] += 2
+    whole = AutoCalibration(cv=folds(195, 5), inputs="logits").fit(logits, y)
+    parts = AutoCalibration(cv=5, inputs="logits").fit(Slices(logits, y, size=50), None)
+    assert list(parts.members_) == list(whole.members_) == ["structured-matrix"]
+    assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
+    assert parts.gain_.gain > 2
+
+
+def test_time_budget_holds_for_chunks_too(data):
+    model = AutoCalibration(time_budget=0.0, n_jobs=2, progress=True, inputs="logits")
+    parts = model.fit(Slices(*data), None)
+    whole = AutoCalibration(time_budget=0.0, inputs="logits").fit(*data)
+    assert parts.left_out_ == whole.left_out_ != ()
 
 
 @pytest.mark.parametrize("calibrator", [TemperatureScaling(), "vector"])
@@ -90,13 +115,13 @@ def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator
 
 @pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
 def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
-    with pytest.raises(TypeError, match="AutoCalibration cuts scores that come in parts"):
+    with pytest.raises(TypeError, match="assigns chunked rows to folds by their number"):
         outer(AutoCalibration(), cv=3, inputs="logits").fit(Slices(*data), None)
 
 
 def test_what_cannot_be_fitted_to_parts_is_refused(data):
     source = Slices(*data)
-    with pytest.raises(TypeError, match="members are ours"):
+    with pytest.raises(TypeError, match="needs all rows in memory"):
         AutoCalibration([LogisticRegression()], inputs="logits").fit(source, None)
     with pytest.raises(TypeError, match="number of folds"):
         AutoCalibration(cv=folds(900, 3), inputs="logits").fit(source, None)

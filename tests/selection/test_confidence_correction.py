@@ -9,8 +9,7 @@ import calibrant
 from calibrant import AutoCalibration, metrics
 from calibrant._data.folds import as_folds
 from calibrant.export import program
-from calibrant.selection._pool import judged_rows
-from calibrant.selection._top import StackedRows, correct_top
+from calibrant.selection._confidence_correction import StackedRows, correct_confidence
 
 
 def drawn(proba, rng):
@@ -32,14 +31,16 @@ def ill_judged(n_rows, rng, n_classes=4):
 
 def stacked(proba, labels):
     folds = as_folds(5, proba, labels, np.ones(len(labels)), None)
-    rows = judged_rows(folds)
+    rows = np.concatenate([fold.judge for fold in folds])
     number = np.repeat(np.arange(5), [len(fold.judge) for fold in folds])
-    return StackedRows(proba[rows], labels[rows], np.ones(len(rows)), number), folds
+    ratios = np.array([len(fold.judge) / len(fold.fit) for fold in folds])
+    stack = StackedRows.of_proba(proba[rows], labels[rows], np.ones(len(rows)), number)
+    return stack, proba.shape[1], ratios
 
 
 def test_an_honest_top_probability_is_left_alone(rng):
     proba = rng.dirichlet(np.ones(4), size=600)
-    assert correct_top(*stacked(proba, drawn(proba, rng))) is None
+    assert correct_confidence(*stacked(proba, drawn(proba, rng))) is None
 
 
 def test_rounding_is_no_gain(rng):
@@ -47,13 +48,13 @@ def test_rounding_is_no_gain(rng):
     found = []
     for _ in range(40):
         proba = rng.dirichlet(np.ones(4), size=200)
-        found.append(correct_top(*stacked(proba, drawn(proba, rng))))
+        found.append(correct_confidence(*stacked(proba, drawn(proba, rng))))
     assert [one.gain.gain for one in found if one is not None and one.gain.gain < 1e-9] == []
     assert any(one is None for one in found)
 
 
 def test_a_top_probability_that_is_not_honest_is_corrected(rng):
-    found = correct_top(*stacked(*ill_judged(600, rng)))
+    found = correct_confidence(*stacked(*ill_judged(600, rng)))
     new, labels = ill_judged(4000, rng)
     after = found.map.predict_proba(new)
     assert found.gain.gain > 0
@@ -63,10 +64,10 @@ def test_a_top_probability_that_is_not_honest_is_corrected(rng):
 
 
 def test_its_gain_is_measured_on_rows_that_the_map_has_not_seen(rng):
-    rows, folds = stacked(*ill_judged(600, rng))
-    found = correct_top(rows, folds)
-    inside = metrics.log_loss(rows.y, rows.proba) - metrics.log_loss(
-        rows.y, found.map.predict_proba(rows.proba)
+    proba, labels = ill_judged(600, rng)
+    found = correct_confidence(*stacked(proba, labels))
+    inside = metrics.log_loss(labels, proba) - metrics.log_loss(
+        labels, found.map.predict_proba(proba)
     )
     assert 0 < found.gain.gain < inside
 
@@ -76,15 +77,15 @@ def test_a_handful_of_errors_says_too_little_of_it(rng):
     proba = np.full((200, 3), 0.005)
     proba[:, 0] = 0.99
     labels = np.where(np.arange(200) % 11 == 0, 1, 0)  # 19 of them
-    assert correct_top(*stacked(proba, labels)) is None
-    assert correct_top(*stacked(np.tile(proba, (5, 1)), np.tile(labels, 5))) is not None
+    assert correct_confidence(*stacked(proba, labels)) is None
+    assert correct_confidence(*stacked(np.tile(proba, (5, 1)), np.tile(labels, 5))) is not None
 
 
 @pytest.mark.parametrize("is_right", [True, False])
 def test_rows_that_are_all_right_or_all_wrong_say_nothing_of_it(is_right, rng):
     proba = rng.dirichlet(np.ones(3), size=60)
     labels = proba.argmax(axis=1) if is_right else proba.argmin(axis=1)
-    assert correct_top(*stacked(proba, labels)) is None
+    assert correct_confidence(*stacked(proba, labels)) is None
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_a_curve_is_kept_at_few_points_and_away_from_certainty(rng):
     # Right where it says 0.6 to 0.8, and a coin elsewhere: no three parameters say that.
     claim = np.where((top > 0.6) & (top < 0.8), top, 0.5)
     labels = (rng.random(3000) > claim).astype(int)
-    found = correct_top(*stacked(np.column_stack([top, 1 - top]), labels))
+    found = correct_confidence(*stacked(np.column_stack([top, 1 - top]), labels))
     (curve,) = found.map.calibrators_
     assert type(curve).__name__ == "SplineCalibration"
     assert len(curve.scores_) <= 128

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from calibrant._crossfit.scores import likelihood_losses
-from calibrant._data.folds import Fold
-from calibrant._data.sample import ArraySample
+from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._optim.mixture import mixture_weights
-from calibrant._simplex import true_class
+from calibrant._simplex import log_of, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import BetaCalibration, SplineCalibration
@@ -42,20 +41,31 @@ _POINTS = 128
 
 
 class StackedRows(NamedTuple):
-    """Probabilities of a stack for rows that its maps had not seen, as its `Pool` has them."""
+    """What a stack predicted for held-out rows: the top class, its probability and that of the
+    true class; with column codes, weights and the group of each row.
+    """
 
-    proba: FloatArray
+    top: IntArray
+    score: FloatArray
+    true: FloatArray
     y: IntArray
     weight: FloatArray
     fold: IntArray
 
+    @classmethod
+    def of_proba(
+        cls, proba: FloatArray, y: IntArray, weight: FloatArray, fold: IntArray
+    ) -> StackedRows:
+        """The rows of a stack that predicted ``proba``."""
+        top = proba.argmax(axis=1)
+        return cls(top, true_class(proba, top), true_class(proba, y), y, weight, fold)
+
     def claims(self) -> _Claims:
-        top = self.proba.argmax(axis=1)
-        return _Claims(true_class(self.proba, top), (top == self.y).astype(np.float64), self.weight)
+        return _Claims(self.score, (self.top == self.y).astype(np.float64), self.weight)
 
 
 class _Claims(NamedTuple):
-    """Top probabilities, whether they were right, and weights."""
+    """Confidences, whether they were correct, and weights."""
 
     score: FloatArray
     outcome: FloatArray
@@ -65,11 +75,11 @@ class _Claims(NamedTuple):
         return _Claims(*(values[rows] for values in self))
 
     def likelihood(self, score: FloatArray) -> FloatArray:
-        """What scores gave to the outcomes."""
+        """What scores predicted for the outcomes."""
         return np.where(self.outcome > 0, score, 1.0 - score)
 
 
-class TopCorrection(NamedTuple):
+class ConfidenceCorrection(NamedTuple):
     """A map of the top probability, and what it gains over the stack on other folds than its
     own.
     """
@@ -78,7 +88,9 @@ class TopCorrection(NamedTuple):
     gain: Gain
 
 
-def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | None:
+def correct_confidence(
+    rows: StackedRows, n_classes: int, ratios: FloatArray
+) -> ConfidenceCorrection | None:
     """A curve of the top probability: the mixture of it as it is and of maps of it that rows tell
     which these have not seen; none where it gains too little in log-loss to be sure.
 
@@ -95,11 +107,11 @@ def correct_top(rows: StackedRows, folds: Sequence[Fold]) -> TopCorrection | Non
     given = np.column_stack(
         [claims.score, *(_unseen_values(one, claims, rows.fold) for one in maps)]
     )
-    gain = _gain(given, claims, rows, folds)
+    gain = _gain(given, claims, rows, n_classes, ratios)
     if not (gain.gain > _NOTHING and gain.statistic > _SURE):
         return None
     fitted = [_fit(one, claims) for one in maps]
-    return TopCorrection(_curve(fitted, _weights(given, claims), claims, rows), gain)
+    return ConfidenceCorrection(_curve(fitted, _weights(given, claims), rows, n_classes), gain)
 
 
 def _unseen_values(one: BaseBinaryCalibrator, claims: _Claims, fold: IntArray) -> FloatArray:
@@ -108,7 +120,7 @@ def _unseen_values(one: BaseBinaryCalibrator, claims: _Claims, fold: IntArray) -
     for number in np.unique(fold):
         held = fold == number
         others = claims.of_rows(~held)
-        out[held] = _sober(_fit(one, others).predict_claim(claims.score[held]), others)
+        out[held] = _sober(_fit(one, others)._predict_claim(claims.score[held]), others)
     return out
 
 
@@ -117,7 +129,7 @@ def _fit(one: BaseBinaryCalibrator, claims: _Claims) -> BaseBinaryCalibrator:
 
 
 def _fit_one(one: BaseBinaryCalibrator, claims: _Claims) -> BaseBinaryCalibrator:
-    one.fit_claims([one], [Claim(0, slice(None), *claims)])
+    one._fit_claims([one], [Claim(0, slice(None), *claims)])
     return one
 
 
@@ -133,30 +145,34 @@ def _weights(given: FloatArray, claims: _Claims) -> FloatArray:
     return mixture_weights(likelihood, claims.weight).parameters
 
 
-def _gain(given: FloatArray, claims: _Claims, rows: StackedRows, folds: Sequence[Fold]) -> Gain:
+def _gain(
+    given: FloatArray, claims: _Claims, rows: StackedRows, n_classes: int, ratios: FloatArray
+) -> Gain:
     """Cross-fitted gain of the mixture; its weights, too, have not seen what they are judged on."""
     score = np.empty(len(rows.y))
     for number in np.unique(rows.fold):
         held = rows.fold == number
         score[held] = given[held] @ _weights(given[~held], claims.of_rows(~held))
-    before = true_class(rows.proba, rows.y)
+    before = rows.true
     left = 1.0 - claims.score
-    share = np.where(left > 0, before / np.where(left > 0, left, 1.0), 1.0 / rows.proba.shape[1])
+    share = np.where(left > 0, before / np.where(left > 0, left, 1.0), 1.0 / n_classes)
     after = np.where(claims.outcome > 0, score, share * (1.0 - score))
     losses = likelihood_losses(before), likelihood_losses(after)
-    return paired_gain(*losses, rows.weight, folds, score="log_loss")
+    return paired_gain(*losses, rows.weight, ratios, score="log_loss")
 
 
 def _curve(
-    maps: Sequence[BaseBinaryCalibrator], weights: FloatArray, claims: _Claims, rows: StackedRows
+    maps: Sequence[BaseBinaryCalibrator], weights: FloatArray, rows: StackedRows, n_classes: int
 ) -> MulticlassToBinary:
-    """The mixture as a map of the whole vector, kept at few points."""
+    """The mixture as a calibrator of the whole vector, kept at few points."""
+    claims = rows.claims()
+    top = TopScores(rows.top[:, None], log_of(claims.score)[:, None], n_classes)
     made = MulticlassToBinary(SplineCalibration(), notion="confidence")
-    made._fit_checked(ArraySample(rows.proba, rows.y, rows.weight))
+    made._fit_checked(TopSample(top, rows.y, rows.weight))
     (curve,) = made.calibrators_
     known = np.unique(claims.score[claims.weight > 0])
     kept = np.unique(np.linspace(0, len(known) - 1, _POINTS).round().astype(np.intp))
     curve.scores_ = known[kept]
-    mapped = [_sober(one.predict_claim(curve.scores_), claims) for one in maps]
+    mapped = [_sober(one._predict_claim(curve.scores_), claims) for one in maps]
     curve.values_ = np.clip(np.column_stack([curve.scores_, *mapped]) @ weights, 0.0, 1.0)
     return made

@@ -1,0 +1,176 @@
+"""Folds of a sample, wherever its rows are stored: what is fitted on some rows and evaluated on
+others.
+
+Rows in memory are assigned to folds by `calibrant._data.folds`, chunked rows by their number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._blocks import sum_in_pairs
+from calibrant._data.folds import Fold, as_folds, folds_for
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._typing import FloatArray, IntArray, Rng
+from calibrant._validation import check_count
+
+N_GROUPS = 5
+"""Groups of held-out rows if a single fold is evaluated."""
+
+_RUN_LENGTH = 60
+"""Consecutive chunked rows that stay in one fold, so that fits inside can split them again."""
+
+
+class HeldOut(NamedTuple):
+    """Held-out rows of a fold, in memory, and the group of each.
+
+    Weights of an ensemble that were fitted on other groups can be evaluated on a group.
+    """
+
+    fold: int
+    rows: ArraySample
+    group: IntArray
+
+
+class FoldPlan(ABC):
+    """Rows to fit on and rows to evaluate on, fold by fold."""
+
+    n_folds: int
+    """Folds that are evaluated."""
+
+    @abstractmethod
+    def train(self, fold: int) -> Sample:
+        """The rows to fit on if this fold is evaluated."""
+
+    @abstractmethod
+    def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
+        """Sum of ``function`` over the held-out rows of all folds: one pass."""
+
+    @property
+    @abstractmethod
+    def ratios(self) -> FloatArray:
+        """Weight of the held-out rows relative to the rows of the fit, for each fold."""
+
+    @property
+    def trains(self) -> list[Sample]:
+        """The rows to fit on, for each fold."""
+        return [self.train(fold) for fold in range(self.n_folds)]
+
+
+class RowFolds(FoldPlan):
+    """Folds of rows in memory."""
+
+    def __init__(self, sample: ArraySample, folds: list[Fold]) -> None:
+        self._sample, self._folds, self.n_folds = sample, folds, len(folds)
+
+    def train(self, fold: int) -> ArraySample:
+        rows = self._folds[fold]
+        return self._sample.subset(rows.fit, rows.fit_weight)
+
+    def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
+        return sum_in_pairs(function(self._held_out(fold)) for fold in range(self.n_folds))
+
+    def _held_out(self, number: int) -> HeldOut:
+        fold = self._folds[number]
+        rows = self._sample.subset(fold.judge, fold.judge_weight)
+        if self.n_folds == 1 and len(fold.judge) >= N_GROUPS:
+            return HeldOut(number, rows, _split_groups(rows))
+        return HeldOut(number, rows, np.full(len(fold.judge), number))
+
+    @property
+    def ratios(self) -> FloatArray:
+        return np.array([f.judge_weight.sum() / f.fit_weight.sum() for f in self._folds])
+
+
+def _split_groups(rows: ArraySample) -> IntArray:
+    """Groups of rows by their content; a row of weight 2 is in one of them."""
+    group = np.zeros(len(rows.y), dtype=np.intp)
+    folds = as_folds(N_GROUPS, np.asarray(rows.u), rows.y, rows.weight, None)
+    for number, fold in enumerate(folds):
+        group[fold.judge] = number
+    return group
+
+
+class _NumberRule(NamedTuple):
+    """Row i belongs to fold ``i // run mod n_folds``, of which the first ``n_evaluated`` count."""
+
+    n_folds: int
+    n_evaluated: int
+    run: int
+
+    def fold(self, chunk: ArraySample) -> IntArray:
+        return (chunk.start + np.arange(chunk.shape[0])) // self.run % self.n_folds
+
+    def without(self, fold: int, chunk: ArraySample) -> ArraySample:
+        """The rows of a chunk with weight zero for those of a fold."""
+        return chunk.weighted(np.where(self.fold(chunk) == fold, 0.0, chunk.weight))
+
+    def sum_held_out(self, function: Callable[[HeldOut], Any], chunk: ArraySample) -> Any:
+        fold = self.fold(chunk)
+        return sum_in_pairs(
+            function(self._held_out(number, chunk, fold)) for number in range(self.n_evaluated)
+        )
+
+    def _held_out(self, number: int, chunk: ArraySample, fold: IntArray) -> HeldOut:
+        places = np.flatnonzero((fold == number) & (chunk.weight > 0))
+        if self.n_evaluated > 1:
+            group = np.full(len(places), number)
+        else:
+            group = (chunk.start + places) // self.n_folds % N_GROUPS
+        return HeldOut(number, chunk.subset(places), group)
+
+    def weights(self, chunk: ArraySample) -> FloatArray:
+        return np.bincount(self.fold(chunk), chunk.weight, self.n_folds)[: self.n_evaluated]
+
+
+class NumberedFolds(FoldPlan):
+    """Folds of chunked rows, by the number of the row."""
+
+    def __init__(self, sample: Sample, rule: _NumberRule) -> None:
+        self._sample, self._rule, self.n_folds = sample, rule, rule.n_evaluated
+
+    def train(self, fold: int) -> Sample:
+        return self._sample.map(partial(self._rule.without, fold))
+
+    def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
+        return self._sample.sum_chunks(partial(self._rule.sum_held_out, function))
+
+    @cached_property
+    def ratios(self) -> FloatArray:
+        held_out = self._sample.sum_chunks(self._rule.weights)
+        ratios: FloatArray = held_out / (self._sample.total - held_out)
+        return ratios
+
+
+def plan_folds(
+    cv: Any,
+    sample: Sample,
+    random_state: Rng = None,
+    *,
+    one_fold: bool = False,
+    by_runs: bool = False,
+) -> FoldPlan:
+    """Folds of a sample: by content if its rows are in memory, else by the number of the row.
+
+    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter. ``by_runs`` keeps
+    consecutive chunked rows together.
+    """
+    is_number = cv is None or isinstance(cv, int | np.integer)
+    if not sample.is_chunked:
+        rows = sample.rows("cv")
+        folds = as_folds(cv, np.asarray(rows.u), rows.y, rows.weight, random_state, rows.groups)
+        return RowFolds(rows, folds[:1] if one_fold and is_number else folds)
+    if not is_number:
+        raise TypeError(
+            f"Chunked data are assigned to folds by row number, so cv must be a number of folds; "
+            f"got {cv!r}. Pass cv=5, for example."
+        )
+    n_folds = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
+    n_folds = min(n_folds, sample.shape[0])
+    run = int(np.clip(sample.shape[0] // (4 * n_folds), 1, _RUN_LENGTH)) if by_runs else 1
+    return NumberedFolds(sample, _NumberRule(n_folds, 1 if one_fold else n_folds, run))
