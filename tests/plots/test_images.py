@@ -16,7 +16,7 @@ from matplotlib.testing.compare import compare_images
 
 from calibrant import CanonicalBinning, DirichletCalibration, TemperatureScaling
 from calibrant.datasets import draw_labels, noisy_simplex
-from calibrant.monitoring._history import Entry
+from calibrant.monitoring import MonitorEntry
 from calibrant.plots import (
     AcceptanceDisplay,
     ChoiceDisplay,
@@ -85,7 +85,9 @@ def weeks():
     nats = [3.0, 4.5, 4.0, 5.0, 9.0, 15.0, 22.0]
     gap = [0.01, -0.01, 0.0, -0.005, -0.02, -0.035, -0.05]
     history = [
-        Entry(f"week {i}", 300, 300 * (i + 1), n, g, g - 0.1 / (i + 1), g + 0.1 / (i + 1), n > 14)
+        MonitorEntry(
+            f"week {i}", 300, 300 * (i + 1), n, g, g - 0.1 / (i + 1), g + 0.1 / (i + 1), n > 14
+        )
         for i, (n, g) in enumerate(zip(nats, gap, strict=True))
     ]
     return MonitorDisplay(history, 14.0, 0.02, "top score")

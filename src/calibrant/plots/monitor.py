@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant.monitoring import CalibrationMonitor
-from calibrant.monitoring._history import Entry
+from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, INK, PALE, SMALL, VERMILION, label, tidy
 
@@ -39,7 +38,7 @@ class MonitorDisplay:
     1
     """
 
-    history: Sequence[Entry]
+    history: Sequence[MonitorEntry]
     threshold: float
     tolerance: float = 0.0
     claim: str = "gap"
