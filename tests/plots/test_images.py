@@ -18,18 +18,14 @@ from calibrant import CanonicalBinning, DirichletCalibration, TemperatureScaling
 from calibrant.datasets import draw_labels, noisy_simplex
 from calibrant.monitoring import MonitorEntry
 from calibrant.plots import (
-    AcceptanceDisplay,
     ChoiceDisplay,
     ClassErrorDisplay,
     ConfusionChangeDisplay,
     CriticalDifferenceDisplay,
     CumulativeDisplay,
-    EceVersusBinsDisplay,
-    LatentDisplay,
     MonitorDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
-    ScoreBoxDisplay,
     SimplexDisplay,
     ValidityDisplay,
 )
@@ -70,11 +66,6 @@ Y, BEFORE, AFTER = predictions()
 MODELS = {"before": BEFORE, "after": AFTER}
 
 
-def latent():
-    z = np.linspace(0.02, 1, 60)
-    return LatentDisplay(z, 0.6 * np.log(z), 0.2 + 0.3 * z, np.log(z), BEFORE[:60], Y[:60])
-
-
 def ranking():
     ranks = [1.05, 3.40, 3.45, 3.95, 4.40, 5.53, 6.28]
     names = ["Dirichlet", "beta", "isotonic", "width", "frequency", "temperature", "none"]
@@ -109,7 +100,6 @@ DISPLAYS = {
     ),
     "cumulative": lambda: CumulativeDisplay.from_predictions(Y, BEFORE),
     "validity": lambda: ValidityDisplay.from_predictions(Y, MODELS),
-    "latent": latent,
     "simplex_map": lambda: SimplexDisplay.from_estimator(
         DirichletCalibration(lam=1e-2).fit(*three_classes())
     ),
@@ -124,11 +114,6 @@ DISPLAYS = {
         Y, BEFORE, np.roll(AFTER, 1, axis=0)
     ),
     "critical_difference": ranking,
-    "score_boxes": lambda: ScoreBoxDisplay.from_predictions(Y, BEFORE),
-    "ece_versus_bins": lambda: EceVersusBinsDisplay.from_predictions(Y, MODELS),
-    "acceptance": lambda: AcceptanceDisplay.from_p_values(
-        {"none": [0.01] * 20, "Dirichlet": [0.3] * 15 + [0.02] * 5}
-    ),
     "choices": lambda: ChoiceDisplay.from_values(
         [1e-3] * 9 + [1e-2] * 4, grid=[1e-4, 1e-3, 1e-2], name="lam"
     ),

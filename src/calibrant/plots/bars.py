@@ -1,4 +1,4 @@
-"""Bars: shares of accepted tests, chosen hyperparameters, errors by class."""
+"""Bars: chosen hyperparameters and errors by class."""
 
 from __future__ import annotations
 
@@ -12,78 +12,9 @@ import numpy as np
 from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
-from calibrant.guarantees import clopper_pearson
 from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
-from calibrant.plots._style import BLUE, GREY, INK, SMALL, label, series, tidy
-
-
-@dataclass(eq=False, repr=False)
-class AcceptanceDisplay(ShortRepr):
-    """Share of experiments in which a test of calibration accepts, per method or classifier.
-
-    Parameters
-    ----------
-    names : sequence of str
-    share : array of shape (m,)
-        Of the p-values above ``alpha``.
-    low, high : arrays of shape (m,)
-        Exact 95 % intervals of the shares (Clopper & Pearson).
-    alpha : float
-
-    Notes
-    -----
-    A calibrated method is accepted with probability ``1 - alpha``, the dashed line. The intervals
-    treat experiments as independent, which repeats on the same dataset are not.
-
-    References
-    ----------
-    Kull et al. (2019), Figures 3b and 3c, supplement Figures 7 and 10, arXiv:1910.12656.
-
-    Examples
-    --------
-    >>> p_values = {"none": [0.01, 0.2], "dirichlet": [0.3, 0.6]}
-    >>> AcceptanceDisplay.from_p_values(p_values).share.tolist()
-    [0.5, 1.0]
-    """
-
-    names: Sequence[str]
-    share: FloatArray
-    low: FloatArray
-    high: FloatArray
-    alpha: float = 0.05
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
-
-    @classmethod
-    def from_p_values(cls, p_values: Mapping[str, Any], *, alpha: float = 0.05) -> Self:
-        """Count accepted tests; ``p_values`` holds the p-values of all experiments of each
-        method.
-        """
-        require_matplotlib()
-        arrays = [np.asarray(values, dtype=np.float64).ravel() for values in p_values.values()]
-        if any(not a.size for a in arrays):
-            raise ValueError("every method needs at least one p-value")
-        hits = np.array([(a > alpha).sum() for a in arrays], dtype=np.float64)
-        count = np.array([a.size for a in arrays], dtype=np.float64)
-        low, high = clopper_pearson(hits, count, 0.05)
-        return cls(list(p_values), hits / count, low, high, alpha)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw, the most often accepted first."""
-        self.ax_ = one_axes(ax, (max(3.6, 0.62 * len(self.names) + 1.2), 3.6))
-        self.figure_ = self.ax_.figure
-        tidy(self.ax_, grid="y")
-        order = np.argsort(-self.share, kind="stable")
-        at, share = np.arange(len(order)), self.share[order]
-        self.ax_.bar(at, share, width=0.7, color=BLUE)
-        whiskers = np.stack([share - self.low[order], self.high[order] - share]).clip(min=0)
-        self.ax_.errorbar(at, share, whiskers, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
-        self.ax_.axhline(1 - self.alpha, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        _slanted(self.ax_, [self.names[i] for i in order])
-        self.ax_.set_ylim(0, 1.02)
-        label(self.ax_, "", f"share of tests with p > {self.alpha:g}", "Accepted as calibrated")
-        return self
+from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
 
 
 @dataclass(eq=False, repr=False)
@@ -255,14 +186,3 @@ class ClassErrorDisplay(ShortRepr):
         heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
         self.axes_ = np.array([above, below])
         return self
-
-
-def _slanted(ax: Any, names: Sequence[str]) -> None:
-    ax.set_xticks(
-        np.arange(len(names)),
-        names,
-        rotation=35,
-        ha="right",
-        rotation_mode="anchor",
-        fontsize=SMALL + 0.5,
-    )
