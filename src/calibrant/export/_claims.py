@@ -153,7 +153,7 @@ def _complete(build: Builder, proba: int, label: int, claimed: int) -> int:
     kept = build.append("quotient", (claimed, limit))
     zero = _constant(build, proba, np.zeros(1))
     others = build.append("put", (proba, label, zero))
-    shares = build.append("normalise", (others,), {"empty": 1.0 / n_free})
+    shares = build.append("normalize", (others,), {"empty": 1.0 / n_free})
     minus = {"factor": np.array([-1.0]), "offset": np.array([1.0])}
     left = build.append("scale", (total,), minus)
     left = build.append("clip", (left,), {"low": 0.0, "high": 1.0})
@@ -207,4 +207,4 @@ def _constant(build: Builder, value: int, values: FloatArray) -> int:
 
 
 def _normalised(build: Builder, value: int) -> int:
-    return build.append("normalise", (value,), {"empty": 1.0 / build.widths[value]})
+    return build.append("normalize", (value,), {"empty": 1.0 / build.widths[value]})

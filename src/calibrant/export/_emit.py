@@ -325,7 +325,7 @@ def _gaussian_process(build: Builder, model: GaussianProcessCalibration, scores:
     kernel = Kernel(model.kernel_variance_, model.lengthscale_, model.noise_)
     heights = InducingInputs(kernel, model.inducing_inputs_).weights(model.inducing_mean_)
     constants = {
-        "centres": model.inducing_inputs_,
+        "centers": model.inducing_inputs_,
         "heights": heights * kernel.variance,
         "width": float(kernel.lengthscale),
     }

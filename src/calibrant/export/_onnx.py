@@ -192,7 +192,7 @@ def _log_softmax(g: _Graph, x: list[str], c: Any) -> str:
     return g.op("Sub", shifted, g.op("Log", total))
 
 
-def _normalise(g: _Graph, x: list[str], c: Any) -> str:
+def _normalize(g: _Graph, x: list[str], c: Any) -> str:
     total = g.row_sum(x[0], c["n_columns"])
     is_empty = g.op("LessOrEqual", total, g.number(0.0))
     safe = g.op("Where", is_empty, g.number(1.0), total)
@@ -204,15 +204,6 @@ def _mix(g: _Graph, x: list[str], c: Any) -> str:
     for weight, value in zip(c["weights"], x, strict=True):
         total = g.op("Add", total, g.op("Mul", value, g.number(weight)))
     return total
-
-
-def _log_mix(g: _Graph, x: list[str], c: Any) -> str:
-    terms = [g.op("Add", v, g.number(w)) for w, v in zip(c["weights"], x, strict=True)]
-    if len(terms) == 1:
-        return terms[0]
-    largest = g.op("Max", *terms)
-    total = g.op("Sum", *(g.op("Exp", g.op("Sub", term, largest)) for term in terms))
-    return g.op("Add", largest, g.op("Log", total))
 
 
 def _step(g: _Graph, x: list[str], c: Any) -> str:
@@ -228,7 +219,7 @@ def _interpolate(g: _Graph, x: list[str], c: Any) -> str:
 
 def _bumps(g: _Graph, x: list[str], c: Any) -> str:
     column = g.op("Unsqueeze", x[0], g.integers(-1))
-    far = g.op("Div", g.op("Sub", column, g.number(c["centres"])), g.number(c["width"]))
+    far = g.op("Div", g.op("Sub", column, g.number(c["centers"])), g.number(c["width"]))
     near = g.op("Exp", g.op("Mul", g.number(-0.5), g.op("Mul", far, far)))
     weighted = g.op("Mul", near, g.number(c["heights"]))
     return g.op("ReduceSum", weighted, g.integers(-1), keepdims=0)
@@ -261,7 +252,6 @@ OPERATORS: dict[str, Write] = {
     "finite": _finite,
     "clip": lambda g, x, c: g.op("Clip", x[0], g.number(c["low"]), g.number(c["high"])),
     "log": lambda g, x, c: g.op("Log", x[0]),
-    "exp": lambda g, x, c: g.op("Exp", x[0]),
     "log_odds": _log_odds,
     "log_expit": _log_expit,
     "expit": _expit,
@@ -272,12 +262,11 @@ OPERATORS: dict[str, Write] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sum": lambda g, x, c: g.row_sum(x[0], c["n_columns"]),
-    "normalise": _normalise,
+    "normalize": _normalize,
     "add": lambda g, x, c: g.op("Add", *x),
     "multiply": lambda g, x, c: g.op("Mul", *x),
     "quotient": lambda g, x, c: g.op("Div", *x),
     "mix": _mix,
-    "log_mix": _log_mix,
     "step": _step,
     "interpolate": _interpolate,
     "bumps": _bumps,

@@ -113,7 +113,7 @@ def _interpolate_width(widths: list[int], constants: Constants) -> int:
 
 
 def _bumps_width(widths: list[int], constants: Constants) -> int:
-    _check_length(constants, "heights", (len(constants["centres"]),))
+    _check_length(constants, "heights", (len(constants["centers"]),))
     return widths[0]
 
 
@@ -143,12 +143,7 @@ def _mix(values: list[FloatArray], c: Constants) -> FloatArray:
     return total
 
 
-def _log_mix(values: list[FloatArray], c: Constants) -> FloatArray:
-    terms = [value + weight for weight, value in zip(c["weights"], values, strict=True)]
-    return np.logaddexp.reduce(np.stack(terms), axis=0)
-
-
-def _normalise(values: list[FloatArray], c: Constants) -> FloatArray:
+def _normalize(values: list[FloatArray], c: Constants) -> FloatArray:
     total = values[0].sum(axis=1, keepdims=True)
     return np.divide(values[0], total, out=np.full(values[0].shape, c["empty"]), where=total > 0)
 
@@ -158,7 +153,7 @@ def _step(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
-    distance = (values[0][..., None] - np.asarray(c["centres"])) / c["width"]
+    distance = (values[0][..., None] - np.asarray(c["centers"])) / c["width"]
     return np.exp(-0.5 * distance * distance) @ np.asarray(c["heights"])
 
 
@@ -188,7 +183,6 @@ OPS: dict[str, Op] = {
     # min(max(x, low), high)
     "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same, ("low", "high")),
     "log": Op(lambda v, c: np.log(v[0]), _same),
-    "exp": Op(lambda v, c: np.exp(v[0]), _same),
     # log(x / (1 - x)) of x strictly between 0 and 1
     "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same),
     # log(1 / (1 + exp(-x)))
@@ -217,21 +211,19 @@ OPS: dict[str, Op] = {
     # sum of the row
     "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one),
     # x_k / sum_l x_l; all entries are ``empty`` where the sum is 0
-    "normalise": Op(_normalise, _same, ("empty",)),
+    "normalize": Op(_normalize, _same, ("empty",)),
     # a + b, a b, a / b; b may be one column
     "add": Op(lambda v, c: v[0] + v[1], _broadcast, n_args=2),
     "multiply": Op(lambda v, c: v[0] * v[1], _broadcast, n_args=2),
     "quotient": Op(lambda v, c: v[0] / v[1], _broadcast, n_args=2),
     # constant + sum_i weights_i x_i
     "mix": Op(_mix, _weighted, ("weights", "constant"), None),
-    # log sum_i exp(weights_i + x_i)
-    "log_mix": Op(_log_mix, _weighted, ("weights",), None),
     # values_j, j the number of edges below x ("left"), or not above x ("right")
     "step": Op(_step, _step_width, ("edges", "values", "side")),
     # linear between the points (x_j, y_j), constant beyond them
     "interpolate": Op(lambda v, c: np.interp(v[0], c["x"], c["y"]), _interpolate_width, ("x", "y")),
-    # sum_j heights_j exp(-(x - centres_j)^2 / (2 width^2))
-    "bumps": Op(_bumps, _bumps_width, ("centres", "heights", "width")),
+    # sum_j heights_j exp(-(x - centers_j)^2 / (2 width^2))
+    "bumps": Op(_bumps, _bumps_width, ("centers", "heights", "width")),
     # columns of the ``count`` largest entries, from the largest; ties go to the lowest column
     "top": Op(lambda v, c: top_labels(v[0], c["count"]).astype(float), _top_width, ("count",)),
     # some of the columns

@@ -15,7 +15,7 @@ from calibrant.export._program import Node, Program
 SLACK = 1e-6
 """How far the logarithm of a probability may be above 0, by rounding: as far as in the library."""
 
-VARIADIC = ("mix", "log_mix", "stack")
+VARIADIC = ("mix", "stack")
 """Operations whose values are passed as one list."""
 
 

@@ -202,8 +202,8 @@ def _mix(q: _Sql, x: list[Columns], c: Any) -> Columns:
 
 def _bumps(q: _Sql, x: str, c: Any) -> str:
     terms = []
-    for centre, height in zip(c["centres"], c["heights"], strict=True):
-        far = f"(({x} - {q.number(centre)}) / {q.number(c['width'])})"
+    for center, height in zip(c["centers"], c["heights"], strict=True):
+        far = f"(({x} - {q.number(center)}) / {q.number(c['width'])})"
         terms.append(f"{q.number(height)} * ({q.exp(f'({q.number(-0.5)} * {far} * {far})')})")
     return q.total(terms)
 
@@ -272,40 +272,13 @@ def _finite(q: _Sql, x: list[Columns], c: Any) -> Columns:
     return [_when_impossible(q, column, x[3][0]) for column in x[0]]
 
 
-def _normalised(q: _Sql, x: list[Columns], c: Any) -> Columns:
+def _normalized(q: _Sql, x: list[Columns], c: Any) -> Columns:
     empty, total = q.number(c["empty"]), x[-1][0]
     return [f"CASE WHEN {total} > 0 THEN {column} / {total} ELSE {empty} END" for column in x[0]]
 
 
 def _centred(q: _Sql, x: list[Columns], c: Any) -> Columns:
     return [f"{column} - {x[-1][0]} / {q.number(len(x[0]))}" for column in x[0]]
-
-
-def _terms(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    n_values = len(c["weights"])
-    width = len(x[0]) // n_values
-    return [
-        f"{column} + {q.number(c['weights'][place // width])}" for place, column in enumerate(x[0])
-    ]
-
-
-def _of_entry(x: Columns, n_values: int) -> list[Columns]:
-    """The columns of several arguments, grouped by entry."""
-    width = len(x) // n_values
-    return [x[k::width] for k in range(width)]
-
-
-def _largest_terms(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    return [q.largest(group) for group in _of_entry(x[-1], len(c["weights"]))]
-
-
-def _log_sums(q: _Sql, x: list[Columns], c: Any) -> Columns:
-    groups = _of_entry(x[1], len(c["weights"]))
-    sums = [
-        q.total([f"({q.exp(f'({term} - {largest})')})" for term in group])
-        for group, largest in zip(groups, x[2], strict=True)
-    ]
-    return [f"{largest} + ln({total})" for total, largest in zip(sums, x[2], strict=True)]
 
 
 def _top_steps(count: int) -> Steps:
@@ -352,15 +325,13 @@ STEPS: dict[str, Steps] = {
     "finite": [_largest, _sum_of_powers, _floor, _finite],
     "softmax": [_largest, _sum_of_powers, _shares],
     "log_softmax": [_largest, _sum_of_powers, _log_shares],
-    "normalise": [_sum, _normalised],
+    "normalize": [_sum, _normalized],
     "center": [_sum, _centred],
-    "log_mix": [_terms, _largest_terms, _log_sums],
 }
 
 EXPRESSIONS: dict[str, Write] = {
     "clip": _each(_clip),
     "log": _each(lambda q, x, c: f"ln({x})"),
-    "exp": _each(lambda q, x, c: q.exp(x)),
     "log_odds": _each(lambda q, x, c: f"ln({x}) - ln({q.number(1)} - {x})"),
     "log_expit": _each(_log_expit),
     "expit": _each(_expit),

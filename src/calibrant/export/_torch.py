@@ -26,11 +26,6 @@ Constants = dict[str, Any]
 Compute = Callable[[list[Tensor], Constants], Tensor]
 
 
-def _log_mix(x: list[Tensor], c: Constants) -> Tensor:
-    terms = torch.stack([value + weight for value, weight in zip(x, c["weights"], strict=True)])
-    return torch.logsumexp(terms, dim=0)
-
-
 def _mix(x: list[Tensor], c: Constants) -> Tensor:
     total = torch.full_like(x[0], float(c["constant"]))
     for value, weight in zip(x, c["weights"], strict=True):
@@ -61,7 +56,7 @@ def _log_softmax(x: list[Tensor], c: Constants) -> Tensor:
     return shifted - _row_sum(shifted.exp()).log()
 
 
-def _normalise(x: list[Tensor], c: Constants) -> Tensor:
+def _normalize(x: list[Tensor], c: Constants) -> Tensor:
     total = _row_sum(x[0])
     shares = x[0] / torch.where(total > 0, total, torch.ones_like(total))
     return torch.where(total > 0, shares, torch.full_like(shares, float(c["empty"])))
@@ -78,7 +73,7 @@ def _step(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _bumps(x: list[Tensor], c: Constants) -> Tensor:
-    far = (x[0].unsqueeze(-1) - c["centres"]) / c["width"]
+    far = (x[0].unsqueeze(-1) - c["centers"]) / c["width"]
     return (torch.exp(-0.5 * far * far) * c["heights"]).sum(dim=-1)
 
 
@@ -103,7 +98,6 @@ COMPUTE: dict[str, Compute] = {
     "finite": _finite,
     "clip": lambda x, c: x[0].clamp(float(c["low"]), float(c["high"])),
     "log": lambda x, c: x[0].log(),
-    "exp": lambda x, c: x[0].exp(),
     "log_odds": lambda x, c: x[0].log() - torch.log1p(-x[0]),
     "log_expit": lambda x, c: x[0].clamp(max=0.0) - torch.log1p(torch.exp(-x[0].abs())),
     "expit": lambda x, c: torch.sigmoid(x[0]),
@@ -114,12 +108,11 @@ COMPUTE: dict[str, Compute] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sum": lambda x, c: _row_sum(x[0]),
-    "normalise": _normalise,
+    "normalize": _normalize,
     "add": lambda x, c: x[0] + x[1],
     "multiply": lambda x, c: x[0] * x[1],
     "quotient": lambda x, c: x[0] / x[1],
     "mix": _mix,
-    "log_mix": _log_mix,
     "step": _step,
     "interpolate": _interpolate,
     "bumps": _bumps,
