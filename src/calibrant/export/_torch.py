@@ -33,7 +33,7 @@ def _mix(x: list[Tensor], c: Constants) -> Tensor:
     return total
 
 
-def _shifted(x: Tensor) -> Tensor:
+def _subtract_max(x: Tensor) -> Tensor:
     """Each row minus its largest entry, a constant to gradients."""
     return x - x.detach().amax(dim=1, keepdim=True)
 
@@ -47,12 +47,12 @@ def _row_sum(x: Tensor) -> Tensor:
 
 
 def _softmax(x: list[Tensor], c: Constants) -> Tensor:
-    powers = _shifted(x[0]).exp()
+    powers = _subtract_max(x[0]).exp()
     return powers / _row_sum(powers)
 
 
 def _log_softmax(x: list[Tensor], c: Constants) -> Tensor:
-    shifted = _shifted(x[0])
+    shifted = _subtract_max(x[0])
     return shifted - _row_sum(shifted.exp()).log()
 
 
@@ -138,40 +138,40 @@ class CalibratorModule(nn.Module):
         self.inputs = program.inputs
         self.dtype = dtype
         self._nodes = [
-            (node.op, node.args, self._keep(n, node, trainable))
+            (node.op, node.args, self._register(n, node, trainable))
             for n, node in enumerate(program.nodes, start=1)
         ]
 
-    def _keep(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
+    def _register(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
         """Register the constants of a node; what stands for each in a computation."""
-        kept: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
             learns = trainable and name in TRAINABLE.get(node.op, ())
             if not (learns or isinstance(value, np.ndarray)):
-                kept[name] = value
+                constants[name] = value
                 continue
             kind = torch.long if name == "columns" else self.dtype
             tensor = torch.tensor(np.array(value), dtype=kind)
-            kept[name] = _Named(f"n{number}_{name}")
+            constants[name] = _Name(f"n{number}_{name}")
             if learns:
-                self.register_parameter(kept[name], nn.Parameter(tensor))
+                self.register_parameter(constants[name], nn.Parameter(tensor))
             else:
-                self.register_buffer(kept[name], tensor)
-        return kept
+                self.register_buffer(constants[name], tensor)
+        return constants
 
     def forward(self, scores: Tensor) -> Tensor:
         """Calibrated probabilities, (n, K)."""
         values = [scores.to(self.dtype)]
         for op, args, constants in self._nodes:
-            known = {
-                name: getattr(self, value) if isinstance(value, _Named) else value
+            tensors = {
+                name: getattr(self, value) if isinstance(value, _Name) else value
                 for name, value in constants.items()
             }
-            values.append(COMPUTE[op]([values[arg] for arg in args], known))
+            values.append(COMPUTE[op]([values[arg] for arg in args], tensors))
         return values[-1].to(scores.dtype)
 
 
-class _Named(str):
+class _Name(str):
     """The name of a buffer or parameter, in the place of a constant."""
 
     __slots__ = ()
