@@ -138,11 +138,11 @@ class CalibratorModule(nn.Module):
         self.inputs = program.inputs
         self.dtype = dtype
         self._nodes = [
-            (node.op, node.args, self._register(n, node, trainable))
+            (node.op, node.args, self._add_constants(n, node, trainable))
             for n, node in enumerate(program.nodes, start=1)
         ]
 
-    def _register(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
+    def _add_constants(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
         """Register the constants of a node; what stands for each in a computation."""
         constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
