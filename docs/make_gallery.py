@@ -577,10 +577,10 @@ def _imports(body: str) -> str:
     """The lines that import what the code names."""
     names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
     used = {name.id for name in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    own = sorted(used & set(calibrant.__all__), key=str.lower)
+    public = sorted(used & set(calibrant.__all__), key=str.lower)
     lines = [
         "import numpy as np" * ("np" in used),
-        f"from calibrant import {', '.join(own)}" if own else "",
+        f"from calibrant import {', '.join(public)}" if public else "",
         *(f"from calibrant.{room} import {name}" for room, name in _OTHERS if name in used),
     ]
     return "\n".join(line for line in lines if line)

@@ -31,7 +31,7 @@ def script(name):
 def test_the_picture_shows_the_layers_of_the_import_contract():
     drawing = script("draw_layers")
     rows = drawing.layers(DOCS.parent / "pyproject.toml")
-    assert (DOCS / "images" / "layers.svg").read_text() == drawing.drawn(rows)
+    assert (DOCS / "images" / "layers.svg").read_text() == drawing.render(rows)
     assert set(drawing.WHAT) == {row[0] for row in rows}
 
 
