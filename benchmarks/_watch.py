@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from calibrant._simplex import EPS, softmax
+from calibrant.monitoring._alternatives import Members, make_rule
 from calibrant.monitoring._experts import Expert, ExpertState, as_u
-from calibrant.monitoring._members import Members
-from calibrant.monitoring._rule import make_rule
 
 ALPHA = 0.05
 TOGETHER = 100

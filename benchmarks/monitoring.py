@@ -22,7 +22,7 @@ import _one_thread  # noqa: F401
 from _marks import write_part
 from _watch import ALPHA, TOGETHER, Network, Streams, draw, load, normalized, tilted
 from calibrant.monitoring import CalibrationMonitor, ScoreDrift, estimate_performance
-from calibrant.monitoring._sequences import GapSums, half_width, sum_gaps
+from calibrant.monitoring._evidence import GapSums, half_width, sum_gaps
 from calibrant.notions import ClaimBlock
 
 NETWORKS = (

@@ -53,6 +53,6 @@ def _has(page, fragment):
 
 
 if __name__ == "__main__":
-    found = list(problems(Path(sys.argv[1])))
-    print("\n".join(found) or "all links lead somewhere, and nothing is loaded from outside")
-    sys.exit(bool(found))
+    errors = list(problems(Path(sys.argv[1])))
+    print("\n".join(errors) or "all links lead somewhere, and nothing is loaded from outside")
+    sys.exit(bool(errors))

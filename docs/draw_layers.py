@@ -48,7 +48,7 @@ def layers(path: Path) -> list[list[str]]:
     return [[unit.strip() for unit in row.split(":")] for row in rows]
 
 
-def drawn(rows: list[list[str]]) -> str:
+def render(rows: list[list[str]]) -> str:
     """The picture as SVG."""
     height = _STEP * len(rows) + 30
     parts = [
@@ -84,7 +84,7 @@ def text(x: float, y: float, content: str) -> str:
 
 
 def main() -> int:
-    PICTURE.write_text(drawn(layers(DOCS.parent / "pyproject.toml")), encoding="utf-8")
+    PICTURE.write_text(render(layers(DOCS.parent / "pyproject.toml")), encoding="utf-8")
     return 0
 
 

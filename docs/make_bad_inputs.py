@@ -311,7 +311,7 @@ def value(expression: str, namespace: dict[str, Any]) -> float:
         return float(eval(expression, dict(namespace)))
 
 
-def said(case: Case, namespace: dict[str, Any]) -> str:
+def message_of(case: Case, namespace: dict[str, Any]) -> str:
     """The error, or the remark, of the bad call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -330,7 +330,7 @@ def page() -> str:
     namespace = names()
     rows = ["| call | message | obeying it | gives | right |", "|---|---|---|---|---|"]
     for case in CASES:
-        message = said(case, namespace).replace("|", "\\|").replace("\n", " ")
+        message = message_of(case, namespace).replace("|", "\\|").replace("\n", " ")
         obeyed = "other data" if case.obeyed is None else f"`{case.obeyed}`"
         number = "" if case.obeyed is None else f"{value(case.obeyed, namespace):.4f}"
         right = "" if case.obeyed is None else f"{value(case.right, namespace):.4f}"

@@ -24,6 +24,7 @@ mpl.use("agg")
 import gallery_data as data
 import matplotlib.pyplot as plt
 import numpy as np
+import paper_figures
 
 import calibrant
 from calibrant import (
@@ -254,7 +255,7 @@ def ece_versus_bins():
     net = data.network("cifar10_resnet50_gupta")
     temperature = TemperatureScaling(inputs="logits").fit(net.val_logits, net.val_labels)
     models = {"base": net.test_proba, "temperature": temperature.predict_proba(net.test_logits)}
-    return plots.EceVersusBinsDisplay.from_predictions(net.test_labels, models).plot()
+    return paper_figures.errors_by_bins(net.test_labels, models)
 
 
 def covtype_binned():
@@ -392,7 +393,7 @@ def latent_mnist():
 
     proba, labels = data.mnist("adaboost", 1000)
     process = GaussianProcessCalibration(random_state=0).fit(proba, labels)
-    return plots.LatentDisplay.from_estimator(process, proba, labels).plot()
+    return paper_figures.latent_function(process, proba, labels)
 
 
 @entry(
@@ -430,10 +431,7 @@ def confusion_densenet():
 )
 def boxes_car():
     car = data.uci("car", "AdaBoost")
-    labels = car.class_names[car.test_labels]
-    return plots.ScoreBoxDisplay.from_predictions(
-        labels, car.test_proba, classes=car.class_names
-    ).plot()
+    return paper_figures.score_boxes(car.test_labels, car.test_proba, car.class_names)
 
 
 @entry(
@@ -444,8 +442,7 @@ def boxes_car():
 def boxes_car_dirichlet():
     car = data.uci("car", "AdaBoost")
     after = DirichletCalibration().fit(car.val_proba, car.val_labels).predict_proba(car.test_proba)
-    labels = car.class_names[car.test_labels]
-    return plots.ScoreBoxDisplay.from_predictions(labels, after, classes=car.class_names).plot()
+    return paper_figures.score_boxes(car.test_labels, after, car.class_names)
 
 
 @entry(
@@ -471,7 +468,7 @@ def critical_difference():
 )
 def accepted_methods():
     p_values = data.study_of_methods("naive Bayes").p_value
-    return plots.AcceptanceDisplay.from_p_values(p_values).plot()
+    return paper_figures.accepted_tests(p_values)
 
 
 @entry(
@@ -481,7 +478,7 @@ def accepted_methods():
 )
 def accepted_classifiers():
     p_values = data.study_of_classifiers().p_value
-    return plots.AcceptanceDisplay.from_p_values(p_values).plot()
+    return paper_figures.accepted_tests(p_values)
 
 
 @entry(
@@ -498,9 +495,9 @@ def chosen_strengths():
 
 def draw(item: Entry) -> None:
     """Make and save a picture."""
-    item.make().figure_.savefig(
-        IMAGES / f"{item.make.__name__}.png", dpi=88, pil_kwargs={"optimize": True}
-    )
+    drawing = item.make()
+    figure = getattr(drawing, "figure_", drawing)  # of a display, or the figure itself
+    figure.savefig(IMAGES / f"{item.make.__name__}.png", dpi=88, pil_kwargs={"optimize": True})
     plt.close("all")
 
 
@@ -511,20 +508,26 @@ def page() -> str:
         parts.append(f"## {section}\n")
         for item in items:
             name = item.make.__name__
-            code = snippet(item.make)
             parts.append(
                 f"### {item.title}\n\n{item.text}\n\n![{item.title}](images/{name}.png)\n\n"
-                f"```python\n{code}\n```\n"
+                f"{caption(item.make)}\n"
             )
     return "\n".join(parts)
 
 
-def snippet(make: Callable[[], Any]) -> str:
-    """The body of an entry as code to be pasted: imports first, public data in the place of ours,
-    a name in the place of ``return``.
+def caption(make: Callable[[], Any]) -> str:
+    """The code of an entry, or the function that draws a figure outside of the package."""
+    body = textwrap.dedent("".join(inspect.getsourcelines(make)[0]).partition("():\n")[2]).strip()
+    figure = re.search(r"paper_figures\.(\w+)", body)
+    if figure:
+        return f"Drawn by `{figure[1]}` in `docs/paper_figures.py`, which is not in the package."
+    return f"```python\n{snippet(body)}\n```"
+
+
+def snippet(body: str) -> str:
+    """Code to be pasted: imports first, public data instead of ours, a name instead of
+    ``return``.
     """
-    source = "".join(inspect.getsourcelines(make)[0]).partition("():\n")[2]
-    body = textwrap.dedent(source).strip()
     for pattern, public in _PUBLIC:
         body = re.sub(pattern, public, body)
     body = re.sub(r"\nreturn display$", "", body)
@@ -532,42 +535,16 @@ def snippet(make: Callable[[], Any]) -> str:
     return f"{_imports(body)}\n\n{body}"
 
 
-_MODELS = '("naive_bayes", "forest", "logistic")'
-
-
-def _study(found: str, value: str) -> str:
-    """Code that judges some methods on digits after every classifier."""
-    return f"""{found} = {{name: [] for name in ("identity", "temperature", "vector")}}
-for model in {_MODELS}:
+_LOSSES = """losses = {name: [] for name in ("identity", "temperature", "vector")}
+for model in ("naive_bayes", "forest", "logistic"):
     digits = datasets.digits_predictions(model)
-    for name, values in {found}.items():
+    for name, values in losses.items():
         fitted = method(name).fit(digits.val_proba, digits.val_labels)
         proba = fitted.predict_proba(digits.test_proba)
-        values.append({value})"""
-
+        values.append(log_loss(digits.test_labels, proba))"""
 
 _PUBLIC = (
-    (
-        r"losses = data.study_of_methods.*",
-        _study("losses", "log_loss(digits.test_labels, proba)"),
-    ),
-    (
-        r"p_values = data.study_of_methods.*",
-        _study(
-            "p_values",
-            'consistency_test(digits.test_labels, proba, "cw_ece", 500, rng=0).p_value',
-        ),
-    ),
-    (
-        r"p_values = data.study_of_classifiers.*",
-        f"""p_values = {{}}
-for model in {_MODELS}:
-    digits = datasets.digits_predictions(model)
-    p_values[model] = [
-        consistency_test(digits.test_labels[k::4], digits.test_proba[k::4], rng=0).p_value
-        for k in range(4)
-    ]""",
-    ),
+    (r"losses = data.study_of_methods.*", _LOSSES),
     (
         r"chosen = data.study_of_methods.*",
         """chosen = []
@@ -576,16 +553,11 @@ for model in ("forest", "logistic"):
     chosen.append(DirichletCalibration().fit(digits.val_proba, digits.val_labels).lam_)""",
     ),
     (
-        r"proba, labels = data.mnist.*",
-        'forest = datasets.digits_predictions("forest")\n'
-        "proba, labels = forest.val_proba, forest.val_labels",
-    ),
-    (
         r'data\.(uci\("abalone"[^)]*|covtype_three\()\)',
         'datasets.digits_predictions("logistic", digits=(3, 8, 9))',
     ),
     (r"n_bins=27", "n_bins=6"),
-    (r'data\.(network\([^)]*|uci\("car"[^)]*)\)', 'datasets.digits_predictions("logistic")'),
+    (r"data\.network\([^)]*\)", 'datasets.digits_predictions("logistic")'),
     (
         r"forest, binning, label, claim = covtype_binned\(\)",
         'forest = datasets.digits_predictions("forest")\n'
@@ -605,17 +577,16 @@ def _imports(body: str) -> str:
     """The lines that import what the code names."""
     names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
     used = {name.id for name in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    own = sorted(used & set(calibrant.__all__), key=str.lower)
+    public = sorted(used & set(calibrant.__all__), key=str.lower)
     lines = [
         "import numpy as np" * ("np" in used),
-        f"from calibrant import {', '.join(own)}" if own else "",
+        f"from calibrant import {', '.join(public)}" if public else "",
         *(f"from calibrant.{room} import {name}" for room, name in _OTHERS if name in used),
     ]
     return "\n".join(line for line in lines if line)
 
 
 _OTHERS = (
-    ("inference", "consistency_test"),
     ("inference", "validity_curve"),
     ("metrics", "calibration_curve"),
     ("metrics", "log_loss"),
@@ -626,10 +597,11 @@ _OTHERS = (
 
 HEAD = """# Gallery
 
-Every display of `calibrant.plots`, made by `docs/make_gallery.py`, whose code stands below each
-picture, ready to be pasted. Where a picture is of data that you do not have (networks on CIFAR, UCI
-sets), the code takes handwritten digits instead, and draws the same display of these. Displays need
-matplotlib: `pip install "calibrant[plot]"`.
+Every display of `calibrant.plots`, made by `docs/make_gallery.py`, with the code below each
+picture, ready to be pasted. If a picture shows data that you do not have (networks on CIFAR, UCI
+sets), the code uses handwritten digits instead and draws the same display. Figures of single papers
+are drawn by `docs/paper_figures.py` instead. Displays need matplotlib:
+`pip install "calibrant[plot]"`.
 
 A display is built from result objects, such as a `BinTable`, or by `from_predictions` and
 `from_estimator`, which compute them. `plot(ax=None)` draws, into a new figure or in the place of

@@ -82,12 +82,14 @@ def csv(path: str = "x.csv", header: str = HEADER, line: str | None = None) -> C
     return lambda: write(path, table(header, change))
 
 
-def model(change: Callable[[dict[str, Any]], Any], made: Any = None) -> Callable[[], None]:
+def model(change: Callable[[dict[str, Any]], Any], calibrator: Any = None) -> Callable[[], None]:
     """A saved model, changed."""
 
     def make() -> None:
         proba, labels = rows(200)
-        fitted = calibrant.TemperatureScaling(classes=list(NAMES)) if made is None else made
+        fitted = (
+            calibrant.TemperatureScaling(classes=list(NAMES)) if calibrator is None else calibrator
+        )
         is_binary = type(fitted).__module__.startswith("calibrant.binary")
         data = (proba[:, 0], labels == "cat") if is_binary else (proba, labels)
         fitted = fitted if is_binary else fitted.set_params(classes=list(NAMES))
@@ -145,8 +147,8 @@ def bomb() -> None:
 
 def savez(**arrays: Any) -> Callable[[], None]:
     proba, labels = rows()
-    given = {"probs": proba, "labels": labels, "class_names": np.array(NAMES), **arrays}
-    return lambda: np.savez("x.npz", **{k: v for k, v in given.items() if v is not None})
+    content = {"probs": proba, "labels": labels, "class_names": np.array(NAMES), **arrays}
+    return lambda: np.savez("x.npz", **{k: v for k, v in content.items() if v is not None})
 
 
 def npy(content: bytes) -> Callable[[], None]:
@@ -160,8 +162,8 @@ def npy(content: bytes) -> Callable[[], None]:
 def parquet(change: Callable[[bytes], bytes] = bytes, **columns: Any) -> Callable[[], None]:
     def make() -> None:
         proba, labels = rows()
-        own = {f"p_{name}": proba[:, k] for k, name in enumerate(NAMES)}
-        pa_parquet.write_table(pa.table({**own, "y": labels, **columns}), "x.parquet")
+        scores = {f"p_{name}": proba[:, k] for k, name in enumerate(NAMES)}
+        pa_parquet.write_table(pa.table({**scores, "y": labels, **columns}), "x.parquet")
         write("x.parquet", change(Path("x.parquet").read_bytes()))
 
     return make
@@ -174,7 +176,7 @@ def equal_rows() -> None:
             writer.write_table(part)
 
 
-def applied_before() -> None:
+def apply_before() -> None:
     model(lambda document: None)()
     with open(os.devnull, "w") as nowhere:
         run_quietly(["apply", "m.json", "x.csv", "-o", "y.csv"], nowhere)
@@ -255,7 +257,7 @@ def _arguments() -> Iterator[Case]:
     yield Case(
         "an output of unknown ending", model(lambda d: None), "apply m.json x.csv -o out.xls"
     )
-    yield Case("calibrated already", applied_before, "apply m.json y.csv -o z.csv")
+    yield Case("calibrated already", apply_before, "apply m.json y.csv -o z.csv")
     yield Case("an unknown method", csv(), "fit x.csv -m platypus -o m.json")
     yield Case("the model is the data", csv(), "apply x.csv x.csv -o z.csv")
     yield Case(
@@ -388,12 +390,12 @@ def measure(case: Case) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         case.make()
         before = set(os.listdir("."))
-        outcome = _forked(case.command.split())
+        outcome = _run_forked(case.command.split())
         left = set(os.listdir(".")) - before
     if left:
         raise AssertionError(f"{case.name}: left {left} behind")
-    said = outcome.message.replace(f"{os.path.realpath(folder)}/", "")
-    return outcome._replace(message=said, megabytes=max(0.0, outcome.megabytes - idle))
+    message = outcome.message.replace(f"{os.path.realpath(folder)}/", "")
+    return outcome._replace(message=message, megabytes=max(0.0, outcome.megabytes - idle))
 
 
 @cache
@@ -403,19 +405,19 @@ def _idle_megabytes() -> float:
         csv()()
         with open(os.devnull, "w") as nowhere:
             run_quietly(["fit", "x.csv", "-m", "identity", "-o", "m.json"], nowhere)
-        return _forked(["--version"]).megabytes
+        return _run_forked(["--version"]).megabytes
 
 
-def _forked(arguments: list[str]) -> Outcome:
+def _run_forked(arguments: list[str]) -> Outcome:
     start = time.perf_counter()
     child = os.fork()
     if not child:
         _become(arguments)
     _, status, used = os.wait4(child, 0)
     seconds = time.perf_counter() - start
-    said = Path("said.txt").read_text(encoding="utf-8", errors="replace")
-    Path("said.txt").unlink()
-    return Outcome(os.waitstatus_to_exitcode(status), said, used.ru_maxrss / 1024, seconds)
+    message = Path("output.txt").read_text(encoding="utf-8", errors="replace")
+    Path("output.txt").unlink()
+    return Outcome(os.waitstatus_to_exitcode(status), message, used.ru_maxrss / 1024, seconds)
 
 
 def _become(arguments: list[str]) -> None:
@@ -423,8 +425,8 @@ def _become(arguments: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34))
     code = 1
     try:
-        with open("said.txt", "w", encoding="utf-8", errors="surrogateescape") as said:
-            sys.stdout = sys.stderr = said
+        with open("output.txt", "w", encoding="utf-8", errors="surrogateescape") as output:
+            sys.stdout = sys.stderr = output
             code = run([*arguments, "-q"] if len(arguments) > 1 else arguments)
     finally:
         os._exit(code)

@@ -49,8 +49,8 @@ class Block:
 
 def pages():
     """All pages that have code: those of the manual, and README."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path for path in found if blocks_of(path)]
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in paths if blocks_of(path)]
 
 
 def blocks_of(path):
@@ -74,16 +74,16 @@ def run(path, *, optional=True):
     Blocks that need what is not installed are left out, and with ``optional=False`` all that need
     anything.
     """
-    space, printed, said = {"__name__": "__main__"}, "", []
+    space, printed, pairs = {"__name__": "__main__"}, "", []
     for block in blocks_of(path):
         if not block.is_possible or (block.needs and not optional):
             printed = None
         elif block.kind == "text":
             if printed is not None:
-                said.append((block, printed))
+                pairs.append((block, printed))
         else:
             printed = _run_block(block, path, space)
-    return said
+    return pairs
 
 
 def _run_block(block, path, space):
@@ -116,16 +116,16 @@ def _run_line(line):
         raise ValueError(f"not a command that pages may use: {line}")
 
 
-def agree(said, printed):
+def agree(expected, printed):
     """Whether a page says what is printed: the same words, and numbers within 2 %."""
-    if _NUMBER.sub("#", said).split() != _NUMBER.sub("#", printed).split():
+    if _NUMBER.sub("#", expected).split() != _NUMBER.sub("#", printed).split():
         return False
-    pairs = zip(_numbers(said), _numbers(printed), strict=True)
+    pairs = zip(_numbers(expected), _numbers(printed), strict=True)
     return all(abs(a - b) <= 0.02 * max(abs(a), abs(b)) + 2e-3 for a, b in pairs)
 
 
 def _numbers(text):
-    return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    return [float(number.replace(",", "")) for number in _NUMBER.findall(text)]
 
 
 def write(path):
@@ -144,18 +144,18 @@ def run_aside(path, pictures=None):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            said = run(path)
+            pairs = run(path)
             for saved in Path().glob("*.png") if pictures else ():
                 shutil.copy(saved, pictures)
-            return said
+            return pairs
         finally:
             os.chdir(here)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "agg")
-    chosen = [Path(name).resolve() for name in sys.argv[1:] if name != "--write"]
-    for page in chosen or pages():
+    paths = [Path(name).resolve() for name in sys.argv[1:] if name != "--write"]
+    for page in paths or pages():
         if "--write" in sys.argv:
             write(page)
         else:

@@ -38,12 +38,12 @@ def evidence() -> str:
         lines.append(f"| {row['rows']} | {' | '.join(values)} | {row['auto worse by > 0.005']} |")
     overall = {name: value.strip("*") for name, value in family[-1].items()}
     best = {name: _better(overall, name) for name in ("temperature", "sigmoid", "isotonic")}
-    said = ", ".join(f"scikit-learn's {name} {value}" for name, value in best.items())
+    others = ", ".join(f"scikit-learn's {name} {value}" for name, value in best.items())
     lines += [
         "",
         "Mean gain in test log-loss, from [Does it do harm?](../do-no-harm.md). Of scikit-learn "
         f"classifiers, {overall['cases']} cases, mean test log-loss: uncalibrated "
-        f"{overall['uncalibrated']}, {said} (the better variant of each), "
+        f"{overall['uncalibrated']}, {others} (the better variant of each), "
         f"`CalibratedClassifier(model)` {overall['default']} ([table](../default.md)).",
     ]
     return "\n".join(lines)

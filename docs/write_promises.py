@@ -47,15 +47,15 @@ def promises_of(tree: ast.Module) -> Iterator[Promise]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             name = node.name.removeprefix("test_")
-            found = _FINDINGS.match(name)
-            called = found.group() if found else ""
+            match = _FINDINGS.match(name)
+            called = match.group() if match else ""
             words = name.removeprefix(called).replace("_", " ")
             sentence = re.sub(r"\bpredict (proba|top)\b", r"predict_\1", words)
             is_slow = any("slow" in ast.unparse(mark) for mark in node.decorator_list)
-            yield Promise(f"{sentence[0].upper()}{sentence[1:]}.", _spelt(called), is_slow)
+            yield Promise(f"{sentence[0].upper()}{sentence[1:]}.", _spell(called), is_slow)
 
 
-def _spelt(called: str) -> str:
+def _spell(called: str) -> str:
     """``d1_18_`` as D1.18, ``w1_s_1_`` as W1, S-1."""
     words = re.findall(r"section_9|b_d\d+|d\d+_\d+|[a-z]_?\d+", called)
     spelt = {"section_9": "section 9"}
@@ -71,9 +71,9 @@ def page() -> str:
     sections = []
     for path in sorted(TESTS.glob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        said = " ".join((ast.get_docstring(tree) or path.stem).split("\n\n")[0].split())
+        title = " ".join((ast.get_docstring(tree) or path.stem).split("\n\n")[0].split())
         lines = [promise.line() for promise in promises_of(tree)]
-        sections.append("\n".join([f"## {said.rstrip('.')}", "", f"`{path.name}`", "", *lines]))
+        sections.append("\n".join([f"## {title.rstrip('.')}", "", f"`{path.name}`", "", *lines]))
     count = sum(section.count("\n- ") for section in sections)
     return f"{HEAD}\n{count} promises.\n\n" + "\n\n".join(sections) + "\n"
 

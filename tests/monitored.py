@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from calibrant.monitoring._results import Gap, MonitorStep
+from calibrant.monitoring import Gap, MonitorStep
 
 RULE = {
     "false_alarm": 0.05,

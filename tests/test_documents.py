@@ -94,12 +94,12 @@ def _skip(reason):
 
 def _check(path, **how):
     try:
-        said = run_pages.run(path, **how)
+        pairs = run_pages.run(path, **how)
     except ImportError as error:
         if error.name is not None and error.name.startswith("calibrant"):
             raise
         _skip(f"needs an optional package: {error}")
-    for block, printed in said:
+    for block, printed in pairs:
         assert run_pages.agree(block.body, printed), (
             f"line {block.line} of {_title(path)} says\n{block.body}\nbut there is\n{printed}"
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +37,10 @@ from calibrant.metrics import (
     overconfidence,
     underconfidence,
 )
-from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay, EceVersusBinsDisplay
+from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay
+
+sys.path.append(str(reproduction.ROOT / "docs"))
+import paper_figures
 
 IMAGES = reproduction.ROOT / "docs" / "images"
 BINS = tuple(range(5, 26))
@@ -84,10 +88,9 @@ def draw_bins(data: Path) -> None:
     figure, axes = plt.subplots(len(top_label.ROWS), 3, figsize=(13, 3.2 * len(top_label.ROWS)))
     for row, (file, name) in zip(axes, top_label.ROWS.items(), strict=True):
         for ax, errors, kind in zip(row, errors_by_bins(data, file), ERRORS, strict=True):
-            EceVersusBinsDisplay(np.array(BINS), errors).plot(ax)
+            paper_figures.draw_errors(ax, BINS, errors)
             ax.set_title(f"{name}: {kind}", loc="left", fontsize=10)
             ax.set(xlabel="", ylabel="")
-            ax.get_legend().remove()
     for ax in axes[-1]:
         ax.set_xlabel("number of bins")
     lines = axes[0, 0].get_lines()

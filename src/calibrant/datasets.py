@@ -1,5 +1,4 @@
-"""Predictions to try things on: real ones that are made on the spot, and synthetic ones whose error
-is known.
+"""Example predictions: of real classifiers, and synthetic ones with known calibration errors.
 
 Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data; the
 synthetic families draw scores and labels such that the true calibration errors are closed formulas.
@@ -30,9 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class SplitPredictions:
-    """Probabilities of a classifier on rows that it was not trained on: one part to calibrate, one
-    to judge.
-    """
+    """Probabilities of a classifier on held-out rows: a calibration set and a test set."""
 
     val_proba: FloatArray
     val_labels: IntArray
@@ -43,7 +40,7 @@ class SplitPredictions:
 
 @dataclass(frozen=True, eq=False)
 class KnownError:
-    """Scores and labels drawn from a law whose calibration errors are known.
+    """Scores and labels from a distribution with known calibration errors.
 
     ``errors`` maps the name of an error to its true value: ``"<notion>-l1"`` and ``"<notion>-l2"``
     are the limits of the expected calibration error with ``norm`` 1 and 2 for many rows and fine
@@ -88,12 +85,13 @@ def digits_predictions(
         Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others
         in between.
     digits : at least two of 0..9, optional
-        The images of these only, about 180 each: a problem of fewer classes, such as three.
+        Use only the images of these digits, about 180 each, for a problem with fewer classes.
 
     Notes
     -----
-    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are for
-    calibrating and 600 for judging, all three stratified by class; of some digits a third each.
+    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are the
+    calibration set and 600 the test set, all stratified by class. A selection of digits is split
+    into thirds.
 
     Examples
     --------
@@ -105,6 +103,7 @@ def digits_predictions(
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     check_option(model, "model", _MODELS)
@@ -112,17 +111,12 @@ def digits_predictions(
     names, third = np.arange(10), 600
     if digits is not None:
         names = _check_digits(digits)
-        chosen = np.isin(y, names)
-        X, y, third = X[chosen], np.searchsorted(names, y[chosen]), int(chosen.sum()) // 3
-    rest_X, test_X, rest_y, test_y = train_test_split(
-        X, y, test_size=third, stratify=y, random_state=0
-    )
-    train_X, val_X, train_y, val_y = train_test_split(
-        rest_X, rest_y, test_size=third, stratify=rest_y, random_state=0
-    )
-    scaler = StandardScaler().fit(train_X)
-    fitted = _make_model(model).fit(scaler.transform(train_X), train_y)
-    val, test = (fitted.predict_proba(scaler.transform(part)) for part in (val_X, test_X))
+        rows = np.isin(y, names)
+        X, y, third = X[rows], np.searchsorted(names, y[rows]), int(rows.sum()) // 3
+    X, test_X, y, test_y = train_test_split(X, y, test_size=third, stratify=y, random_state=0)
+    X, val_X, y, val_y = train_test_split(X, y, test_size=third, stratify=y, random_state=0)
+    classifier = make_pipeline(StandardScaler(), _make_model(model)).fit(X, y)
+    val, test = (classifier.predict_proba(part) for part in (val_X, test_X))
     return SplitPredictions(val, val_y, test, test_y, names)
 
 
@@ -226,8 +220,7 @@ def noisy_simplex(
 
 
 def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
-    """One label per row, drawn from its probabilities: data for which they are perfectly
-    calibrated.
+    """Draw one label per row from its probabilities, which are then perfectly calibrated.
 
     Examples
     --------
@@ -241,12 +234,12 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
 
 
 def two_label_example(n_samples: int = 100) -> KnownError:
-    """Example 1 of Gupta & Ramdas 2022: confidence-calibrated, yet wrong about either predicted
-    class.
+    """Example 1 of Gupta & Ramdas (2022): confidence-calibrated, yet miscalibrated for both
+    predicted classes.
 
-    Half of the rows say class 0 with 0.6 and are right in a fifth of the cases, half say class 1
-    with 0.6 and are always right: the confidence error is 0, the top-label error 0.4. Exact when
-    ``n_samples`` is a multiple of ten.
+    Half of the rows predict class 0 with 0.6 and are correct in 20% of the cases. The others
+    predict class 1 with 0.6 and are always correct. The confidence error is 0, the top-label error
+    0.4. Both are exact if ``n_samples`` is a multiple of ten.
 
     References
     ----------
@@ -258,10 +251,10 @@ def two_label_example(n_samples: int = 100) -> KnownError:
     0.4
     """
     check_count(n_samples, "n_samples")
-    says_zero = np.arange(n_samples) < n_samples / 2
-    proba = np.where(says_zero[:, None], [0.6, 0.4], [0.4, 0.6])
-    right = ~says_zero | (np.arange(n_samples) % 5 == 0)
-    labels = np.where(says_zero == right, 0, 1).astype(np.intp)
+    is_zero = np.arange(n_samples) < n_samples / 2
+    proba = np.where(is_zero[:, None], [0.6, 0.4], [0.4, 0.6])
+    is_correct = ~is_zero | (np.arange(n_samples) % 5 == 0)
+    labels = np.where(is_zero == is_correct, 0, 1).astype(np.intp)
     return KnownError(proba, labels, {"confidence-l1": 0.0, "top-label-l1": 0.4})
 
 

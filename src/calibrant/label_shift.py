@@ -1,6 +1,4 @@
-"""Label shift: classes that are rarer or more frequent where a calibrated model is used than where
-it was calibrated.
-"""
+"""Label shift: class frequencies that differ between calibration and use of a model."""
 
 from __future__ import annotations
 
@@ -22,19 +20,19 @@ from calibrant.base._outcome import warn_of
 __all__ = ["LabelShift", "adapt"]
 
 _LEAST_PRIOR = 1e-12
-"""Frequency of a class that a bootstrap sample of the source has (all but) missed: its weight is a
-ratio, and must stay finite."""
+"""Smallest frequency of a class in a bootstrap sample of the source: weights are ratios, which must
+stay finite."""
 
 _LEAST_INFORMATION = 100.0
-"""Rows times information below which the shift is not estimated: the frequencies then come out on
-the boundary, where neither they nor a bootstrap of them can be relied on."""
+"""Smallest number of rows times information. Below it the estimated frequencies often lie on the
+boundary, where neither they nor their bootstrap are reliable."""
 
 _LEAST_ROWS = 4.0
-"""The same for the rarest class: its weight has then a standard error of a half. With ten rows of
-each of 100 classes no interval held: weights of zero do not vary among resamples."""
+"""The same for the rarest class: its weight then has a standard error of one half. With ten rows
+per class and 100 classes no interval held: weights of zero do not vary among resamples."""
 
 _TINY = float(np.finfo(np.float64).tiny)
-"""What zero becomes where it would be divided by."""
+"""Replaces zero in denominators."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,19 +42,18 @@ class LabelShift(ShortRepr):
     Attributes
     ----------
     weights : array of shape (K,)
-        Target frequency divided by source frequency of each class; 1 where nothing changed.
+        Target frequency divided by source frequency of each class; 1 without a shift.
     low, high : arrays of shape (K,)
-        Bootstrap intervals of the weights, which hold together with probability ``level``.
+        Bootstrap intervals of the weights, which hold jointly with probability ``level``.
     level : float
     source_prior, target_prior : arrays of shape (K,)
     proba : array of shape (n, K)
         Probabilities of the target rows under their own class frequencies.
     information : float
-        Between 0 and 1: how well the least certain combination of classes can be told apart, 1 for
-        a perfect classifier.
+        Between 0 and 1: how well the model separates the least certain combination of classes; 1
+        for a perfect classifier.
     names : array of shape (K,), or None
-        Of the columns of the source, where it has any: those of other frames are put in their
-        order.
+        Column names of the source, if it is a data frame; other frames are put in their order.
     """
 
     weights: FloatArray
@@ -71,11 +68,11 @@ class LabelShift(ShortRepr):
 
     def apply(self, proba: ScoresLike) -> FloatArray:
         """Calibrated probabilities of other rows of the target under its class frequencies."""
-        return _reweighted(check_scores(_arrange(proba, self.names)), self.weights)
+        return _reweight(check_scores(_arrange(proba, self.names)), self.weights)
 
     @property
     def is_shifted(self) -> AnyArray:
-        """Classes whose interval does not hold 1."""
+        """Classes whose interval does not contain 1."""
         return (self.low > 1) | (self.high < 1)
 
     def _repr_html_(self) -> str:
@@ -101,11 +98,11 @@ def adapt(
     n_resamples: int = 200,
     rng: Rng = None,
 ) -> LabelShift:
-    r"""Adapt calibrated probabilities to the class frequencies of unlabelled rows.
+    r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows.
 
     If only the frequencies of the classes differ between source and target, and p is calibrated on
     the source with class frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k`
-    with :math:`w = q / \pi`, and the frequencies q maximise the likelihood :math:`\sum_i \log
+    with :math:`w = q / \pi`, and the frequencies q maximize the likelihood :math:`\sum_i \log
     \sum_k q_k p_{ik} / \pi_k`, a concave function: they are the weights of a mixture, the fixed
     point of EM, :math:`q = \frac 1 n \sum_i p'_i`.
 
@@ -175,16 +172,15 @@ def adapt(
     if not solution.converged:
         warn_of("label_shift.adapt", solution.outcome)
     q = solution.parameters
-    drawn = _resample_weights(origin, target, n_resamples, np.random.default_rng(rng))
+    draws = _resample_weights(origin, target, n_resamples, np.random.default_rng(rng))
     weights = q / prior
-    low, high = _band(weights, drawn, level)
-    return LabelShift(
-        weights, low, high, level, prior, q, _reweighted(target, weights), information, names
-    )
+    low, high = _band(weights, draws, level)
+    proba = _reweight(target, weights)
+    return LabelShift(weights, low, high, level, prior, q, proba, information, names)
 
 
 def _names_of(source: Any) -> AnyArray | None:
-    """The columns of source rows that are a frame; a calibrator knows its own."""
+    """Column names of source rows in a data frame; a calibrator checks its own."""
     names = None if hasattr(source, "predict_proba") else column_names(source)
     return None if names is None else np.array(names, dtype=object)
 
@@ -194,15 +190,15 @@ def _arrange(proba: ScoresLike, names: AnyArray | None) -> ScoresLike:
 
 
 class _Source(NamedTuple):
-    """Class frequencies of the source, of how many rows, and the rows where there are any."""
+    """Class frequencies of the source, the number of its rows, and the rows or None."""
 
     prior: FloatArray
     n_rows: int
     rows: FloatArray | None = None
 
-    def resampled_prior(self, rng: Any) -> FloatArray:
-        """The frequencies that another sample of as many rows could have had; no class is without
-        half a row, for weights are ratios.
+    def resample_prior(self, rng: Any) -> FloatArray:
+        """Class frequencies of a bootstrap sample. A class has at least half a row, because weights
+        are ratios.
         """
         if self.rows is None:
             labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())
@@ -246,9 +242,7 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
             f"target cannot be estimated; "
             "leave its column out"
         )
-    mean = np.maximum(target.mean(axis=0), _TINY)
-    moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
-    information = float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
+    information = _information(target)
     if information * len(target) < _LEAST_INFORMATION:
         raise ValueError(
             f"the label shift cannot be identified from these {len(target)} rows: the "
@@ -268,6 +262,13 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     return information
 
 
+def _information(target: FloatArray) -> float:
+    """The smallest eigenvalue of the scaled second moments of the target."""
+    mean = np.maximum(target.mean(axis=0), _TINY)
+    moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
+    return float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
+
+
 def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> Solution:
     r"""Frequencies of highest likelihood for rows of weight ``share``: the weights of a mixture of
     the classes, whose densities are :math:`p_k / \pi_k` up to a factor of the row.
@@ -278,23 +279,24 @@ def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> S
 def _resample_weights(
     source: _Source, target: FloatArray, n_resamples: int, rng: Any
 ) -> FloatArray:
-    drawn = np.empty((n_resamples, len(source.prior)))
+    draws = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
-        own = source.resampled_prior(rng)
-        # Convergence is not asked for: a resample that stopped early is one draw of many, and the
-        # estimate itself has said so.
-        drawn[b] = _target_prior(target, own, _bootstrap_share(len(target), rng)).parameters / own
-    return drawn
+        prior = source.resample_prior(rng)
+        # Convergence is not checked: a resample that stopped early is one draw of many, and the
+        # estimate itself has warned.
+        q = _target_prior(target, prior, _bootstrap_share(len(target), rng)).parameters
+        draws[b] = q / prior
+    return draws
 
 
-def _band(weights: FloatArray, drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals that hold together: as many standard errors wide as the largest deviation of all
-    classes asks for, by the order statistic that another draw exceeds with probability 1 - level.
+def _band(weights: FloatArray, draws: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Joint intervals. Their width in standard errors is the order statistic of the largest
+    deviation of all classes that another draw exceeds with probability 1 - level.
     """
-    error = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(weights))
-    deviation = np.abs(drawn - weights) / np.where(error > 0, error, 1.0)
+    error = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(weights))
+    deviation = np.abs(draws - weights) / np.where(error > 0, error, 1.0)
     largest = np.sort(deviation.max(axis=1))
-    rank = min(len(drawn), math.ceil(level * (len(drawn) + 1) - ROUND_OFF))
+    rank = min(len(draws), math.ceil(level * (len(draws) + 1) - ROUND_OFF))
     reach = largest[rank - 1] * error
     return np.maximum(weights - reach, 0.0), weights + reach
 
@@ -303,9 +305,9 @@ def _bootstrap_share(n_rows: int, rng: Any) -> FloatArray:
     return np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows) / n_rows
 
 
-def _reweighted(proba: FloatArray, weights: FloatArray) -> FloatArray:
-    shifted = np.asarray(proba, dtype=np.float64) * weights
-    return shifted / np.maximum(row_sum(shifted), _TINY)[:, None]
+def _reweight(proba: FloatArray, weights: FloatArray) -> FloatArray:
+    products = np.asarray(proba, dtype=np.float64) * weights
+    return products / np.maximum(row_sum(products), _TINY)[:, None]
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,8 @@
-"""`check_calibrator`: what every calibrator must keep, for ours and for yours.
+"""`check_calibrator`: checks that every calibrator must pass, in this package and in others.
 
-A raw calibrator cannot pass scikit-learn's ``check_estimator``, which feeds features that are no
-probabilities. These checks run on the simplex instead; scikit-learn's own run on the calibrator
-inside a `CalibratedClassifier`.
+A calibrator alone cannot pass scikit-learn's ``check_estimator``, which uses features that are not
+probabilities. These checks use probabilities; those of scikit-learn run on the calibrator inside a
+`CalibratedClassifier`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
 _ATOL = 1e-6
-"""Iterative fits of the same problem in another arithmetic order agree to about the tolerance of
-their gradient."""
+"""Iterative fits with another order of arithmetic agree up to about their gradient tolerance."""
 
 
 def check_calibrator(calibrator: Any) -> None:
-    """Run every check of this module on an unfitted calibrator; raises ``AssertionError`` at the
-    first that fails.
+    """Run every check of this module on an unfitted calibrator; raise ``AssertionError`` at the
+    first failure.
 
-    A method that cannot keep one of them says so by ``check_exceptions = {"check_name":
-    "reason"}``, a class attribute or a property: the check is then skipped. One that counts rows
-    says ``counts_rows = True`` instead, and is not asked whether weight 2 is the row twice.
+    A method that cannot pass a check declares ``check_exceptions = {"check_name": "reason"}``, a
+    class attribute or a property, and the check is skipped. A method that counts rows declares
+    ``counts_rows = True`` instead: a weight of 2 need not be equivalent to duplicating the row.
 
     Examples
     --------
@@ -44,14 +43,13 @@ def check_calibrator(calibrator: Any) -> None:
     for name, check in CHECKS.items():
         if name not in excused:
             with warnings.catch_warnings():
-                # Some checks feed separable data on purpose; that a fit warns is checked where it
-                # matters.
+                # Some checks use separable data on purpose; other tests check these warnings.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 check(clone(calibrator))
 
 
 def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Promises that this calibrator does not keep, by the name of the check, with the reason."""
+    """Checks that this calibrator does not pass, by name, with the reason."""
     excused = dict(getattr(calibrator, "check_exceptions", {}))
     if getattr(calibrator, "counts_rows", False):
         excused[check_weights_are_copies.__name__] = "the method counts rows"
@@ -59,8 +57,8 @@ def declared_exceptions(calibrator: Any) -> dict[str, str]:
 
 
 def make_data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
-    """Overconfident scores with labels, in the form and with the number of classes that the
-    calibrator takes.
+    """Overconfident scores with labels, of the type and the number of classes that the calibrator
+    accepts.
 
     Examples
     --------
@@ -112,11 +110,10 @@ def check_fit_returns_self_and_keeps_parameters(calibrator: Any) -> None:
 
 def check_clone_and_pickle(calibrator: Any) -> None:
     X, y = make_data(calibrator)
-    fitted = clone(calibrator).fit(X, y)
-    np.testing.assert_array_equal(clone(fitted).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X)
-    )
+    expected = calibrator.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(clone(calibrator).fit(X, y).predict_proba(X), expected)
+    copy = pickle.loads(pickle.dumps(calibrator))
+    np.testing.assert_array_equal(copy.predict_proba(X), expected)
 
 
 def check_unfitted_error(calibrator: Any) -> None:
@@ -145,9 +142,9 @@ def check_output_is_valid(calibrator: Any) -> None:
 
 def check_log_proba(calibrator: Any) -> None:
     X, y = make_data(calibrator)
-    fitted = calibrator.fit(X, y)
-    _assert_close(np.exp(fitted.predict_log_proba(X)), fitted.predict_proba(X), 1e-12)
-    assert fitted.predict_log_proba(X.astype(np.float32)).dtype == np.float32
+    calibrator.fit(X, y)
+    _assert_close(np.exp(calibrator.predict_log_proba(X)), calibrator.predict_proba(X), 1e-12)
+    assert calibrator.predict_log_proba(X.astype(np.float32)).dtype == np.float32
 
 
 def check_array_kinds(calibrator: Any) -> None:
@@ -181,9 +178,9 @@ def check_weights_are_copies(calibrator: Any) -> None:
 def check_weight_zero_is_absence(calibrator: Any) -> None:
     X, y = make_data(calibrator)
     weight = (np.arange(len(y)) % 4 > 0).astype(float)
-    kept = weight > 0
+    rows = weight > 0
     weighted = clone(calibrator).fit(X, y, sample_weight=weight).predict_proba(X)
-    _assert_close(weighted, clone(calibrator).fit(X[kept], y[kept]).predict_proba(X))
+    _assert_close(weighted, clone(calibrator).fit(X[rows], y[rows]).predict_proba(X))
 
 
 def check_row_order_is_irrelevant(calibrator: Any) -> None:
@@ -206,12 +203,12 @@ def check_text_labels(calibrator: Any) -> None:
     X, y = make_data(calibrator)
     names = np.array(["pear", "fig", "apple", "date"])[: X.shape[1]]
     expected = clone(calibrator).fit(X, y)
-    given = clone(calibrator).set_params(classes=list(names)).fit(X, names[y])
-    np.testing.assert_array_equal(given.predict_proba(X), expected.predict_proba(X))
-    np.testing.assert_array_equal(given.predict(X), names[expected.predict(X)])
-    assert given.classes_.tolist() == names.tolist()
+    named = clone(calibrator).set_params(classes=list(names)).fit(X, names[y])
+    np.testing.assert_array_equal(named.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(named.predict(X), names[expected.predict(X)])
+    assert named.classes_.tolist() == names.tolist()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # that the order was taken for that of columns
+        warnings.simplefilter("ignore", DataWarning)  # columns are assumed to be in sorted order
         by_order = clone(calibrator).fit(X, np.sort(names)[y])
     assert by_order.classes_.tolist() == sorted(names)
 
@@ -234,19 +231,18 @@ def check_one_class_only(calibrator: Any) -> None:
 
 def check_exact_zeros_and_ones(calibrator: Any) -> None:
     X, y = make_data(calibrator)
+    X = X.copy()
     if calibrator.inputs == "logits":
-        X = X.copy()
         X[::3, 0] = -np.inf
     else:
-        X = X.copy()
-        sure = np.eye(X.shape[1])
-        sure = log_of(sure) if calibrator.inputs == "log_proba" else sure
-        X[::3] = sure[y[::3]]
-        X[1] = sure[(y[1] + 1) % X.shape[1]]
+        certain = np.eye(X.shape[1])
+        certain = log_of(certain) if calibrator.inputs == "log_proba" else certain
+        X[::3] = certain[y[::3]]
+        X[1] = certain[(y[1] + 1) % X.shape[1]]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # a truth that was called impossible
-        fitted = calibrator.fit(X, y)
-    _assert_valid(fitted.predict_proba(X), X.shape)
+        warnings.simplefilter("ignore", DataWarning)  # a true class of probability zero
+        calibrator.fit(X, y)
+    _assert_valid(calibrator.predict_proba(X), X.shape)
 
 
 def check_ties(calibrator: Any) -> None:
@@ -269,7 +265,7 @@ def check_binary_forms_agree(calibrator: Any) -> None:
     _assert_close(from_flat, from_two)
 
 
-def check_bad_input_is_refused(calibrator: Any) -> None:
+def check_bad_input_is_rejected(calibrator: Any) -> None:
     X, y = make_data(calibrator)
     fitted = clone(calibrator).fit(X, y)
     wrong = [

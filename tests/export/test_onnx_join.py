@@ -68,10 +68,10 @@ def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_p
     [("proba", "probabilities"), ("logits", "logits"), ("log_proba", "log_probs")],
 )
 def test_the_output_is_the_one_that_the_calibrator_takes(inputs, chosen):
-    from calibrant.export._onnx_join import _likely
+    from calibrant.export._onnx_join import _guess_output
 
-    assert _likely(["label", "log_probs", "logits", "probabilities"], inputs) == chosen
-    assert _likely(["y"], inputs) == "y"
+    assert _guess_output(["label", "log_probs", "logits", "probabilities"], inputs) == chosen
+    assert _guess_output(["y"], inputs) == "y"
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_the_output_is_the_one_that_the_calibrator_takes(inputs, chosen):
     ],
 )
 def test_an_output_that_says_something_else_is_not_taken_for_scores(inputs, outputs):
-    from calibrant.export._onnx_join import _likely
+    from calibrant.export._onnx_join import _guess_output
 
     with pytest.raises(ValueError, match="say by output="):
-        _likely(outputs, inputs)
+        _guess_output(outputs, inputs)
 
 
 def converted(estimators, X, folder, **options):

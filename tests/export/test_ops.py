@@ -33,8 +33,9 @@ def through_logarithms(build, value, rng):
         logs = build.append("center", (logs,))
     shares = build.append("log_softmax", (logs,))
     uniform = build.append("constant", (value,), {"values": np.full(width, -np.log(width))})
-    mixed = build.append("log_mix", (shares, uniform), {"weights": np.log([0.8, 0.2])})
-    return build.append("exp", (mixed,))
+    return build.append(
+        "mix", (shares, uniform), {"weights": np.array([0.8, 0.2]), "constant": 0.0}
+    )
 
 
 def through_curves(build, value, rng):
@@ -46,7 +47,7 @@ def through_curves(build, value, rng):
         return build.append("step", (value,), steps)
     if kind == 1:
         return build.append("interpolate", (value,), {"x": points, "y": rng.random(6)})
-    bumps = {"centres": points, "heights": rng.normal(size=6), "width": 0.3}
+    bumps = {"centers": points, "heights": rng.normal(size=6), "width": 0.3}
     return build.append("bumps", (value,), bumps)
 
 
@@ -63,7 +64,7 @@ def through_ranks(build, value, rng):
     total = build.append("sum", (highest,))
     shares = build.append("quotient", (highest, total))
     put = build.append("put", (value, label, shares if rng.integers(2) else total))
-    return build.append("normalise", (put,), {"empty": 0.5})
+    return build.append("normalize", (put,), {"empty": 0.5})
 
 
 def through_columns(build, value, rng):

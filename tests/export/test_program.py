@@ -42,10 +42,10 @@ def test_scores_of_other_columns_are_refused(tempered):
         ({"classes": [0]}, "two or more"),
         ({"inputs": "odds"}, "inputs"),
         ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "no such operation"),
-        ({"nodes": [{"op": "exp", "args": [1], "constants": {}}]}, "come before"),
-        ({"nodes": [{"op": "exp", "args": [], "constants": {}}]}, "takes 1"),
-        ({"nodes": [{"op": "exp", "args": ["0"], "constants": {}}]}, "whole numbers"),
-        ({"nodes": [{"op": "exp", "args": [0], "constants": {"by": 1}}]}, "constants are none"),
+        ({"nodes": [{"op": "log", "args": [1], "constants": {}}]}, "come before"),
+        ({"nodes": [{"op": "log", "args": [], "constants": {}}]}, "takes 1"),
+        ({"nodes": [{"op": "log", "args": ["0"], "constants": {}}]}, "whole numbers"),
+        ({"nodes": [{"op": "log", "args": [0], "constants": {"by": 1}}]}, "constants are none"),
         ({"nodes": [{"op": "sum", "args": [0], "constants": {}}]}, "1 columns, not 2"),
         ({"nodes": [7]}, "not a program"),
     ],
@@ -80,7 +80,7 @@ def test_nan_is_refused(tempered):
         ("step", {"edges": [1.0, 0.0], "values": [0, 1, 2], "side": "left"}, "increase"),
         ("step", {"edges": [0.0], "values": [0.0, 1.0], "side": "up"}, "side"),
         ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "increase"),
-        ("bumps", {"centres": [0.0], "heights": [], "width": 1.0}, "heights"),
+        ("bumps", {"centers": [0.0], "heights": [], "width": 1.0}, "heights"),
         ("top", {"count": 3}, "between 1 and 2"),
         ("columns", {"columns": np.array([2])}, "among 0..1"),
         ("mix", {"weights": [1.0, 1.0], "constant": 0.0}, "weights"),
@@ -97,7 +97,7 @@ def test_arguments_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="do not go with"):
         build.append("add", (0, two))
     with pytest.raises(ValueError, match="same number of columns"):
-        build.append("log_mix", (0, two), {"weights": np.zeros(2)})
+        build.append("mix", (0, two), {"weights": np.zeros(2), "constant": 0.0})
     with pytest.raises(ValueError, match="3 values for 2"):
         build.append("put", (0, two, 0))
 
@@ -109,5 +109,5 @@ def test_a_node_must_say_its_width():
 
 def test_the_same_operation_is_written_once():
     build = Builder(3)
-    assert build.append("exp", (0,)) == build.append("exp", (0,))
+    assert build.append("log", (0,)) == build.append("log", (0,))
     assert len(build.nodes) == 1

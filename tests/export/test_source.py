@@ -18,5 +18,5 @@ def test_a_value_is_one_statement_and_a_constant_one_line():
 def test_only_functions_that_are_called_are_written():
     model, _ = fitted(calibrant.IsotonicCalibration(), 2)
     texts = {name: name for name in [*export.OPS, "place"]}
-    written = functions(export.program(model), texts, {"step": "place", "exp": "unused"})
+    written = functions(export.program(model), texts, {"step": "place", "log": "unused"})
     assert written == ["place", "columns", "step", "scale", "stack"]

@@ -7,7 +7,6 @@ import pytest
 
 import calibrant
 from calibrant import export
-from calibrant.export._sql import DIALECTS, EXPRESSIONS, STEPS
 from exported import CASES, check, fitted, run_sql
 
 ENGINES = ("sqlite", "duckdb")
@@ -18,10 +17,6 @@ ENGINES = ("sqlite", "duckdb")
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
 def test_a_query_is_its_calibrator(calibrator, n_classes, inputs, dialect):
     check(lambda p, x: run_sql(p, x, dialect), calibrator, n_classes, inputs)
-
-
-def test_every_operation_is_written():
-    assert {*EXPRESSIONS, *STEPS, "top"} == set(export.OPS)
 
 
 HOSTILE = ['x"; DROP TABLE scores; --', "it's \\", "`'); DROP TABLE scores; --"]
@@ -35,29 +30,6 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
     proba, labels = run_sql(export.program(model), np.eye(3), dialect, columns)
     assert labels == HOSTILE
     assert np.abs(proba - model.predict_proba(np.eye(3))).max() <= 1e-15
-
-
-def test_quotes_are_written_as_each_engine_wants_them():
-    model = calibrant.Identity(classes=["it's", "b\\"]).fit(np.eye(2), ["it's", "b\\"])
-    texts = {
-        dialect: export.to_sql(model, table="a.t", columns=["x`", 'y"'], dialect=dialect)
-        for dialect in DIALECTS
-    }
-    assert "'it''s'" in texts["postgres"]
-    assert '"a"."t"' in texts["postgres"]
-    assert r"'it\'s'" in texts["bigquery"]
-    assert r"'b\\'" in texts["bigquery"]
-    assert r"`x\``" in texts["bigquery"]
-    assert "`x```" in texts["spark"]
-    assert '"y"""' in texts["snowflake"]
-
-
-def test_numbers_have_an_exponent_and_all_digits():
-    model, _ = fitted(calibrant.TemperatureScaling(), 2)
-    text = export.to_sql(model, table="t", columns=["a", "b"])
-    assert f"{model.temperature_:.17e}" in text
-    postgres = export.to_sql(model, table="t", columns=["a", "b"], dialect="postgres")
-    assert f"{model.temperature_:.17e}::float8" in postgres
 
 
 @pytest.mark.parametrize(
@@ -75,15 +47,6 @@ def test_what_makes_no_query_is_refused(options, said):
     model, _ = fitted(calibrant.Identity(), 2)
     with pytest.raises(ValueError, match=said):
         export.to_sql(model, table="t", **options)
-
-
-def test_a_matrix_that_is_too_large_is_refused_with_the_remedy():
-    build = export.Builder(1500)
-    maps = {"coef": np.eye(1500), "offset": np.zeros(1500)}
-    build.append("affine", (0,), maps)
-    program = build.program("logits", tuple(range(1500)), "")
-    with pytest.raises(ValueError, match="StructuredScaling"):
-        export.to_sql(program, table="t", columns=[f"c{k}" for k in range(1500)])
 
 
 @pytest.mark.parametrize("label", [True, 2, 2.5])

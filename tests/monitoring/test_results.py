@@ -1,13 +1,27 @@
-"""Results: plain values that explain themselves."""
+"""Results: plain values, a bounded history, and sentences."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from math import exp, isfinite
 
 import pytest
 
+from calibrant.monitoring import CalibrationMonitor, MonitorEntry
+from calibrant.monitoring._results import (
+    _chance,
+    add_entry,
+    alarm_sentence,
+    describe,
+    evidence_sentence,
+    gap_sentence,
+    hidden_gap_sentence,
+    onset_name,
+    read_history,
+    short_gap,
+)
 from monitored import GAP, STEP
 
 
@@ -30,3 +44,138 @@ def test_a_step_is_plain_values():
     assert plain["listed"] == ["group b"]
     assert plain["evidence"] == STEP.evidence
     assert plain["gaps"] == [gap.to_dict() for gap in STEP.gaps]
+
+
+ENTRY = MonitorEntry("May", 10, 20, 1.5, 0.01, -0.02, 0.04, False)
+
+
+def test_a_long_history_forgets_every_other_old_update():
+    history = []
+    for i in range(1100):
+        history = add_entry(history, ENTRY._replace(when=str(i)))
+        assert len(history) <= 1000
+    names = [int(entry.when) for entry in history]
+    assert names == sorted(names)
+    assert names[:3] == [0, 2, 4]
+    assert names[-200:] == list(range(900, 1100))
+
+
+def test_the_history_that_was_is_left_as_it_was():
+    first = [ENTRY]
+    assert add_entry(first, ENTRY) == [ENTRY, ENTRY]
+    assert first == [ENTRY]
+
+
+def test_a_state_comes_back():
+    state = json.loads(json.dumps({"history": [list(ENTRY), list(ENTRY)]}))
+    assert read_history(state) == [ENTRY, ENTRY]
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ({}, "a list of at most 1000 entries"),
+        ([list(ENTRY)] * 1001, "a list of at most 1000 entries"),
+        ([["May"]], "eight values"),
+        ([3], "eight values"),
+        ([list(ENTRY._replace(when=5))], "begin with its name"),
+        ([list(ENTRY._replace(alarm=1))], "begin with its name"),
+        ([list(ENTRY._replace(n_seen=-1))], "n_seen of the state"),
+        ([list(ENTRY._replace(nats="much"))], "nats of the state"),
+    ],
+    ids=["no list", "too long", "short", "number", "name", "alarm", "rows", "text"],
+)
+def test_a_state_that_no_history_has_is_refused(history, message):
+    with pytest.raises(ValueError, match=message):
+        read_history({"history": history})
+
+
+def make_history(*updates):
+    """A history of names and rows seen."""
+    return [MonitorEntry(name, 0, n_seen, 0.0, 0.0, 0.0, 0.0, False) for name, n_seen in updates]
+
+
+@pytest.mark.parametrize(
+    ("onset", "expected"), [(0, "May"), (99, "May"), (100, "June"), (250, None)]
+)
+def test_the_onset_is_named_after_the_update_that_holds_the_next_row(onset, expected):
+    assert onset_name(make_history(("May", 100), ("June", 200)), onset) == expected
+
+
+def test_updates_before_a_reset_do_not_count():
+    history = make_history(("May", 100), ("June", 200), ("after", 50), ("later", 90))
+    assert onset_name(history, 60) == "later"
+    assert onset_name([], 0) is None
+
+
+def test_an_alarm_names_its_onset(stream):
+    monitor = CalibrationMonitor(horizon=1000)
+    monitor.update(*stream(200), when="May")
+    assert alarm_sentence(monitor) == "No alarm after 200 rows."
+    monitor.update(*stream(1500, beta=0.3), when="June")
+    assert alarm_sentence(monitor) == (
+        "Alarm: the probabilities are no longer what they say; it seems to have begun with June."
+    )
+    assert "\nTogether with the rows before it, top score (confidence): it came" in str(monitor)
+
+
+@pytest.mark.parametrize(
+    ("options", "beta", "message"),
+    [
+        ({}, 1.0, r"evidence against it stands at .* right within 0.02 .* no small one\.$"),
+        ({"tolerance": 0.0}, 1.0, r"stands at .* nats; at .* it is an alarm\. For an honest model"),
+        (
+            {"tolerance": 0.0},
+            0.2,
+            r"Recalibrating would have saved .* nats since update 1\. For an",
+        ),
+        ({"mode": "test"}, 0.4, r"of ever seeing that much is below one in a billion\.$"),
+        ({}, 0.2, r"of such evidence within 600 rows is below one in a billion\.$"),
+    ],
+    ids=str,
+)
+def test_the_evidence_is_described_with_its_chance(stream, options, beta, message):
+    monitor = CalibrationMonitor(**options)
+    monitor.update(*stream(600, beta))
+    assert re.search(message, evidence_sentence(monitor))
+
+
+@pytest.mark.parametrize(
+    ("chance", "expected"),
+    [
+        (0.7, "no small one"),
+        (0.021, "below 2.1 %"),
+        (5e-5, "below 50 in a million"),
+        (1e-12, "below one in a billion"),
+    ],
+)
+def test_a_chance_is_given_in_the_unit_that_fits(chance, expected):
+    assert _chance(chance) == expected
+
+
+def test_a_gap_is_described_in_a_sentence_and_in_short():
+    assert gap_sentence(GAP) == (
+        "Over all rows, confidence: it came true 0.0200 more often than was said "
+        "(the true gap is between -0.0100 and +0.0500)."
+    )
+    assert "0.0200 less often" in gap_sentence(replace(GAP, mean=-0.02))
+    assert short_gap(GAP) == "confidence +0.020 (-0.010 to +0.050)"
+
+
+def test_what_could_still_hide_is_the_first_claim_and_the_worst():
+    worse = replace(GAP, claim="class 3", high=0.3)
+    assert hidden_gap_sentence([GAP]) == (
+        "No alarm is no proof: a mean gap of 0.050 of confidence could still hide."
+    )
+    assert hidden_gap_sentence([GAP, worse]).endswith(
+        "could still hide, and one of 0.300 of class 3."
+    )
+
+
+def test_listed_groups_are_named_after_the_verdict(stream):
+    monitor = CalibrationMonitor(tolerance=0.0, notions=["confidence"])
+    y, proba = stream(1500, beta=0.3)
+    monitor.update(y, proba, group=["north"] * 1500)
+    lines = describe(monitor).split("\n")
+    assert lines[0].startswith("Alarm")
+    assert lines[3].startswith("Look first at: group north -")

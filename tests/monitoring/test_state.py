@@ -1,93 +1,108 @@
-"""States: numbers that are checked one by one, and nothing else."""
+"""Sums of groups and shards add up, are bounded, and are checked when read."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 
+from calibrant.monitoring import CalibrationMonitor, MonitorChunk
+from calibrant.monitoring._alternatives import ClaimFamily, Rows
+from calibrant.monitoring._evidence import GapSums
+from calibrant.monitoring._experts import ExpertSums
 from calibrant.monitoring._state import (
-    as_numbers,
-    entry,
-    finite_numbers,
-    number,
-    numbers,
-    read_classes,
-    read_state,
+    Group,
+    add_groups,
+    groups_from_state,
+    groups_to_state,
+    sum_groups,
 )
 
+FAMILY = ClaimFamily("confidence", 0.02)
 
-def test_numbers_go_to_json_and_back_bit_by_bit(rng):
-    array = rng.normal(size=(2, 3)) * 1e9
-    array[1, 2] = -np.inf
-    state = json.loads(json.dumps({"a": as_numbers(array)}, allow_nan=False))
-    assert state["a"][-1] is None
-    np.testing.assert_array_equal(numbers(state, "a", (2, 3)), array)
+
+def follow(stream, groups=None, n_rows=60):
+    y, proba = stream(n_rows)
+    known = groups or {}
+    more = sum_groups(known, FAMILY, Rows(proba, y), np.arange(n_rows) % 2)
+    return add_groups(known, more), y, proba
+
+
+def test_a_group_has_the_factors_and_the_gap_of_its_rows(stream):
+    groups, y, proba = follow(stream)
+    assert sorted(groups) == ["0", "1"]
+    odd = slice(1, None, 2)
+    log_e = np.log(FAMILY.factors(proba[odd], y[odd])).sum(axis=0)[0]
+    np.testing.assert_allclose(groups["1"].log_e, log_e, atol=1e-12)
+    gap = (y[odd] == proba[odd].argmax(axis=1)) - proba[odd].max(axis=1)
+    assert groups["1"].gaps.mean[0] == pytest.approx(gap.mean(), abs=1e-12)
+
+
+def test_a_second_update_adds_and_leaves_the_first_as_it_was(stream):
+    first, _, _ = follow(stream)
+    before = first["0"].log_e.copy()
+    second, _, _ = follow(stream, first)
+    assert second["0"].gaps.count.tolist() == [60.0]
+    assert first["0"].gaps.count.tolist() == [30.0]
+    np.testing.assert_array_equal(first["0"].log_e, before)
+
+
+def test_there_is_a_limit_of_groups(stream):
+    rows = Rows(*stream(1)[::-1])
+    known = Group(np.zeros(FAMILY.n_alternatives), GapSums.zeros(1))
+    many = {str(i): known for i in range(10_000)}
+    more = sum_groups(many, FAMILY, rows, np.array([7]))
+    assert len(add_groups(many, more)) == 10_000
+    with pytest.raises(ValueError, match="at most 10,000 groups are followed"):
+        add_groups(many, sum_groups(many, FAMILY, rows, np.array(["another"])))
+
+
+def test_a_state_comes_back(stream):
+    groups, _, _ = follow(stream)
+    state = {"groups": groups_to_state(groups)}
+    again = groups_from_state(state, FAMILY.n_alternatives)
+    assert groups_to_state(again) == state["groups"]
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("groups", "message"),
     [
-        ("text", "a list of 2 numbers"),
-        ([1.0], "a list of 2 numbers"),
-        ([1.0, True], "no number"),
-        ([1.0, "2"], "no number"),
-        ([1.0, -1.0], "cannot be"),
-        ([1.0, 1e16], "cannot be"),
+        ([], "at most 10,000 by name"),
+        (dict.fromkeys(map(str, range(10_001))), "at most 10,000 by name"),
+        ({"a": 3}, "must hold log_e and sums"),
+        ({"a": {"log_e": [0.0]}}, "lacks 'sums'"),
+        ({"a": {"sums": [1.0, 0.0, 0.0], "log_e": [0.0]}}, "log_e of the state"),
     ],
-    ids=str,
+    ids=["list", "too many", "number", "no sums", "short"],
 )
-def test_what_is_no_array_of_such_numbers_is_refused(values, message):
-    with pytest.raises(ValueError, match=f"a of the state .*{message}"):
-        numbers({"a": values}, "a", (2,), low=0.0)
-
-
-def test_null_is_no_finite_number():
-    with pytest.raises(ValueError, match="must hold finite numbers"):
-        finite_numbers({"a": [None]}, "a", (1,))
-
-
-@pytest.mark.parametrize("value", [2.0, -0.1, True, "1", None])
-def test_one_number_keeps_its_bounds(value):
-    assert number({"a": 0.5}, "a", 0.0, 1.0) == 0.5
-    with pytest.raises(ValueError, match="a of the state must be a number from 0 to 1"):
-        number({"a": value}, "a", 0.0, 1.0)
-
-
-def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match="the state lacks 'a'"):
-        entry({}, "a")
-
-
-def test_a_text_is_read_by_its_schema():
-    assert read_state('{"schema": "s/1", "a": 1}', "s/1", "thing") == {"schema": "s/1", "a": 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"{}", "a text of at most 256 MB"),
-        ("{", "not the JSON of a thing"),
-        ("[" * 100_000, "not the JSON of a thing"),
-        ('{"schema": NaN}', "NaN is no number of a state"),
-        ("[]", "schema is 'list', expected 's/1'"),
-        ('{"schema": "s/2"}', "schema is 's/2', expected 's/1'"),
-    ],
-    ids=["bytes", "broken", "deep", "nan", "list", "version"],
-)
-def test_what_is_no_state_is_refused(text, message):
+def test_a_state_that_no_groups_have_is_refused(groups, message):
     with pytest.raises(ValueError, match=message):
-        read_state(text, "s/1", "thing")
+        groups_from_state({"groups": groups}, FAMILY.n_alternatives)
 
 
-@pytest.mark.parametrize("classes", [["a", "b"], [2, 1], [True, False]])
-def test_classes_are_texts_whole_numbers_or_truths(classes):
-    assert read_classes({"classes": classes}).tolist() == classes
-    assert read_classes({"classes": None}) is None
+def test_one_group_per_row_is_needed(stream):
+    with pytest.raises(ValueError, match=r"group.*3"):
+        CalibrationMonitor().update(*stream(10), group=np.arange(3))
 
 
-@pytest.mark.parametrize("classes", ["ab", ["a"], ["a", "a"], ["a", 1], [0.5, 1.5], [True, 2]])
-def test_other_classes_are_refused(classes):
-    with pytest.raises(ValueError, match="classes of the state must be"):
-        read_classes({"classes": classes})
+def chunk(size, start=("rule", 0)):
+    """A chunk whose sums are all ``size``."""
+    full = np.full(2, float(size))
+    expert_sums = ExpertSums(size, full, np.diag(full))
+    return MonitorChunk(size, full, GapSums(full, full, full), (expert_sums,), start)
+
+
+def test_every_sum_of_two_chunks_is_added():
+    both = chunk(3) + chunk(4)
+    seven = np.full(2, 7.0)
+    assert both.n_rows == both.expert_sums[0].n_rows == 7
+    assert both.start == ("rule", 0)
+    for sums in (both.log_factors, both.gaps.count, both.gaps.residual, both.gaps.variance):
+        np.testing.assert_array_equal(sums, seven)
+    np.testing.assert_array_equal(both.expert_sums[0].gradient, seven)
+    np.testing.assert_array_equal(both.expert_sums[0].information, np.diag(seven))
+
+
+@pytest.mark.parametrize("start", [("rule", 9), ("another", 0)])
+def test_chunks_of_another_monitor_or_another_state_do_not_add_up(start):
+    with pytest.raises(ValueError, match="the same monitor in the same state"):
+        chunk(1) + chunk(1, start)

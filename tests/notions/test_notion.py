@@ -289,7 +289,6 @@ def test_displays_and_report_take_it(data):
     from calibrant.plots import (
         ClassErrorDisplay,
         CumulativeDisplay,
-        EceVersusBinsDisplay,
         ReliabilityDisplay,
         ValidityDisplay,
     )
@@ -304,8 +303,6 @@ def test_displays_and_report_take_it(data):
     assert cumulative.name == "one of c, d"
     errors = ClassErrorDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
     assert errors.errors["model"][0] == pytest.approx(reliability.error)
-    bins = EceVersusBinsDisplay.from_predictions(y, p, notions=[ANY], n_bins=[15], classes=names)
-    assert bins.errors["model", "groups"][0] == pytest.approx(reliability.error)
     ValidityDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
     model = MulticlassToBinary(HistogramBinning(), notion=ANY, classes=names)
     report = summarise(y[:400], p[:400], calibrator=model, classes=names, n_resamples=20)

@@ -2,33 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from calibrant.datasets import noisy_simplex
 from calibrant.metrics import expected_calibration_error
-from calibrant.plots import AcceptanceDisplay, ChoiceDisplay, ClassErrorDisplay
-
-
-def test_shares_and_exact_intervals_of_accepted_tests():
-    p_values = {"a": [0.01, 0.2, 0.3, 0.04], "b": [0.5, 0.6], "c": [0.0, 0.05]}
-    display = AcceptanceDisplay.from_p_values(p_values)
-    assert display.share.tolist() == [0.5, 1.0, 0.0]
-    for i, (hits, n) in enumerate(((2, 4), (2, 2), (0, 2))):
-        interval = binomtest(hits, n).proportion_ci(0.95)
-        np.testing.assert_allclose([display.low[i], display.high[i]], interval, atol=1e-12)
-
-
-def test_bars_fall_from_left_to_right():
-    display = AcceptanceDisplay.from_p_values(
-        {"a": [0.01, 0.2], "b": [0.5, 0.6], "c": [0.0]}
-    ).plot()
-    assert [p.get_height() for p in display.ax_.patches] == [1.0, 0.5, 0.0]
-    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["b", "a", "c"]
-
-
-def test_a_method_without_p_values_is_refused():
-    with pytest.raises(ValueError, match="every method needs at least one p-value"):
-        AcceptanceDisplay.from_p_values({"a": []})
+from calibrant.plots import ChoiceDisplay, ClassErrorDisplay
 
 
 def test_choices_are_counted_over_the_grid():

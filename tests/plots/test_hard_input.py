@@ -14,10 +14,8 @@ from calibrant.plots import (
     ClassErrorDisplay,
     ConfusionChangeDisplay,
     CumulativeDisplay,
-    EceVersusBinsDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
-    ScoreBoxDisplay,
     ValidityDisplay,
 )
 
@@ -61,8 +59,6 @@ MAKERS = {
     "cumulative": lambda y, p: CumulativeDisplay.from_predictions(y, p),
     "validity": lambda y, p: ValidityDisplay.from_predictions(y, p),
     "validity of classes": lambda y, p: ValidityDisplay.from_predictions(y, p, claims=[0, 1]),
-    "boxes": lambda y, p: ScoreBoxDisplay.from_predictions(y, p),
-    "bins": lambda y, p: EceVersusBinsDisplay.from_predictions(y, p, n_bins=[2, 5]),
     "errors by class": lambda y, p: ClassErrorDisplay.from_predictions(y, p),
     "confusion": lambda y, p: ConfusionChangeDisplay.from_predictions(y, p, np.roll(p, 1, axis=1)),
     "parameters": lambda y, p: ParameterDisplay(

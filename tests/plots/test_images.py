@@ -16,20 +16,16 @@ from matplotlib.testing.compare import compare_images
 
 from calibrant import CanonicalBinning, DirichletCalibration, TemperatureScaling
 from calibrant.datasets import draw_labels, noisy_simplex
-from calibrant.monitoring._history import Entry
+from calibrant.monitoring import MonitorEntry
 from calibrant.plots import (
-    AcceptanceDisplay,
     ChoiceDisplay,
     ClassErrorDisplay,
     ConfusionChangeDisplay,
     CriticalDifferenceDisplay,
     CumulativeDisplay,
-    EceVersusBinsDisplay,
-    LatentDisplay,
     MonitorDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
-    ScoreBoxDisplay,
     SimplexDisplay,
     ValidityDisplay,
 )
@@ -70,11 +66,6 @@ Y, BEFORE, AFTER = predictions()
 MODELS = {"before": BEFORE, "after": AFTER}
 
 
-def latent():
-    z = np.linspace(0.02, 1, 60)
-    return LatentDisplay(z, 0.6 * np.log(z), 0.2 + 0.3 * z, np.log(z), BEFORE[:60], Y[:60])
-
-
 def ranking():
     ranks = [1.05, 3.40, 3.45, 3.95, 4.40, 5.53, 6.28]
     names = ["Dirichlet", "beta", "isotonic", "width", "frequency", "temperature", "none"]
@@ -85,7 +76,9 @@ def weeks():
     nats = [3.0, 4.5, 4.0, 5.0, 9.0, 15.0, 22.0]
     gap = [0.01, -0.01, 0.0, -0.005, -0.02, -0.035, -0.05]
     history = [
-        Entry(f"week {i}", 300, 300 * (i + 1), n, g, g - 0.1 / (i + 1), g + 0.1 / (i + 1), n > 14)
+        MonitorEntry(
+            f"week {i}", 300, 300 * (i + 1), n, g, g - 0.1 / (i + 1), g + 0.1 / (i + 1), n > 14
+        )
         for i, (n, g) in enumerate(zip(nats, gap, strict=True))
     ]
     return MonitorDisplay(history, 14.0, 0.02, "top score")
@@ -107,7 +100,6 @@ DISPLAYS = {
     ),
     "cumulative": lambda: CumulativeDisplay.from_predictions(Y, BEFORE),
     "validity": lambda: ValidityDisplay.from_predictions(Y, MODELS),
-    "latent": latent,
     "simplex_map": lambda: SimplexDisplay.from_estimator(
         DirichletCalibration(lam=1e-2).fit(*three_classes())
     ),
@@ -122,11 +114,6 @@ DISPLAYS = {
         Y, BEFORE, np.roll(AFTER, 1, axis=0)
     ),
     "critical_difference": ranking,
-    "score_boxes": lambda: ScoreBoxDisplay.from_predictions(Y, BEFORE),
-    "ece_versus_bins": lambda: EceVersusBinsDisplay.from_predictions(Y, MODELS),
-    "acceptance": lambda: AcceptanceDisplay.from_p_values(
-        {"none": [0.01] * 20, "Dirichlet": [0.3] * 15 + [0.02] * 5}
-    ),
     "choices": lambda: ChoiceDisplay.from_values(
         [1e-3] * 9 + [1e-2] * 4, grid=[1e-4, 1e-3, 1e-2], name="lam"
     ),

@@ -579,7 +579,7 @@ def test_a9_whatever_takes_truth_and_scores_takes_their_kind_and_their_classes(t
 def test_a9_inputs_and_weights_walk_finds_the_functions_that_it_is_about():
     found = {param.id for param in public_functions_of_scores()}
     assert len(found) >= 40
-    wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ScoreBoxDisplay"}
+    wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ValidityDisplay"}
     assert {f"calibrant.{name}" for name in wanted | {"report.summarise", "compare"}} <= found
 
 

@@ -158,24 +158,7 @@ def test_c5_an_array_of_axes_is_explained():
 
 
 @pytest.mark.slow
-def test_c5_the_latent_function_of_a_stack_is_that_of_a_member():
-    pytest.importorskip("matplotlib")
-    data = noisy_simplex(150, 3, noise=0.0, rng=0)
-    sure = data.proba**5 / (data.proba**5).sum(axis=1, keepdims=True)
-    gp = calibrant.GaussianProcessCalibration(n_samples=0, n_inducing=3)
-    stack = calibrant.AutoCalibration({"gp": gp}, cv=2).fit(sure, data.labels)
-    draw = calibrant.plots.LatentDisplay.from_estimator
-    with pytest.raises(
-        TypeError, match=r"AutoCalibration has no .*: pass estimator.members_\['gp'\]"
-    ):
-        draw(stack, data.proba, data.labels)
-    assert draw(stack.members_["gp"], data.proba, data.labels).mean.shape == (200,)
-    with pytest.raises(TypeError, match="no latent function; use a GaussianProcessCalibration"):
-        draw(calibrant.Identity().fit(data.proba, data.labels), data.proba, data.labels)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label", "error"])
+@pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label"])
 def test_c2_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
     plt = pytest.importorskip("matplotlib.pyplot")
     data, plots = noisy_simplex(300, 3, rng=0), calibrant.plots
@@ -183,13 +166,7 @@ def test_c2_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
     made = []
     for ax in axes:
         before = set(figure.axes)
-        if notion == "error":
-            models = {"one": data.proba, "other": data.proba}
-            plots.EceVersusBinsDisplay.from_predictions(data.labels, models).plot(ax)
-        else:
-            plots.ReliabilityDisplay.from_predictions(data.labels, data.proba, notion=notion).plot(
-                ax
-            )
+        plots.ReliabilityDisplay.from_predictions(data.labels, data.proba, notion=notion).plot(ax)
         made.append([ax, *(own for own in figure.axes if own not in before)])
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()

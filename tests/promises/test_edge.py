@@ -444,7 +444,7 @@ def namespace(script):
 
 @pytest.mark.parametrize("case", bad_inputs().CASES, ids=lambda case: case.call)
 def test_w7_obeying_a_message_never_gives_a_wrong_answer(script, namespace, case):
-    assert script.said(case, namespace)
+    assert script.message_of(case, namespace)
     if case.obeyed is not None:
         obeyed, right = (script.value(call, namespace) for call in (case.obeyed, case.right))
         assert obeyed == pytest.approx(right, abs=case.within)

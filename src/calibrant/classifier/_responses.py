@@ -1,4 +1,4 @@
-"""What a scikit-learn classifier says about rows, as scores with a column for every class."""
+"""Scores of a scikit-learn classifier, with a column for every class."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import as_array, encode_labels
 
 SLACK = 1e-2
-"""How far from one the rows of a classifier may be: its owner does not hold them, and cannot divide
-them by their sum."""
+"""How far from one the rows of a classifier may sum: users cannot normalize them beforehand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
     """The scores of one fitted classifier.
 
-    ``n_rows`` is what it was fitted on: a class that was not among these rows gets the probability
-    1 / (n + K), the rule of succession for what was never seen.
+    ``n_rows`` is the number of rows that it was fitted on: a class that was not among them gets the
+    probability 1 / (n + K) (rule of succession).
     """
 
     estimator: Any
@@ -31,7 +30,7 @@ class Response:
 
     @property
     def method(self) -> str:
-        """Logits where the classifier offers one per class, else probabilities."""
+        """Logits if the classifier offers one per class, else probabilities."""
         return response_method(self.estimator)
 
     @property
@@ -44,15 +43,16 @@ class Response:
         """
         raw = as_array(getattr(self.estimator, self.method)(X))
         raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
-        own = self.estimator.classes_
-        if len(own) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
+        seen = self.estimator.classes_
+        if len(seen) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
             raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
-        return _rounded(raw if len(own) == len(self.classes) else self._widened(raw, own))
+        return _round_scores(raw if len(seen) == len(self.classes) else self._add_columns(raw))
 
-    def _widened(self, raw: FloatArray, own: AnyArray) -> FloatArray:
+    def _add_columns(self, raw: FloatArray) -> FloatArray:
         """Scores with columns for the classes that the classifier has not seen."""
-        n_missing = len(self.classes) - len(own)
-        columns = encode_labels(own, len(self.classes), self.classes)[0]
+        seen = self.estimator.classes_
+        n_missing = len(self.classes) - len(seen)
+        columns = encode_labels(seen, len(self.classes), self.classes)[0]
         share = 1.0 / (self.n_rows + len(self.classes))
         if self.inputs == "proba":
             out = np.full((len(raw), len(self.classes)), share)
@@ -64,9 +64,9 @@ class Response:
         return out
 
 
-def _rounded(scores: FloatArray) -> FloatArray:
-    """Scores to 36 bits: matrix products differ in their last bits with the rows beside a row, and
-    a step function must not jump because of them.
+def _round_scores(scores: FloatArray) -> FloatArray:
+    """Scores rounded to 36 bits: the last bits of a matrix product depend on the other rows, and a
+    step function must not jump because of them.
     """
     mantissa, exponent = np.frexp(scores)
     return np.asarray(
@@ -75,11 +75,11 @@ def _rounded(scores: FloatArray) -> FloatArray:
 
 
 def check_classifier(estimator: Any) -> None:
-    """Raise on an estimator that cannot give scores of classes, before it is fitted."""
+    """Raise for an estimator that cannot score classes, before it is fitted."""
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"got the class {name} where a classifier is needed: pass {name}()")
-    # What is no estimator of scikit-learn has no tags, and is taken at its word.
+    # Estimators of other packages may have no tags; they are not checked.
     if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
         raise TypeError(
             f"{type(estimator).__name__} is a regressor: a classifier with decision_function or "
@@ -88,7 +88,7 @@ def check_classifier(estimator: Any) -> None:
 
 
 def response_method(estimator: Any) -> str:
-    """``"decision_function"`` where it gives one value per class, else ``"predict_proba"``."""
+    """``"decision_function"`` if it gives one value per class, else ``"predict_proba"``."""
     has_proba = getattr(estimator, "predict_proba", None) is not None
     has_logits = getattr(estimator, "decision_function", None) is not None
     if not (has_logits or has_proba):
@@ -108,6 +108,6 @@ def response_method(estimator: Any) -> str:
 
 
 def _votes_by_pairs(estimator: Any) -> bool:
-    """Support vector machines can be asked for K (K - 1) / 2 decision values."""
+    """Support vector machines may return K (K - 1) / 2 decision values."""
     shape = getattr(estimator, "decision_function_shape", None)
     return shape == "ovo" and len(estimator.classes_) > 2

@@ -1,11 +1,18 @@
-"""Rows of whatever a classifier takes: arrays, sparse matrices, data frames, tables, lists."""
+"""Rows and labels of anything that a classifier accepts: arrays, sparse matrices, data frames,
+tables, lists.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant._typing import IntArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from calibrant._typing import AnyArray, IntArray, LabelsLike
+from calibrant._validation import as_array, missing_as_text, raise_if_missing, remark
 
 
 def n_rows(data: Any) -> int:
@@ -41,3 +48,27 @@ def _is_per_row(value: Any, n_samples: int) -> bool:
     # The length of an array without dimensions is an error, that of a sparse matrix too.
     shape = getattr(value, "shape", None)
     return bool(shape and shape[0] == n_samples) if shape is not None else len(value) == n_samples
+
+
+def check_targets(y: LabelsLike) -> AnyArray:
+    """Labels of shape (n,), none of them missing; numbers must be finite."""
+    labels = None if y is None else as_array(y)
+    if labels is not None and labels.ndim == 1:
+        _check_no_label_missing(y, labels)
+    check_classification_targets(y)
+    targets: AnyArray = column_or_1d(y, warn=True)
+    if len(targets) == 0:
+        raise ValueError(
+            "labels are empty: at least one row of each class is needed, got n_samples=0"
+        )
+    return targets
+
+
+def _check_no_label_missing(y: LabelsLike, labels: AnyArray) -> None:
+    if labels.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    else:
+        raise_if_missing(y, labels)
+    note = missing_as_text(labels)
+    if note:
+        remark(f"{note}; it is taken to be a class")

@@ -37,10 +37,10 @@ Emit = Callable[[Builder, Any, int], int]
 Function = TypeVar("Function", bound=Emit)
 
 _ROUND_OFF = 1e-9
-"""A program that differs more from its calibrator on the rows of the probe is not its program."""
+"""Largest difference between a program and its calibrator on the probe rows."""
 
 _LAST_BITS = 1e-13
-"""Relative difference of the same score computed by different means, at the most."""
+"""Largest relative difference of the same score between runtimes."""
 
 _emitters: dict[type, Emit] = {}
 
@@ -129,9 +129,9 @@ def program(calibrator: Any) -> Program:
     build = Builder(calibrator.n_classes_)
     build.last(emit(build, calibrator, 0))
     classes = plain_labels(calibrator.classes_)
-    made = build.program(calibrator.inputs, classes, type(calibrator).__name__)
-    _check_agrees(made, calibrator)
-    return made
+    result = build.program(calibrator.inputs, classes, type(calibrator).__name__)
+    _check_agrees(result, calibrator)
+    return result
 
 
 def program_of_odds(calibrator: Calibrator) -> Program:
@@ -147,18 +147,18 @@ def program_of_odds(calibrator: Calibrator) -> Program:
     return build.program("logits", plain_labels(calibrator.classes_), type(calibrator).__name__)
 
 
-def _check_agrees(made: Program, calibrator: Calibrator) -> None:
-    rows = _probe(calibrator.inputs, made.n_classes)
-    far = float(np.abs(made.run(rows) - calibrator._proba_of(rows)).max())
-    if not far <= _ROUND_OFF:
+def _check_agrees(result: Program, calibrator: Calibrator) -> None:
+    rows = _probe_rows(calibrator.inputs, result.n_classes)
+    error = float(np.abs(result.run(rows) - calibrator._proba_of(rows)).max())
+    if not error <= _ROUND_OFF:
         raise ValueError(
-            f"the program of {type(calibrator).__name__} differs from its predictions by {far:.3g}"
-            f": what was given to register for it computes something else"
+            f"the program of {type(calibrator).__name__} differs from its predictions by "
+            f"{error:.3g}: the function that was registered for it computes something else"
         )
 
 
-def _probe(inputs: str, n_classes: int) -> Any:
-    """A few rows to try: undecided, certain, and in between, each class on top."""
+def _probe_rows(inputs: str, n_classes: int) -> Any:
+    """A few rows for the comparison: uniform, certain, and in between, each class on top."""
     ramp = np.arange(1.0, n_classes + 1.0)
     decided = np.eye(n_classes)[: min(n_classes, 50)]
     rows = np.vstack([np.ones((1, n_classes)), ramp, ramp[::-1], decided, 0.5 * decided + 0.1])
@@ -171,9 +171,10 @@ def _probe(inputs: str, n_classes: int) -> Any:
 def emit(build: Builder, calibrator: Any, scores: int) -> int:
     """The probabilities (n, K) of a calibrator of vectors, its own or inside another."""
     if isinstance(calibrator, BaseBinaryCalibrator):
-        one = emit_claim(build, calibrator, _claim_scores(build, calibrator, scores))
-        rest = build.append("scale", (one,), {"factor": _array(-1.0), "offset": _array(1.0)})
-        return build.append("stack", (rest, one))
+        positive = emit_claim(build, calibrator, _claim_scores(build, calibrator, scores))
+        complement = {"factor": _array(-1.0), "offset": _array(1.0)}
+        negative = build.append("scale", (positive,), complement)
+        return build.append("stack", (negative, positive))
     return _emitter(calibrator)(build, calibrator, scores)
 
 
@@ -183,13 +184,13 @@ def emit_claim(build: Builder, calibrator: Any, score: int) -> int:
 
 
 def _emitter(calibrator: Any) -> Emit:
-    found = _emitters.get(type(calibrator))
-    if found is None:
+    function = _emitters.get(type(calibrator))
+    if function is None:
         raise TypeError(
-            f"there is no program for {type(calibrator).__name__}: say by "
-            f"calibrant.export.register how it becomes one"
+            f"there is no program for {type(calibrator).__name__}: register a function for it with "
+            f"calibrant.export.register"
         )
-    return found
+    return function
 
 
 def _array(*values: float) -> Any:
@@ -209,22 +210,22 @@ def as_proba(build: Builder, scores: int, inputs: str) -> int:
     return scores if inputs == "proba" else build.append("softmax", (scores,))
 
 
-def _clipped(build: Builder, value: int, eps: float) -> int:
+def _clip(build: Builder, value: int, eps: float) -> int:
     return build.append("clip", (value,), {"low": float(eps), "high": float(1.0 - eps)})
 
 
-def lifted_claim(build: Builder, calibrator: Any, score: int) -> int:
-    """The inner form of a probability of one claim."""
+def transform_claim(build: Builder, calibrator: Any, score: int) -> int:
+    """The score of one claim, transformed to the form that its calibrator uses."""
     if calibrator.form == "score":
         return score
-    return build.append("log_odds", (_clipped(build, score, calibrator.eps),))
+    return build.append("log_odds", (_clip(build, score, calibrator.eps),))
 
 
 def _claim_scores(build: Builder, calibrator: Any, scores: int) -> int:
-    """The inner form of the two columns of a binary problem."""
+    """The two columns of a binary problem as one score in the form that its calibrator uses."""
     if calibrator.inputs == "proba":
-        one = build.append("columns", (scores,), {"columns": np.array([1])})
-        return lifted_claim(build, calibrator, one)
+        score = build.append("columns", (scores,), {"columns": np.array([1])})
+        return transform_claim(build, calibrator, score)
     is_odds = calibrator.form == "log_odds"
     odds = _difference(build, finite(build, scores, calibrator.eps) if is_odds else scores)
     return odds if is_odds else build.append("expit", (odds,))
@@ -232,21 +233,21 @@ def _claim_scores(build: Builder, calibrator: Any, scores: int) -> int:
 
 def _difference(build: Builder, scores: int) -> int:
     """Column 1 minus column 0, which may be infinite."""
-    zero, one = (build.append("columns", (scores,), {"columns": np.array([k])}) for k in (0, 1))
-    minus = build.append("scale", (zero,), {"factor": _array(-1.0), "offset": _array(0.0)})
-    return build.append("add", (one, minus))
+    first, second = (build.append("columns", (scores,), {"columns": np.array([k])}) for k in (0, 1))
+    minus = build.append("scale", (first,), {"factor": _array(-1.0), "offset": _array(0.0)})
+    return build.append("add", (second, minus))
 
 
-def lifted(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
-    """The inner form of the scores of a calibrator of whole vectors."""
+def transform(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
+    """Scores, transformed to the form that a calibrator of whole vectors uses."""
     if calibrator.form == "proba":
         return as_proba(build, scores, calibrator.inputs)
     if calibrator.inputs == "proba":
-        return build.append("log", (_clipped(build, scores, calibrator.eps),))
-    last = {"log": "center", "log_softmax": "log_softmax"}[calibrator.form]
+        return build.append("log", (_clip(build, scores, calibrator.eps),))
     logits = finite(build, scores, calibrator.eps)
-    is_done = last == "center" and not calibrator._is_centred
-    return logits if is_done else build.append(last, (logits,))
+    if calibrator.form == "log_softmax":
+        return build.append("log_softmax", (logits,))
+    return build.append("center", (logits,)) if calibrator._is_centred else logits
 
 
 # Whole vectors.
@@ -257,38 +258,38 @@ def _identity(build: Builder, model: Identity, scores: int) -> int:
     return as_proba(build, scores, model.inputs)
 
 
-def _tempered(build: Builder, u: int, temperature: float, op: str = "softmax") -> int:
+def _apply_temperature(build: Builder, u: int, temperature: float, op: str = "softmax") -> int:
     return build.append(op, (build.append("divide", (u,), {"by": temperature}),))
 
 
 @register(TemperatureScaling)
 def _temperature(build: Builder, model: TemperatureScaling, scores: int) -> int:
-    u = lifted(build, model, scores)
-    return _tempered(build, u, model.temperature_)
+    u = transform(build, model, scores)
+    return _apply_temperature(build, u, model.temperature_)
 
 
 @register(EnsembleTemperatureScaling)
 def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) -> int:
-    u = lifted(build, model, scores)
-    tempered, raw, uniform = model.weights_.tolist()
-    members = [_tempered(build, u, model.temperature_)]
+    u = transform(build, model, scores)
+    scaled, raw, uniform = model.weights_.tolist()
+    members = [_apply_temperature(build, u, model.temperature_)]
     members += [build.append("softmax", (u,))] if raw > 0 else []
-    weights = np.array([tempered, raw][: len(members)])
-    spread = {"weights": weights, "constant": uniform / model.n_classes_}
-    return build.append("mix", members, spread)
+    weights = np.array([scaled, raw][: len(members)])
+    constants = {"weights": weights, "constant": uniform / model.n_classes_}
+    return build.append("mix", members, constants)
 
 
 @register(BayesianTemperatureScaling)
 def _bayesian(build: Builder, model: BayesianTemperatureScaling, scores: int) -> int:
-    u = lifted(build, model, scores)
-    members = [_tempered(build, u, temperature) for temperature in model.temperatures_.tolist()]
+    u = transform(build, model, scores)
+    members = [
+        _apply_temperature(build, u, temperature) for temperature in model.temperatures_.tolist()
+    ]
     return build.append("mix", members, {"weights": model.weights_, "constant": 0.0})
 
 
-def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:
-    """The probabilities of an affine map of the inner form; a vector of coefficients is a
-    diagonal.
-    """
+def _affine_softmax(build: Builder, u: int, coef: Any, intercept: Any) -> int:
+    """The softmax of an affine map; a vector of coefficients is a diagonal matrix."""
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
     logits = build.append(op, (u,), {name: coef, "offset": intercept})
     return build.append("softmax", (logits,))
@@ -298,18 +299,18 @@ def _scaled(build: Builder, u: int, coef: Any, intercept: Any) -> int:
 @register(MatrixScaling)
 @register(DirichletCalibration)
 def _affine(build: Builder, model: Any, scores: int) -> int:
-    return _scaled(build, lifted(build, model, scores), model.coef_, model.intercept_)
+    return _affine_softmax(build, transform(build, model, scores), model.coef_, model.intercept_)
 
 
 @register(StructuredScaling)
 def _structured(build: Builder, model: StructuredScaling, scores: int) -> int:
-    u = lifted(build, model, scores)
-    proba = _tempered(build, u, model.temperature_)
+    u = transform(build, model, scores)
+    proba = _apply_temperature(build, u, model.temperature_)
     share = model.smoothing_
     mixture = {"factor": _array(1.0 - share), "offset": _array(share / model.n_classes_)}
     log_q = build.append("log", (build.append("scale", (proba,), mixture),))
     log_q = build.append("center", (log_q,)) if model.centre else log_q
-    return _scaled(build, log_q, model.coef_, model.intercept_)
+    return _affine_softmax(build, log_q, model.coef_, model.intercept_)
 
 
 @register(GaussianProcessCalibration)
@@ -319,13 +320,13 @@ def _gaussian_process(build: Builder, model: GaussianProcessCalibration, scores:
             "predictions of GaussianProcessCalibration are averages of random draws, which no "
             "short program makes: fit with n_samples=0 to export the mean"
         )
-    u = lifted(build, model, scores)
+    u = transform(build, model, scores)
     low, high = model.score_range_.tolist()
     at = build.append("clip", (u,), {"low": low, "high": high}) if model.monotone else u
     kernel = Kernel(model.kernel_variance_, model.lengthscale_, model.noise_)
     heights = InducingInputs(kernel, model.inducing_inputs_).weights(model.inducing_mean_)
     constants = {
-        "centres": model.inducing_inputs_,
+        "centers": model.inducing_inputs_,
         "heights": heights * kernel.variance,
         "width": float(kernel.lengthscale),
     }
@@ -363,15 +364,15 @@ def _beta(build: Builder, model: binary.BetaCalibration, score: int) -> int:
 
 def _step(build: Builder, score: int, edges: Any, values: Any, side: str = "left") -> int:
     if not build.is_exact(score):
-        edges = _beside(edges, side)
+        edges = _shift_edges(edges, side)
     return build.append("step", (score,), {"edges": edges, "values": values, "side": side})
 
 
-def _beside(edges: Any, side: str) -> Any:
-    """Edges a hair beside the scores that made them.
+def _shift_edges(edges: Any, side: str) -> Any:
+    """Bin edges, shifted by a relative 1e-13.
 
-    Edges are calibration scores. Where scores are computed (from logits, or as sums) the last bit
-    depends on who computes them, and a row of the calibration data would fall on either side.
+    Edges are calibration scores. If scores are computed (from logits, or as sums), runtimes differ
+    in the last bit, and a row of the calibration data would change bins.
     """
     sign = 1.0 if side == "left" else -1.0
     between = np.diff(edges) / 2.0
@@ -421,9 +422,9 @@ def _check_members(members: Sequence[Any]) -> None:
 @register(CrossFitted)
 def _cross_fitted(build: Builder, model: CrossFitted, scores: int) -> int:
     _check_members(model.calibrators_)
-    parts = [emit(build, part, scores) for part in model.calibrators_]
-    weights = {"weights": np.ones(len(parts)), "constant": 0.0}
-    return build.append("divide", (build.append("mix", parts, weights),), {"by": float(len(parts))})
+    members = [emit(build, member, scores) for member in model.calibrators_]
+    total = build.append("mix", members, {"weights": np.ones(len(members)), "constant": 0.0})
+    return build.append("divide", (total,), {"by": float(len(members))})
 
 
 @register(AutoCalibration)
@@ -432,7 +433,7 @@ def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
     uniform = float(model.weights_[-1] / model.n_classes_)
     if not model.members_:
         return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
-    parts = [emit(build, part, scores) for part in model.members_.values()]
+    members = [emit(build, member, scores) for member in model.members_.values()]
     weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
-    rows = build.append("mix", parts, {"weights": weights, "constant": uniform})
+    rows = build.append("mix", members, {"weights": weights, "constant": uniform})
     return rows if model.top_ is None else emit(build, model.top_, rows)

@@ -10,8 +10,8 @@ from calibrant.export._program import Program
 from calibrant.export._source import SLACK, body, functions
 
 NEEDS = {"step": "place", "interpolate": "place", "softmax": "total", "log_softmax": "total"}
-NEEDS |= {"affine": "total", "center": "total", "sum": "total", "normalise": "total"}
-NEEDS |= {"log_mix": "total", "bumps": "total", "finite": "total"}
+NEEDS |= {"affine": "total", "center": "total", "sum": "total", "normalize": "total"}
+NEEDS |= {"bumps": "total", "finite": "total"}
 NEEDS |= {"scale": "entry", "add": "entry", "multiply": "entry", "quotient": "entry"}
 NEEDS |= {"put": "entry"}
 
@@ -62,11 +62,6 @@ function clip(row, low, high) {
     "log": """
 function log(row) {
   return row.map(Math.log);
-}
-""",
-    "exp": """
-function exp(row) {
-  return row.map(Math.exp);
 }
 """,
     "log_odds": """
@@ -129,8 +124,8 @@ function sum(row) {
   return [total(row)];
 }
 """,
-    "normalise": """
-function normalise(row, empty) {
+    "normalize": """
+function normalize(row, empty) {
   const all = total(row);
   return row.map(x => all > 0 ? x / all : empty);
 }
@@ -155,15 +150,6 @@ function mix(rows, weights, constant) {
   return rows[0].map((_, k) => rows.reduce((sum, row, i) => sum + weights[i] * row[k], constant));
 }
 """,
-    "log_mix": """
-function log_mix(rows, weights) {
-  return rows[0].map((_, k) => {
-    const terms = rows.map((row, i) => row[k] + weights[i]);
-    const largest = Math.max(...terms);
-    return largest + Math.log(total(terms.map(t => Math.exp(t - largest))));
-  });
-}
-""",
     "step": """
 function step(row, edges, values, right) {
   return row.map(x => values[place(edges, x, right)]);
@@ -178,8 +164,8 @@ function interpolate(row, points, starts, heights, slopes) {
 }
 """,
     "bumps": """
-function bumps(row, centres, heights, width) {
-  return row.map(x => total(centres.map((c, j) => {
+function bumps(row, centers, heights, width) {
+  return row.map(x => total(centers.map((c, j) => {
     const far = (x - c) / width;
     return heights[j] * Math.exp(-0.5 * far * far);
   })));

@@ -79,7 +79,7 @@ class _Graph:
         """Some columns, one beside the other."""
         return self.op("Slice", x, self.integers(first), self.integers(end), self.integers(1))
 
-    def shifted(self, x: str) -> str:
+    def subtract_max(self, x: str) -> str:
         """Each row minus its largest entry."""
         return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
 
@@ -180,19 +180,19 @@ def _center(g: _Graph, x: list[str], c: Any) -> str:
 def _softmax(g: _Graph, x: list[str], c: Any) -> str:
     if c["n_columns"] <= SHORT_ROW:
         return g.op("Softmax", x[0], axis=-1)
-    powers = g.op("Exp", g.shifted(x[0]))
+    powers = g.op("Exp", g.subtract_max(x[0]))
     return g.op("Div", powers, g.row_sum(powers, c["n_columns"]))
 
 
 def _log_softmax(g: _Graph, x: list[str], c: Any) -> str:
     if c["n_columns"] <= SHORT_ROW:
         return g.op("LogSoftmax", x[0], axis=-1)
-    shifted = g.shifted(x[0])
+    shifted = g.subtract_max(x[0])
     total = g.row_sum(g.op("Exp", shifted), c["n_columns"])
     return g.op("Sub", shifted, g.op("Log", total))
 
 
-def _normalise(g: _Graph, x: list[str], c: Any) -> str:
+def _normalize(g: _Graph, x: list[str], c: Any) -> str:
     total = g.row_sum(x[0], c["n_columns"])
     is_empty = g.op("LessOrEqual", total, g.number(0.0))
     safe = g.op("Where", is_empty, g.number(1.0), total)
@@ -204,15 +204,6 @@ def _mix(g: _Graph, x: list[str], c: Any) -> str:
     for weight, value in zip(c["weights"], x, strict=True):
         total = g.op("Add", total, g.op("Mul", value, g.number(weight)))
     return total
-
-
-def _log_mix(g: _Graph, x: list[str], c: Any) -> str:
-    terms = [g.op("Add", v, g.number(w)) for w, v in zip(c["weights"], x, strict=True)]
-    if len(terms) == 1:
-        return terms[0]
-    largest = g.op("Max", *terms)
-    total = g.op("Sum", *(g.op("Exp", g.op("Sub", term, largest)) for term in terms))
-    return g.op("Add", largest, g.op("Log", total))
 
 
 def _step(g: _Graph, x: list[str], c: Any) -> str:
@@ -228,22 +219,22 @@ def _interpolate(g: _Graph, x: list[str], c: Any) -> str:
 
 def _bumps(g: _Graph, x: list[str], c: Any) -> str:
     column = g.op("Unsqueeze", x[0], g.integers(-1))
-    far = g.op("Div", g.op("Sub", column, g.number(c["centres"])), g.number(c["width"]))
+    far = g.op("Div", g.op("Sub", column, g.number(c["centers"])), g.number(c["width"]))
     near = g.op("Exp", g.op("Mul", g.number(-0.5), g.op("Mul", far, far)))
     weighted = g.op("Mul", near, g.number(c["heights"]))
     return g.op("ReduceSum", weighted, g.integers(-1), keepdims=0)
 
 
 def _top(g: _Graph, x: list[str], c: Any) -> str:
-    left, found = x[0], []
+    values, labels = x[0], []
     for rank in range(c["count"]):  # the highest one, again and again: ties to the lowest column
-        found.append(g.op("ArgMax", left, axis=1, keepdims=1))
+        labels.append(g.op("ArgMax", values, axis=1, keepdims=1))
         if rank + 1 < c["count"]:
-            minus = g.op("Sub", g.op("Mul", found[-1], g.integers(0)), g.integers(1))
+            minus = g.op("Sub", g.op("Mul", labels[-1], g.integers(0)), g.integers(1))
             low = g.op("Cast", minus, to=TensorProto.DOUBLE)
-            left = g.op("ScatterElements", left, found[-1], low, axis=1)
-    labels = found[0] if len(found) == 1 else g.op("Concat", *found, axis=1)
-    return g.op("Cast", labels, to=TensorProto.DOUBLE)
+            values = g.op("ScatterElements", values, labels[-1], low, axis=1)
+    columns = labels[0] if len(labels) == 1 else g.op("Concat", *labels, axis=1)
+    return g.op("Cast", columns, to=TensorProto.DOUBLE)
 
 
 def _constant(g: _Graph, x: list[str], c: Any) -> str:
@@ -261,7 +252,6 @@ OPERATORS: dict[str, Write] = {
     "finite": _finite,
     "clip": lambda g, x, c: g.op("Clip", x[0], g.number(c["low"]), g.number(c["high"])),
     "log": lambda g, x, c: g.op("Log", x[0]),
-    "exp": lambda g, x, c: g.op("Exp", x[0]),
     "log_odds": _log_odds,
     "log_expit": _log_expit,
     "expit": _expit,
@@ -272,12 +262,11 @@ OPERATORS: dict[str, Write] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sum": lambda g, x, c: g.row_sum(x[0], c["n_columns"]),
-    "normalise": _normalise,
+    "normalize": _normalize,
     "add": lambda g, x, c: g.op("Add", *x),
     "multiply": lambda g, x, c: g.op("Mul", *x),
     "quotient": lambda g, x, c: g.op("Div", *x),
     "mix": _mix,
-    "log_mix": _log_mix,
     "step": _step,
     "interpolate": _interpolate,
     "bumps": _bumps,
@@ -304,17 +293,18 @@ def as_model(
         raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}")
     graph, kind = _Graph(), _TYPES[dtype]
     names, kinds = input_names(len(programs)), scores or [kind]
-    given = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
-    found = [_write(graph, program, x) for program, x in zip(programs, given, strict=True)]
-    mean = found[0] if len(found) == 1 else _mean(graph, found)
+    inputs = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
+    probas = [_write(graph, program, x) for program, x in zip(programs, inputs, strict=True)]
+    mean = probas[0] if len(probas) == 1 else _mean(graph, probas)
     first = programs[0]
     size = ["n", first.n_classes]
     takes = [helper.make_tensor_value_info(n, k, size) for n, k in zip(names, kinds, strict=True)]
     gives = [helper.make_tensor_value_info("probabilities", kind, size), _label(graph, mean, first)]
     last = graph.cast(mean, TensorProto.DOUBLE, kind)
     graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
-    made = helper.make_graph(graph.nodes, "calibrant", takes, gives, [*graph.constants.values()])
-    return _model(made, opset, programs)
+    constants = [*graph.constants.values()]
+    onnx_graph = helper.make_graph(graph.nodes, "calibrant", takes, gives, constants)
+    return _model(onnx_graph, opset, programs)
 
 
 def input_names(count: int) -> list[str]:
@@ -326,9 +316,9 @@ def _write(graph: _Graph, program: Program, scores: str) -> str:
     """Write a program down; the name of its probabilities."""
     values, widths = [scores], [program.n_classes]
     for node in program.nodes:
-        taken = [values[arg] for arg in node.args]
+        args = [values[arg] for arg in node.args]
         constants = {**node.constants, "n_columns": widths[node.args[0]]}
-        values.append(OPERATORS[node.op](graph, taken, constants))
+        values.append(OPERATORS[node.op](graph, args, constants))
         widths.append(node.width)
     return values[-1]
 

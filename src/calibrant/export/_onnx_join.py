@@ -33,45 +33,45 @@ def write_model(
 ) -> None:
     """Write the model of a program, or of classifiers each with its own, after a full check."""
     if models:
-        made = joined(programs, [onnx.load(Path(model)) for model in models], output, dtype)
+        model = join_models(programs, [onnx.load(Path(file)) for file in models], output, dtype)
     else:
-        made = as_model(programs, opset, dtype)
-    onnx.checker.check_model(made, full_check=True)
+        model = as_model(programs, opset, dtype)
+    onnx.checker.check_model(model, full_check=True)
     with written_aside(path) as aside:
-        aside.write_bytes(made.SerializeToString())
+        aside.write_bytes(model.SerializeToString())
 
 
-def joined(
+def join_models(
     programs: Sequence[Program], classifiers: Sequence[Any], output: str | None, dtype: str
 ) -> Any:
     """One model: the scores of classifiers go each through its program, and the mean is taken."""
-    chosen = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
+    outputs = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
     _check_alike(classifiers)
-    made = as_model(programs, _opset(classifiers[0]), dtype, [kind for _, kind in chosen])
-    made.ir_version = classifiers[0].ir_version
-    made = compose.add_prefix(
-        made, OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
+    joint = as_model(programs, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
+    joint.ir_version = classifiers[0].ir_version
+    joint = compose.add_prefix(
+        joint, OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
     )
     features = _features(classifiers[0])
-    for j, (classifier, (name, _)) in enumerate(zip(classifiers, chosen, strict=True)):
+    for j, (classifier, (name, _)) in enumerate(zip(classifiers, outputs, strict=True)):
         prefix = f"classifier_{j}_"
-        made = compose.merge_models(
+        joint = compose.merge_models(
             compose.add_prefix(classifier, prefix),
-            made,
+            joint,
             io_map=[(prefix + name, OURS + input_names(len(programs))[j])],
             outputs=["probabilities", "label"],
             producer_name="calibrant",
             producer_version=__version__,
         )
-    _share_inputs(made.graph, features, len(classifiers))
-    helper.set_model_props(made, metadata(programs))
-    return made
+    _share_inputs(joint.graph, features, len(classifiers))
+    helper.set_model_props(joint, metadata(programs))
+    return joint
 
 
 def _share_inputs(graph: Any, features: Sequence[Any], n_classifiers: int) -> None:
     """Give every classifier the same features, by the names that they had."""
     names = [(f"classifier_{j}_{f.name}", f.name) for j in range(n_classifiers) for f in features]
-    copies = [helper.make_node("Identity", [name], [own]) for own, name in names]
+    copies = [helper.make_node("Identity", [name], [copy]) for copy, name in names]
     nodes = [*copies, *graph.node]
     del graph.node[:], graph.input[:]
     graph.node.extend(nodes)
@@ -86,8 +86,8 @@ def _features(classifier: Any) -> list[Any]:
 
 def _opset(classifier: Any) -> int:
     """The operator set of a classifier; one that is made of trees alone may have none."""
-    listed = [entry.version for entry in classifier.opset_import if not entry.domain]
-    opset = listed[0] if listed else _NEW_OPSET
+    versions = [entry.version for entry in classifier.opset_import if not entry.domain]
+    opset = versions[0] if versions else _NEW_OPSET
     if opset < LEAST_OPSET:
         raise ValueError(
             f"the classifier uses operator set {opset}, below {LEAST_OPSET}: convert it by "
@@ -115,7 +115,7 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
     """The output of a classifier that is to be calibrated, and the type of its elements."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
-        output = _likely(list(outputs), program.inputs)
+        output = _guess_output(list(outputs), program.inputs)
     if output not in outputs:
         raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
     if not outputs[output].HasField("tensor_type"):
@@ -134,7 +134,7 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
     return output, int(kind.elem_type)
 
 
-def _likely(outputs: Sequence[str], inputs: str) -> str:
+def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     """The first output whose name says that it holds what a program takes; one that says nothing
     will do, one that says something else will not.
     """

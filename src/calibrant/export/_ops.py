@@ -44,30 +44,30 @@ class Op:
     n_args: int | None = 1
 
 
-def _same(widths: list[int], constants: Constants) -> int:
+def _same_width(widths: list[int], constants: Constants) -> int:
     return widths[0]
 
 
-def _one(widths: list[int], constants: Constants) -> int:
+def _one_column(widths: list[int], constants: Constants) -> int:
     return 1
 
 
-def _broadcast(widths: list[int], constants: Constants) -> int:
+def _broadcast_width(widths: list[int], constants: Constants) -> int:
     """Two arguments of the same width, or the second of one column."""
     if widths[1] not in (1, widths[0]):
         raise ValueError(f"{widths[1]} columns do not go with {widths[0]}")
     return widths[0]
 
 
-def _all_same(widths: list[int], constants: Constants) -> int:
+def _check_same(widths: list[int], constants: Constants) -> int:
     if len(set(widths)) != 1:
         raise ValueError(f"arguments must have the same number of columns, got {widths}")
     return widths[0]
 
 
-def _weighted(widths: list[int], constants: Constants) -> int:
+def _mix_width(widths: list[int], constants: Constants) -> int:
     _check_length(constants, "weights", (len(widths),))
-    return _all_same(widths, constants)
+    return _check_same(widths, constants)
 
 
 def _check_length(constants: Constants, name: str, allowed: tuple[int, ...]) -> None:
@@ -113,7 +113,7 @@ def _interpolate_width(widths: list[int], constants: Constants) -> int:
 
 
 def _bumps_width(widths: list[int], constants: Constants) -> int:
-    _check_length(constants, "heights", (len(constants["centres"]),))
+    _check_length(constants, "heights", (len(constants["centers"]),))
     return widths[0]
 
 
@@ -143,12 +143,7 @@ def _mix(values: list[FloatArray], c: Constants) -> FloatArray:
     return total
 
 
-def _log_mix(values: list[FloatArray], c: Constants) -> FloatArray:
-    terms = [value + weight for weight, value in zip(c["weights"], values, strict=True)]
-    return np.logaddexp.reduce(np.stack(terms), axis=0)
-
-
-def _normalise(values: list[FloatArray], c: Constants) -> FloatArray:
+def _normalize(values: list[FloatArray], c: Constants) -> FloatArray:
     total = values[0].sum(axis=1, keepdims=True)
     return np.divide(values[0], total, out=np.full(values[0].shape, c["empty"]), where=total > 0)
 
@@ -158,7 +153,7 @@ def _step(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
-    distance = (values[0][..., None] - np.asarray(c["centres"])) / c["width"]
+    distance = (values[0][..., None] - np.asarray(c["centers"])) / c["width"]
     return np.exp(-0.5 * distance * distance) @ np.asarray(c["heights"])
 
 
@@ -186,17 +181,16 @@ OPS: dict[str, Op] = {
     # x_k, and where that is -inf log(eps sum_l exp(x_l)), or the least finite x_l if that is lower
     "finite": Op(lambda v, c: finite_logits(v[0], c["eps"]), _finite_width, ("eps",)),
     # min(max(x, low), high)
-    "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same, ("low", "high")),
-    "log": Op(lambda v, c: np.log(v[0]), _same),
-    "exp": Op(lambda v, c: np.exp(v[0]), _same),
+    "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same_width, ("low", "high")),
+    "log": Op(lambda v, c: np.log(v[0]), _same_width),
     # log(x / (1 - x)) of x strictly between 0 and 1
-    "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same),
+    "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same_width),
     # log(1 / (1 + exp(-x)))
-    "log_expit": Op(lambda v, c: log_sigmoids(v[0])[0], _same),
+    "log_expit": Op(lambda v, c: log_sigmoids(v[0])[0], _same_width),
     # 1 / (1 + exp(-x))
-    "expit": Op(lambda v, c: sigmoid(v[0]), _same),
+    "expit": Op(lambda v, c: sigmoid(v[0]), _same_width),
     # x / by, by a number
-    "divide": Op(lambda v, c: v[0] / c["by"], _same, ("by",)),
+    "divide": Op(lambda v, c: v[0] / c["by"], _same_width, ("by",)),
     # x_k factor_k + offset_k; one number of either serves all columns
     "scale": Op(
         lambda v, c: v[0] * np.asarray(c["factor"]) + np.asarray(c["offset"]),
@@ -210,28 +204,26 @@ OPS: dict[str, Op] = {
         ("coef", "offset"),
     ),
     # x_k minus the mean of the row
-    "center": Op(lambda v, c: centred(v[0]), _same),
+    "center": Op(lambda v, c: centred(v[0]), _same_width),
     # exp(x_k) / sum_l exp(x_l), and its logarithm
-    "softmax": Op(lambda v, c: softmax(v[0]), _same),
-    "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same),
+    "softmax": Op(lambda v, c: softmax(v[0]), _same_width),
+    "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same_width),
     # sum of the row
-    "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one),
+    "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one_column),
     # x_k / sum_l x_l; all entries are ``empty`` where the sum is 0
-    "normalise": Op(_normalise, _same, ("empty",)),
+    "normalize": Op(_normalize, _same_width, ("empty",)),
     # a + b, a b, a / b; b may be one column
-    "add": Op(lambda v, c: v[0] + v[1], _broadcast, n_args=2),
-    "multiply": Op(lambda v, c: v[0] * v[1], _broadcast, n_args=2),
-    "quotient": Op(lambda v, c: v[0] / v[1], _broadcast, n_args=2),
+    "add": Op(lambda v, c: v[0] + v[1], _broadcast_width, n_args=2),
+    "multiply": Op(lambda v, c: v[0] * v[1], _broadcast_width, n_args=2),
+    "quotient": Op(lambda v, c: v[0] / v[1], _broadcast_width, n_args=2),
     # constant + sum_i weights_i x_i
-    "mix": Op(_mix, _weighted, ("weights", "constant"), None),
-    # log sum_i exp(weights_i + x_i)
-    "log_mix": Op(_log_mix, _weighted, ("weights",), None),
+    "mix": Op(_mix, _mix_width, ("weights", "constant"), None),
     # values_j, j the number of edges below x ("left"), or not above x ("right")
     "step": Op(_step, _step_width, ("edges", "values", "side")),
     # linear between the points (x_j, y_j), constant beyond them
     "interpolate": Op(lambda v, c: np.interp(v[0], c["x"], c["y"]), _interpolate_width, ("x", "y")),
-    # sum_j heights_j exp(-(x - centres_j)^2 / (2 width^2))
-    "bumps": Op(_bumps, _bumps_width, ("centres", "heights", "width")),
+    # sum_j heights_j exp(-(x - centers_j)^2 / (2 width^2))
+    "bumps": Op(_bumps, _bumps_width, ("centers", "heights", "width")),
     # columns of the ``count`` largest entries, from the largest; ties go to the lowest column
     "top": Op(lambda v, c: top_labels(v[0], c["count"]).astype(float), _top_width, ("count",)),
     # some of the columns

@@ -109,8 +109,8 @@ class Program:
         last_use = last_uses(self.nodes)
         values: dict[int, FloatArray] = {0: scores}
         for number, node in enumerate(self.nodes, start=1):
-            taken = [values[arg] for arg in node.args]
-            values[number] = OPS[node.op].evaluate(taken, node.constants)
+            args = [values[arg] for arg in node.args]
+            values[number] = OPS[node.op].evaluate(args, node.constants)
             for arg in set(node.args):
                 if last_use[arg] == number:
                     del values[arg]
@@ -119,7 +119,7 @@ class Program:
     def to_json(self) -> str:
         """The program as JSON text, every number exactly; `from_json` reads it."""
         nodes = [
-            {"op": node.op, "args": list(node.args), "constants": _plain(node.constants)}
+            {"op": node.op, "args": list(node.args), "constants": _plain_constants(node.constants)}
             for node in self.nodes
         ]
         document = {
@@ -143,7 +143,7 @@ class Program:
             operations, and what does not fit together is refused.
         """
         try:
-            return _read(json.loads(text, parse_constant=_refuse))
+            return _read(json.loads(text, parse_constant=_reject))
         except RecursionError:
             raise ValueError("this is not a program: it is nested too deeply") from None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -173,14 +173,14 @@ def _width(
         raise ValueError(f"operation {number}, {op!r}: {error}") from None
 
 
-def _plain(constants: Constants) -> dict[str, Any]:
+def _plain_constants(constants: Constants) -> dict[str, Any]:
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in constants.items()
     }
 
 
-def _refuse(name: str) -> Any:
+def _reject(name: str) -> Any:
     raise ValueError(f"{name} is not allowed in it")
 
 
@@ -189,11 +189,11 @@ def _read(document: Any) -> Program:
         raise ValueError(f"'format' must be {FORMAT!r}")
     if document.get("schema") != SCHEMA:
         raise ValueError(f"its schema is {document.get('schema')!r}, not {SCHEMA}")
-    listed, classes = document["nodes"], document["classes"]
-    if not isinstance(listed, list) or len(listed) > MOST_NODES or not isinstance(classes, list):
+    nodes, classes = document["nodes"], document["classes"]
+    if not isinstance(nodes, list) or len(nodes) > MOST_NODES or not isinstance(classes, list):
         raise ValueError("'nodes' and 'classes' must be lists")
     build = Builder(len(classes))
-    for number, entry in enumerate(listed, start=1):
+    for number, entry in enumerate(nodes, start=1):
         constants = {name: _constant(name, value) for name, value in entry["constants"].items()}
         if build.append(entry["op"], tuple(map(_index, entry["args"])), constants) != number:
             raise ValueError(f"operation {number} is there twice")
@@ -218,13 +218,13 @@ def _constant(name: str, value: Any) -> Any:
 
 def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
     """Labels as plain Python values, which every target can write down."""
-    listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
-    for label in listed:
+    labels = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    for label in labels:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
                 f"labels to export must be text or numbers, got {label!r}; fit with classes=[...]"
             )
-    return tuple(listed)
+    return tuple(labels)
 
 
 class Builder:
@@ -244,18 +244,19 @@ class Builder:
     def __init__(self, n_classes: int) -> None:
         self.widths = [n_classes]
         self.nodes: list[Node] = []
-        self._known: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}
 
     def append(self, op: str, args: Sequence[int], constants: Constants | None = None) -> int:
         """Add an operation; the number of its value."""
-        kept = {name: _frozen(value) for name, value in (constants or {}).items()}
-        key = (op, tuple(args), tuple((name, _key(value)) for name, value in sorted(kept.items())))
-        if key not in self._known:
+        frozen = {name: _freeze(value) for name, value in (constants or {}).items()}
+        keys = tuple((name, _key(value)) for name, value in sorted(frozen.items()))
+        key = (op, tuple(args), keys)
+        if key not in self._numbers:
             number = len(self.widths)
-            self.widths.append(_width(op, args, kept, number, self.widths))
-            self.nodes.append(Node(op, tuple(args), kept, self.widths[-1]))
-            self._known[key] = number
-        return self._known[key]
+            self.widths.append(_width(op, args, frozen, number, self.widths))
+            self.nodes.append(Node(op, tuple(args), frozen, self.widths[-1]))
+            self._numbers[key] = number
+        return self._numbers[key]
 
     def program(self, inputs: str, classes: tuple[Label, ...], source: str) -> Program:
         """All that was appended; the last value is the probabilities."""
@@ -278,11 +279,11 @@ class Builder:
             self.widths.append(len(columns))
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     if isinstance(value, np.ndarray | list):
-        kept = np.array(value)
-        kept.setflags(write=False)
-        return kept
+        copy = np.array(value)
+        copy.setflags(write=False)
+        return copy
     return value
 
 

@@ -46,10 +46,6 @@ def clip(row, low, high):
 def log(row):
     return [math.log(x) for x in row]
 """,
-    "exp": """
-def exp(row):
-    return [math.exp(x) for x in row]
-""",
     "log_odds": """
 def log_odds(row):
     return [math.log(x) - math.log1p(-x) for x in row]
@@ -98,8 +94,8 @@ def log_softmax(row):
 def sum(row):
     return [math.fsum(row)]
 """,
-    "normalise": """
-def normalise(row, empty):
+    "normalize": """
+def normalize(row, empty):
     total = math.fsum(row)
     return [x / total if total > 0 else empty for x in row]
 """,
@@ -122,15 +118,6 @@ def mix(rows, weights, constant):
         total = [t + weight * x for t, x in zip(total, row)]
     return total
 """,
-    "log_mix": """
-def log_mix(rows, weights):
-    out = []
-    for entries in zip(*rows):
-        terms = [x + w for x, w in zip(entries, weights)]
-        largest = max(terms)
-        out.append(largest + math.log(math.fsum(math.exp(t - largest) for t in terms)))
-    return out
-""",
     "step": """
 def step(row, edges, values, right):
     return [values[place(edges, x, right)] for x in row]
@@ -144,10 +131,10 @@ def interpolate(row, points, starts, heights, slopes):
     return out
 """,
     "bumps": """
-def bumps(row, centres, heights, width):
+def bumps(row, centers, heights, width):
     out = []
     for x in row:
-        far = [(x - c) / width for c in centres]
+        far = [(x - c) / width for c in centers]
         out.append(math.fsum(h * math.exp(-0.5 * d * d) for h, d in zip(heights, far)))
     return out
 """,

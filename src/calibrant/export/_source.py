@@ -15,19 +15,25 @@ from calibrant.export._program import Node, Program
 SLACK = 1e-6
 """How far the logarithm of a probability may be above 0, by rounding: as far as in the library."""
 
-VARIADIC = ("mix", "log_mix", "stack")
+VARIADIC = ("mix", "stack")
 """Operations whose values are passed as one list."""
 
 
 def function_constants(node: Node) -> list[Any]:
     """Constants of a node as its function takes them: numbers, flags and lists."""
-    given = dict(node.constants)
+    constants = dict(node.constants)
     if node.op == "interpolate":
-        starts, heights, slopes = segments(given["x"], given["y"])
-        given = {"points": given["x"], "starts": starts, "heights": heights, "slopes": slopes}
+        starts, heights, slopes = segments(constants["x"], constants["y"])
+        constants = {
+            "points": constants["x"],
+            "starts": starts,
+            "heights": heights,
+            "slopes": slopes,
+        }
     if node.op == "step":
-        given = {**given, "side": given["side"] == "right"}
-    return [value.tolist() if isinstance(value, np.ndarray) else value for value in given.values()]
+        constants = {**constants, "side": constants["side"] == "right"}
+    values = constants.values()
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def body(
@@ -40,12 +46,12 @@ def body(
     constants, lines = [], []
     for number, node in enumerate(program.nodes, start=1):
         values = [f"v{arg}" for arg in node.args]
-        taken = ["[" + ", ".join(values) + "]"] if node.op in VARIADIC else values
+        args = ["[" + ", ".join(values) + "]"] if node.op in VARIADIC else values
         for place, value in enumerate(function_constants(node)):
             name = f"C{number}_{place}"
             constants.append((name, literal(value)))
-            taken.append(name)
-        lines.append(statement.format(name=f"v{number}", value=f"{node.op}({', '.join(taken)})"))
+            args.append(name)
+        lines.append(statement.format(name=f"v{number}", value=f"{node.op}({', '.join(args)})"))
     return [f"{name} = {value}" for name, value in constants], lines
 
 

@@ -57,7 +57,7 @@ def to_onnx(
     numbers as the classes are, else the number of the column. A step function of E edges takes
     O(n sqrt(E)) time and memory.
     """
-    models = _listed(model)
+    models = _as_list(model)
     programs = _programs(calibrator, len(models))
     check_writable(path)
     try:
@@ -67,7 +67,7 @@ def to_onnx(
     write_model(programs, path, opset, dtype, models, output)
 
 
-def _listed(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
+def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
     if model is None:
         return []
     return [model] if isinstance(model, str | os.PathLike) else list(model)
@@ -128,9 +128,9 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     ImportError
         Without PyTorch.
     """
-    made = program(calibrator)
+    steps = program(calibrator)
     check_option(dtype, "dtype", ("float64", "float32"))
-    return _torch().as_module(made, dtype, trainable)
+    return _torch().as_module(steps, dtype, trainable)
 
 
 def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
@@ -142,9 +142,9 @@ def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
     path : path of the file
         ``torch.export.load(path).module()`` maps float64 scores (n, K) to probabilities.
     """
-    made = program(calibrator)
+    steps = program(calibrator)
     check_writable(path)
-    _torch().save_module(made, path)
+    _torch().save_module(steps, path)
 
 
 def _torch() -> Any:

@@ -26,11 +26,6 @@ Constants = dict[str, Any]
 Compute = Callable[[list[Tensor], Constants], Tensor]
 
 
-def _log_mix(x: list[Tensor], c: Constants) -> Tensor:
-    terms = torch.stack([value + weight for value, weight in zip(x, c["weights"], strict=True)])
-    return torch.logsumexp(terms, dim=0)
-
-
 def _mix(x: list[Tensor], c: Constants) -> Tensor:
     total = torch.full_like(x[0], float(c["constant"]))
     for value, weight in zip(x, c["weights"], strict=True):
@@ -38,7 +33,7 @@ def _mix(x: list[Tensor], c: Constants) -> Tensor:
     return total
 
 
-def _shifted(x: Tensor) -> Tensor:
+def _subtract_max(x: Tensor) -> Tensor:
     """Each row minus its largest entry, a constant to gradients."""
     return x - x.detach().amax(dim=1, keepdim=True)
 
@@ -52,16 +47,16 @@ def _row_sum(x: Tensor) -> Tensor:
 
 
 def _softmax(x: list[Tensor], c: Constants) -> Tensor:
-    powers = _shifted(x[0]).exp()
+    powers = _subtract_max(x[0]).exp()
     return powers / _row_sum(powers)
 
 
 def _log_softmax(x: list[Tensor], c: Constants) -> Tensor:
-    shifted = _shifted(x[0])
+    shifted = _subtract_max(x[0])
     return shifted - _row_sum(shifted.exp()).log()
 
 
-def _normalise(x: list[Tensor], c: Constants) -> Tensor:
+def _normalize(x: list[Tensor], c: Constants) -> Tensor:
     total = _row_sum(x[0])
     shares = x[0] / torch.where(total > 0, total, torch.ones_like(total))
     return torch.where(total > 0, shares, torch.full_like(shares, float(c["empty"])))
@@ -78,7 +73,7 @@ def _step(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _bumps(x: list[Tensor], c: Constants) -> Tensor:
-    far = (x[0].unsqueeze(-1) - c["centres"]) / c["width"]
+    far = (x[0].unsqueeze(-1) - c["centers"]) / c["width"]
     return (torch.exp(-0.5 * far * far) * c["heights"]).sum(dim=-1)
 
 
@@ -103,7 +98,6 @@ COMPUTE: dict[str, Compute] = {
     "finite": _finite,
     "clip": lambda x, c: x[0].clamp(float(c["low"]), float(c["high"])),
     "log": lambda x, c: x[0].log(),
-    "exp": lambda x, c: x[0].exp(),
     "log_odds": lambda x, c: x[0].log() - torch.log1p(-x[0]),
     "log_expit": lambda x, c: x[0].clamp(max=0.0) - torch.log1p(torch.exp(-x[0].abs())),
     "expit": lambda x, c: torch.sigmoid(x[0]),
@@ -114,12 +108,11 @@ COMPUTE: dict[str, Compute] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sum": lambda x, c: _row_sum(x[0]),
-    "normalise": _normalise,
+    "normalize": _normalize,
     "add": lambda x, c: x[0] + x[1],
     "multiply": lambda x, c: x[0] * x[1],
     "quotient": lambda x, c: x[0] / x[1],
     "mix": _mix,
-    "log_mix": _log_mix,
     "step": _step,
     "interpolate": _interpolate,
     "bumps": _bumps,
@@ -145,40 +138,40 @@ class CalibratorModule(nn.Module):
         self.inputs = program.inputs
         self.dtype = dtype
         self._nodes = [
-            (node.op, node.args, self._keep(n, node, trainable))
+            (node.op, node.args, self._add_constants(n, node, trainable))
             for n, node in enumerate(program.nodes, start=1)
         ]
 
-    def _keep(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
+    def _add_constants(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
         """Register the constants of a node; what stands for each in a computation."""
-        kept: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
             learns = trainable and name in TRAINABLE.get(node.op, ())
             if not (learns or isinstance(value, np.ndarray)):
-                kept[name] = value
+                constants[name] = value
                 continue
             kind = torch.long if name == "columns" else self.dtype
             tensor = torch.tensor(np.array(value), dtype=kind)
-            kept[name] = _Named(f"n{number}_{name}")
+            constants[name] = _Name(f"n{number}_{name}")
             if learns:
-                self.register_parameter(kept[name], nn.Parameter(tensor))
+                self.register_parameter(constants[name], nn.Parameter(tensor))
             else:
-                self.register_buffer(kept[name], tensor)
-        return kept
+                self.register_buffer(constants[name], tensor)
+        return constants
 
     def forward(self, scores: Tensor) -> Tensor:
         """Calibrated probabilities, (n, K)."""
         values = [scores.to(self.dtype)]
         for op, args, constants in self._nodes:
-            known = {
-                name: getattr(self, value) if isinstance(value, _Named) else value
+            tensors = {
+                name: getattr(self, value) if isinstance(value, _Name) else value
                 for name, value in constants.items()
             }
-            values.append(COMPUTE[op]([values[arg] for arg in args], known))
+            values.append(COMPUTE[op]([values[arg] for arg in args], tensors))
         return values[-1].to(scores.dtype)
 
 
-class _Named(str):
+class _Name(str):
     """The name of a buffer or parameter, in the place of a constant."""
 
     __slots__ = ()

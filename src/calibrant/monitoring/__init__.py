@@ -1,15 +1,17 @@
-"""Honest every night: alarms that may be watched for ever, recalibration as labels arrive, and
-what can be said without labels.
-"""
+"""Monitor deployed forecasts: alarms, recalibration as labels arrive, estimates without labels."""
 
-from calibrant.monitoring._chunk import MonitorChunk
-from calibrant.monitoring._discoveries import discoveries
-from calibrant.monitoring._drift import DriftStep, ScoreDrift
+from calibrant.monitoring._evidence import discoveries
 from calibrant.monitoring._experts import Expert
 from calibrant.monitoring._monitor import CalibrationMonitor
 from calibrant.monitoring._online import OnlineCalibration
-from calibrant.monitoring._performance import PerformanceEstimate, estimate_performance
-from calibrant.monitoring._results import Gap, MonitorStep
+from calibrant.monitoring._results import Gap, MonitorEntry, MonitorStep
+from calibrant.monitoring._state import MonitorChunk
+from calibrant.monitoring._unlabeled import (
+    DriftStep,
+    PerformanceEstimate,
+    ScoreDrift,
+    estimate_performance,
+)
 
 __all__ = [
     "CalibrationMonitor",
@@ -17,6 +19,7 @@ __all__ = [
     "Expert",
     "Gap",
     "MonitorChunk",
+    "MonitorEntry",
     "MonitorStep",
     "OnlineCalibration",
     "PerformanceEstimate",

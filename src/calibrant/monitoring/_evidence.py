@@ -1,23 +1,148 @@
-"""The evidence of all members: what it is now, and how rows or whole periods move it."""
+r"""Evidence against calibration that stays valid however often it is looked at.
+
+**E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
+:math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
+at 1 with :math:`w = 0`. By Ville's inequality a calibrated stream ever reaches :math:`1 / \alpha`
+with probability at most :math:`\alpha`. A detector starts at 0 with :math:`w = 1`, as if a new test
+started at every row (Shiryaev and Roberts). Because :math:`M_t - t` is a martingale, a calibrated
+stream reaches A within n rows with probability at most n / A, and after A rows or more on average.
+
+**Confidence sequences.** For residuals :math:`x_i = o_i - s_i` of a claim, predictions
+:math:`\hat x_i` of them that were made before, and :math:`V_t = \sum_i (x_i - \hat x_i)^2`, the
+mean of the true gaps of the rows seen so far lies within :math:`u(V_t) / t` of the mean residual,
+for all t together, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
+\log(2 / \alpha)`, and m is the mixture of the exponential supermartingales over a gamma prior with
+parameter :math:`\rho`.
+
+References
+----------
+Ramdas et al. (2023), Game-theoretic statistics and safe anytime-valid inference, arXiv:2210.01948;
+Shin, Ramdas & Rinaldo (2024), E-detectors, arXiv:2203.03532;
+Howard, Ramdas, McAuliffe & Sekhon (2021), Time-uniform, nonparametric, nonasymptotic confidence
+sequences, theorem 4 and proposition 9, doi:10.1214/20-AOS1991.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammainc, gammaln
 
-from calibrant._typing import FloatArray
-from calibrant.monitoring._state import as_numbers, finite_numbers, numbers
-from calibrant.monitoring._wealth import as_streams, mixed, run_factors
+from calibrant._typing import FloatArray, IntArray
+from calibrant.monitoring._json import as_numbers, read_finite_numbers, read_numbers
+from calibrant.notions import ClaimBlock
+
+_SAFE_LOG = 300.0
+"""Numbers whose logarithms are below this can be multiplied with each other and stay finite."""
+
+_SAFE = float(np.exp(_SAFE_LOG))
+
+_RUN_ROWS = 128
+"""Rows that are multiplied at once: longer products leave the range of floats more often."""
+
+_RHO = 50.0
+"""The confidence sequence is tightest at a V of about 400."""
+
+_N_HALVINGS = 60
+"""Bisection steps for the width of an interval: to the last digit."""
+
+
+class Run(NamedTuple):
+    """Logarithms of the mixture at every row (T, S), of ``M`` of each alternative after the last
+    row (S, J), and of the product of all factors (S, J).
+    """
+
+    path: FloatArray
+    last: FloatArray
+    log_product: FloatArray
+
+
+def run_log_factors(
+    log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
+) -> Run:
+    """``M_t`` at all rows, from logarithms of factors (T, S, J), starts (S, J), entries w (T, S)
+    and the weights of the alternatives (J,), for S streams side by side. O(T S J).
+    """
+    total = np.cumsum(log_f, axis=0)
+    if not entry.any():
+        log_m = total + log_start
+    else:
+        with np.errstate(divide="ignore"):
+            added = np.log(entry)[:, :, None] - (total - log_f)
+        added[0] = np.logaddexp(added[0], log_start)
+        log_m = np.logaddexp.accumulate(added, axis=0) + total
+    return Run(log_mixture(log_m, weight), log_m[-1], total[-1])
+
+
+def run_factors(
+    log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
+) -> Run:
+    """`run_log_factors` of the factors themselves: a few multiplications per factor. Logarithms are
+    taken only if a product would leave the range of floats.
+    """
+    paths, log_product = [], np.zeros_like(log_start)
+    for start in range(0, len(factors), _RUN_ROWS):
+        rows = slice(start, start + _RUN_ROWS)
+        path, log_start, more = _run_block(log_start, factors[rows], entry[rows], weight)
+        paths.append(path)
+        log_product += more
+    return Run(np.concatenate(paths), log_start, log_product)
+
+
+def _run_block(
+    log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
+) -> Run:
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.cumprod(factors, axis=0)
+    is_test = not entry.any()
+    fits = product.min() > 1.0 / _SAFE and product.max() < _SAFE
+    if not fits or not (is_test or log_start.max() < _SAFE_LOG):
+        return run_log_factors(log_start, np.log(factors), entry, weight)
+    log_product = np.log(product[-1])
+    if is_test:
+        top = log_start.max(axis=1)
+        product *= np.exp(log_start - top[:, None])
+        return Run(np.log(product @ weight) + top, log_start + log_product, log_product)
+    # M_t = P_t (M_0 + sum_s w_s / P_{s-1}) with the products P of factors.
+    m = np.empty_like(product)
+    m[0], m[1:] = 1.0, product[:-1]
+    np.divide(entry[:, :, None], m, out=m)
+    m[0] += np.exp(log_start)
+    np.cumsum(m, axis=0, out=m)
+    m *= product
+    with np.errstate(divide="ignore"):  # a stream without rows is still at 0
+        return Run(np.log(m @ weight), np.log(m[-1]), log_product)
+
+
+def log_mixture(log_m: FloatArray, weight: FloatArray) -> FloatArray:
+    """Logarithm of the weighted mean over alternatives, (..., J) -> (...); weights sum to one."""
+    top = log_m.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(log_m - top) @ weight) + top[..., 0]
+
+
+def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 0.0) -> FloatArray:
+    """Assign consecutive rows to streams in turn, (n, J) -> (T, S, J): row i goes to stream
+    ``(offset + i) % S``; places without a row hold ``empty``.
+    """
+    if n_streams == 1:
+        return rows[:, None]
+    first = offset % n_streams
+    length = -(-(first + len(rows)) // n_streams)
+    out = np.full((length * n_streams, *rows.shape[1:]), empty)
+    out[first : first + len(rows)] = rows
+    return out.reshape(length, n_streams, *rows.shape[1:])
 
 
 class Layout(NamedTuple):
-    """Where the members of each family stand, and what they weigh.
+    """Position and weight of the alternatives of each family.
 
-    ``ends`` of the families among the members; ``weight`` (J,), which sums to one; ``n_streams``
-    run side by side; ``is_detector`` or a test.
+    ``ends`` of the families among the alternatives; ``weight`` (J,), which sums to one;
+    ``n_streams`` side by side; ``is_detector`` or a test.
     """
 
     ends: tuple[int, ...]
@@ -30,12 +155,12 @@ class Layout(NamedTuple):
         return len(self.weight)
 
     def family(self, index: int) -> slice:
-        """The members of a family."""
+        """The alternatives of a family."""
         return slice(self.ends[index - 1] if index else 0, self.ends[index])
 
 
 def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) -> Layout:
-    """The layout of families whose members weigh so much beside each other."""
+    """Layout of families from the relative weights of their alternatives."""
     ends = np.cumsum([len(weight) for weight in weights])
     weight = np.concatenate(weights)
     return Layout(tuple(ends.tolist()), weight / weight.sum(), n_streams, is_detector)
@@ -43,87 +168,198 @@ def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Logarithms, each (S, J): ``wealth`` of bets from the first row on, ``member`` what is
-    compared with the threshold (the same in a test); ``low`` the least wealth so far and ``since``
-    (S, J) how many rows had been seen then.
+    """Logarithms, each (S, J): ``log_e``, the product of all factors since the first row;
+    ``log_m``, which is compared with the threshold (the same in a test); ``lowest``, the least
+    ``log_e`` so far; and ``lowest_at``, the number of rows seen then.
     """
 
-    wealth: FloatArray
-    member: FloatArray
-    low: FloatArray
-    since: FloatArray
+    log_e: FloatArray
+    log_m: FloatArray
+    lowest: FloatArray
+    lowest_at: FloatArray
 
     @classmethod
     def start(cls, layout: Layout) -> Evidence:
         shape = (layout.n_streams, layout.n_members)
-        member = np.full(shape, -np.inf if layout.is_detector else 0.0)
-        return cls(np.zeros(shape), member, np.zeros(shape), np.zeros(shape))
+        log_m = np.full(shape, -np.inf if layout.is_detector else 0.0)
+        return cls(np.zeros(shape), log_m, np.zeros(shape), np.zeros(shape))
 
     def value(self, layout: Layout) -> float:
         """Logarithm of the largest mixture of a stream."""
-        return float(mixed(self.member, layout.weight).max())
+        return float(log_mixture(self.log_m, layout.weight).max())
 
     def advance(
         self, factors: FloatArray, n_seen: int, layout: Layout
     ) -> tuple[Evidence, FloatArray]:
-        """After rows of factors (n, J), one by one: the evidence, and the path (T, S) of the
-        logarithm of the mixture on the way.
+        """Evidence after rows of factors (n, J), one by one, and the path (T, S) of the logarithm
+        of the mixture.
         """
-        streams = as_streams(factors, n_seen, layout.n_streams, empty=1.0)
-        entry = as_streams(
+        streams = split_streams(factors, n_seen, layout.n_streams, empty=1.0)
+        entry = split_streams(
             np.full((len(factors), 1), float(layout.is_detector)), n_seen, layout.n_streams
         )[:, :, 0]
-        run = run_factors(self.member, streams, entry, layout.weight)
-        return self._moved(run.gained, run.last, n_seen), run.path
+        run = run_factors(self.log_m, streams, entry, layout.weight)
+        return self._multiply(run.log_product, run.last, n_seen), run.path
 
     def absorb(self, log_f: FloatArray, n_rows: int, n_seen: int, layout: Layout) -> Evidence:
-        """After a period of ``n_rows`` rows with sums ``log_f`` (J,), which is one step of time:
-        the bets of its rows are all placed at its beginning.
+        """Evidence after a period of ``n_rows`` rows with sums ``log_f`` (J,), as one step of time:
+        the new tests of a detector all start at the beginning of the period.
         """
         entry = np.log(n_rows) if layout.is_detector else -np.inf
-        member = np.logaddexp(self.member, entry) + log_f
-        return self._moved(log_f[None], member, n_seen)
+        log_m = np.logaddexp(self.log_m, entry) + log_f
+        return self._multiply(log_f[None], log_m, n_seen)
 
-    def _moved(self, gained: FloatArray, member: FloatArray, n_seen: int) -> Evidence:
-        is_lower = self.wealth < self.low
-        low = np.where(is_lower, self.wealth, self.low)
-        since = np.where(is_lower, float(n_seen), self.since)
-        return Evidence(self.wealth + gained, member, low, since)
+    def _multiply(self, log_product: FloatArray, log_m: FloatArray, n_seen: int) -> Evidence:
+        is_lower = self.log_e < self.lowest
+        lowest = np.where(is_lower, self.log_e, self.lowest)
+        lowest_at = np.where(is_lower, float(n_seen), self.lowest_at)
+        return Evidence(self.log_e + log_product, log_m, lowest, lowest_at)
 
     def onset(self, layout: Layout) -> int:
-        """Rows that had been seen when the bets began to win that now carry most: an estimate."""
-        return int(self.since[self._carrier(layout)])
+        """Estimated number of rows seen when the strongest evidence began to grow."""
+        return int(self.lowest_at[self._strongest(layout)])
 
-    def _carrier(self, layout: Layout) -> tuple[int, int]:
-        """The stream and the member that carry most of the evidence."""
-        stream = int(mixed(self.member, layout.weight).argmax())
-        return stream, int((self.member[stream] + np.log(layout.weight)).argmax())
+    def _strongest(self, layout: Layout) -> tuple[int, int]:
+        """The stream and the alternative with the most evidence."""
+        stream = int(log_mixture(self.log_m, layout.weight).argmax())
+        return stream, int((self.log_m[stream] + np.log(layout.weight)).argmax())
 
     def saved(self, layout: Layout) -> float:
-        """Nats that were won: by the mixture in a test, in a detector since the onset by the bets
-        that carry most.
+        """Log evidence of the mixture in a test; in a detector, of the strongest alternative since
+        the onset.
         """
         if not layout.is_detector:
             return max(0.0, self.value(layout))
-        stream, member = self._carrier(layout)
-        return max(0.0, float(self.wealth[stream, member] - self.low[stream, member]))
+        stream, member = self._strongest(layout)
+        return max(0.0, float(self.log_e[stream, member] - self.lowest[stream, member]))
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {name: as_numbers(getattr(self, name)) for name in _FIELDS}
+        return {name: as_numbers(getattr(self, name)) for name in _EVIDENCE}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], layout: Layout) -> Evidence:
-        """What `to_state` gave, checked."""
+        """Check and read the output of `to_state`."""
         shape = (layout.n_streams, layout.n_members)
-        read = {"member": numbers, "since": finite_numbers}
-        low = {"since": 0.0}
         return cls(
-            *(
-                read.get(name, finite_numbers)(state, name, shape, low=low.get(name, -1e15))
-                for name in _FIELDS
-            )
+            read_finite_numbers(state, "log_e", shape),
+            read_numbers(state, "log_m", shape),
+            read_finite_numbers(state, "lowest", shape),
+            read_finite_numbers(state, "lowest_at", shape, low=0.0),
         )
 
 
-_FIELDS = ("wealth", "member", "low", "since")
+_EVIDENCE = ("log_e", "log_m", "lowest", "lowest_at")
+
+
+@dataclass(frozen=True, eq=False)
+class GapSums:
+    """Sums over the residuals of claims, each of shape (C,), which add up over rows.
+
+    ``count`` of rows, the sum of ``residual``, and ``variance``, the sum of squared differences
+    from the predicted residuals.
+    """
+
+    count: FloatArray
+    residual: FloatArray
+    variance: FloatArray
+
+    @classmethod
+    def zeros(cls, n_claims: int) -> GapSums:
+        return cls(*(np.zeros(n_claims) for _ in range(3)))
+
+    @classmethod
+    def concatenate(cls, sums: Sequence[GapSums]) -> GapSums:
+        """The claims of all sums, one after the other."""
+        columns = zip(*(part.arrays for part in sums), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
+    @property
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.count, self.residual, self.variance
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean residual of each claim: observed frequency minus mean predicted probability."""
+        return self.residual / np.maximum(self.count, 1.0)
+
+    def __getitem__(self, claims: slice) -> GapSums:
+        return GapSums(*(array[claims] for array in self.arrays))
+
+    def __add__(self, other: GapSums) -> GapSums:
+        return GapSums(*(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain numbers."""
+        names = ("count", "residual", "variance")
+        return {name: as_numbers(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], n_claims: int) -> GapSums:
+        """Check and read the output of `to_state`."""
+        return cls(
+            read_finite_numbers(state, "count", (n_claims,), low=0.0),
+            read_finite_numbers(state, "residual", (n_claims,)),
+            read_finite_numbers(state, "variance", (n_claims,), low=0.0),
+        )
+
+
+def sum_gaps(
+    block: ClaimBlock, expected: FloatArray, n_labels: int, weight: FloatArray | None = None
+) -> GapSums:
+    """Sums of a block of rows; ``expected`` (C,) is the mean residual of each claim before it.
+
+    A prediction is clipped to the range of the residual, from -s to 1 - s. So no difference exceeds
+    1, as the confidence sequence requires; weights are at most 1 for the same reason.
+    """
+    residual = block.residual()
+    w = np.ones((len(residual), 1)) if weight is None else weight[:, None]
+    index = block.labels() + np.arange(block.score.shape[1]) * n_labels if n_labels > 1 else None
+    hat = np.clip(expected if index is None else expected[index], -block.score, 1.0 - block.score)
+    if index is None:
+        count = np.full(len(expected), float(w.sum()))
+        off = residual - hat
+        off *= w
+        return GapSums(count, (w.T @ residual)[0], np.einsum("ij,ij->j", off, off))
+    terms = (np.broadcast_to(w, residual.shape), w * residual, (w * (residual - hat)) ** 2)
+    place, size = index.ravel(), len(expected)
+    return GapSums(*(np.bincount(place, term.ravel(), minlength=size) for term in terms))
+
+
+def half_width(sums: GapSums, alpha: float) -> FloatArray:
+    """Half-widths of the intervals of the mean gaps; 1 for claims without rows."""
+    low, high = np.zeros_like(sums.count), np.maximum(sums.count, 1.0)
+    target = np.log(2.0 / alpha)
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2.0
+        is_low = _log_gamma_mixture(middle, sums.variance) < target
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    return np.where(sums.count > 0, np.minimum(high / np.maximum(sums.count, 1.0), 1.0), 1.0)
+
+
+def _log_gamma_mixture(s: FloatArray, v: FloatArray) -> FloatArray:
+    a, b = v + _RHO, s + v + _RHO
+    start = _RHO * np.log(_RHO) - gammaln(_RHO) - np.log(gammainc(_RHO, _RHO))
+    return start + gammaln(a) + np.log(gammainc(a, b)) - a * np.log(b) + s + v
+
+
+def discoveries(log_e: FloatArray, alpha: float) -> IntArray:
+    r"""Select e-values by the e-BH procedure.
+
+    Returns the positions of the largest k of G e-values such that each of them is at least
+    :math:`G / (\alpha k)`, largest first. The expected share of false discoveries is at most
+    :math:`\alpha`, whatever the dependence between the e-values.
+
+    References
+    ----------
+    Wang & Ramdas (2022), False discovery rate control with e-values, doi:10.1111/rssb.12489.
+
+    Examples
+    --------
+    >>> discoveries(np.log([1.0, 90.0, 40.0, 2.0]), 0.05).tolist()
+    [1, 2]
+    """
+    order = np.argsort(-log_e, kind="stable")
+    needed = np.log(len(log_e) / alpha) - np.log(np.arange(1, len(log_e) + 1))
+    enough = np.flatnonzero(log_e[order] >= needed)
+    return order[: enough[-1] + 1] if enough.size else order[:0]

@@ -1,43 +1,62 @@
-r"""Experts: recalibrations that learn from labels as they arrive.
+r"""Experts: recalibrations of the deployed forecast that learn from labels as they arrive.
 
-Each is a map :math:`q = \mathrm{softmax}(\beta \log p + b)` that takes a Newton step after every
-block of rows. The information H is discounted, so that old rows are forgotten, and what is
-forgotten is replaced by the prior, which holds the map near the identity:
+**Maps.** Each is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step after every
+block of rows. The information H is discounted, so old rows are forgotten. A prior, which holds the
+map near the identity, replaces the forgotten information:
 
 .. math:: H \leftarrow \lambda^n H + J^\top W J + (1 - \lambda^n) H_0, \qquad
    \theta \leftarrow \theta - H^{-1} (g + (1 - \lambda^n) H_0 (\theta - \theta_0)) .
 
-Rows of a block share the map at its start, so that gradients and informations are sums over rows
-and add up over shards.
+Rows of a block share the map at its start, so gradients and informations are sums over rows and add
+up over shards.
+
+**Calibeating.** The confidence is binned with equal widths. A row of bin b gets the confidence
+:math:`(h_b + m_b) / (n_b + 1)`, with :math:`n_b` earlier rows of the bin, :math:`h_b` of them
+correct, and the middle :math:`m_b` of the bin, which counts as one row. For any sequence of
+outcomes, a bin with n rows loses at most :math:`\ln n + \ln 2B` nats, and a Brier score of at most
+:math:`1 + \ln(n + 1)`, to the best constant in hindsight. So all bins together fall behind the
+binned forecast, recalibrated in hindsight, by O(log T).
+
+References
+----------
+Foster & Hart (2023), "Calibeating": beating forecasters at their own game, arXiv:2209.04892.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._simplex import EPS, log_floored, row_max, row_sum, softmax, true_class
 from calibrant._typing import FloatArray, IntArray
+from calibrant.monitoring._json import as_numbers, read_finite_numbers
+from calibrant.notions import as_notion
 
 FULL_INFORMATION = 50
-"""Above so many classes only the diagonal of the information is kept: O(K) a row."""
+"""Above this many classes only the diagonal of the information is kept: O(K) per row."""
 
 _PRIOR = 5.0
-"""Rows' worth of information that holds a parameter at the identity."""
+"""Information, in rows, that holds a parameter at the identity."""
 
-_LONGEST_STEP = 1.0
-"""A parameter moves at most so far at once: a Newton step on few rows may overshoot."""
+_MAX_STEP = 1.0
+"""Largest change of a parameter in one step: a Newton step on few rows may overshoot."""
 
-_LOWEST, _HIGHEST = 0.02, 50.0
-"""Bounds of the inverse temperature; intercepts are at most ``_HIGHEST``."""
+_MIN_BETA, _MAX_PARAMETER = 0.02, 50.0
+"""Bounds of the inverse temperature; intercepts are at most ``_MAX_PARAMETER``."""
+
+BINS = 20
+"""Bins of the confidence, of equal width from 0 to 1."""
+
+_CONFIDENCE = as_notion("confidence")
 
 
 class Expert(NamedTuple):
-    """How an expert learns: the share of its information that it keeps at each row, and whether it
-    has intercepts or a temperature alone.
+    """Parameters of an expert: the share of its information that it keeps at each row, and whether
+    it has intercepts or a temperature only.
     """
 
     discount: float = 1.0
@@ -50,10 +69,10 @@ EXPERTS = (
     Expert(1.0),
     Expert(0.999),
 )
-"""Those of a monitor: a temperature that follows slowly and quickly, and whole maps."""
+"""Experts of a monitor: a slow and a fast temperature, and two maps with intercepts."""
 
 ONLINE_EXPERTS = (*EXPERTS, Expert(0.99))
-"""Those of online recalibration, which is there to follow: a whole map that does so quickly."""
+"""Experts of online recalibration, which needs a fast map with intercepts as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +91,8 @@ class ExpertState:
         theta[0] = 1.0
         return cls(theta, _prior(n_classes))
 
-    def joined(self, n_classes: int) -> ExpertState:
-        """The same map where classes have joined, of which nothing is known."""
+    def add_classes(self, n_classes: int) -> ExpertState:
+        """The same map for more classes; the prior holds the new parameters."""
         fresh = ExpertState.start(n_classes)
         theta, information = fresh.theta, np.array(fresh.information)
         size = len(self.theta)
@@ -106,42 +125,42 @@ class ExpertSums(NamedTuple):
 
 
 def as_u(proba: FloatArray) -> FloatArray:
-    """Logarithms of probabilities whose largest in each row is 0, which changes no map of them."""
+    """Log-probabilities, shifted to a maximum of 0 in each row, which changes no map of them."""
     u = log_floored(proba, EPS)
     u -= row_max(u)[:, None]
     return u
 
 
-def judge(
+def evaluate_rows(
     expert: Expert, state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """The probability that an expert gave to what happened, (n,), and what the rows teach it; of
-    rows ``u`` as `as_u` makes them.
+    """The probability of the true class by an expert (n,), and the sums from which it learns; for
+    rows ``u`` of `as_u`.
     """
     if expert.intercepts:
         q = state.proba(u)
         return true_class(q, y), sum_rows(expert, q, u, y)
-    return _judge_temperature(state, u, y)
+    return _evaluate_temperature(state, u, y)
 
 
-def _judge_temperature(
+def _evaluate_temperature(
     state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """A temperature alone needs the mean and the variance of u in each row and nothing else."""
+    """A temperature needs only the mean and the variance of u in each row."""
     power = state.theta[0] * u
     np.exp(power, out=power)
-    total, own = row_sum(power), true_class(power, y)
+    total, power_of_label = row_sum(power), true_class(power, y)
     power *= u
     mean = row_sum(power) / total
     power *= u
     gradient, information = np.zeros_like(state.theta), np.zeros_like(state.information)
     gradient[0] = mean.sum() - true_class(u, y).sum()
     information.flat[0] = (row_sum(power) / total).sum() - mean @ mean
-    return own / total, ExpertSums(len(y), gradient, information)
+    return power_of_label / total, ExpertSums(len(y), gradient, information)
 
 
 def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> ExpertSums:
-    """What rows say about the parameters of an expert that said ``q`` of them."""
+    """Gradient and information of rows for an expert that predicted ``q`` for them."""
     n_rows, n_classes = u.shape
     weighted = q * u
     mean = row_sum(weighted)
@@ -158,43 +177,44 @@ def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> Exper
     return ExpertSums(n_rows, gradient, information)
 
 
-def _fill_intercepts(information: FloatArray, q: FloatArray, mixed: FloatArray) -> None:
+def _fill_intercepts(information: FloatArray, q: FloatArray, cross: FloatArray) -> None:
     if information.ndim == 1:
         information[1:] = (q * (1.0 - q)).sum(axis=0)
         return
     information[1:, 1:] = np.diag(q.sum(axis=0)) - q.T @ q
-    information[0, 1:] = information[1:, 0] = mixed
+    information[0, 1:] = information[1:, 0] = cross
 
 
 def learn(expert: Expert, state: ExpertState, sums: ExpertSums) -> ExpertState:
     """The state after a Newton step on the rows of ``sums``."""
-    kept = expert.discount**sums.n_rows
+    memory = expert.discount**sums.n_rows
     if not expert.intercepts:
-        return _learn_temperature(kept, state, sums)
-    prior, away = _prior(len(state.theta) - 1), state.theta.copy()
-    away[0] -= 1.0
-    information = kept * state.information + sums.information + (1.0 - kept) * prior
-    gradient = sums.gradient + (1.0 - kept) * _PRIOR * away
+        return _learn_temperature(memory, state, sums)
+    prior, offset = _prior(len(state.theta) - 1), state.theta.copy()
+    offset[0] -= 1.0
+    information = memory * state.information + sums.information + (1.0 - memory) * prior
+    gradient = sums.gradient + (1.0 - memory) * _PRIOR * offset
     if information.ndim == 2:
         step: FloatArray = np.linalg.solve(information, gradient)
     else:
         step = gradient / information
-    theta = state.theta - _clipped(step, _LONGEST_STEP)
-    theta[0] = max(_LOWEST, theta[0])
-    return ExpertState(_clipped(theta, _HIGHEST), information)
+    theta = state.theta - _clip(step, _MAX_STEP)
+    theta[0] = max(_MIN_BETA, theta[0])
+    return ExpertState(_clip(theta, _MAX_PARAMETER), information)
 
 
-def _learn_temperature(kept: float, state: ExpertState, sums: ExpertSums) -> ExpertState:
+def _learn_temperature(memory: float, state: ExpertState, sums: ExpertSums) -> ExpertState:
     beta, theta, information = state.theta[0], state.theta.copy(), state.information.copy()
-    seen = kept * information.flat[0] + sums.information.flat[0] + (1.0 - kept) * _PRIOR
-    step = (sums.gradient[0] + (1.0 - kept) * _PRIOR * (beta - 1.0)) / seen
-    theta[0] = min(max(beta - min(max(step, -_LONGEST_STEP), _LONGEST_STEP), _LOWEST), _HIGHEST)
-    information.flat[0] = seen
+    total = memory * information.flat[0] + sums.information.flat[0] + (1.0 - memory) * _PRIOR
+    step = (sums.gradient[0] + (1.0 - memory) * _PRIOR * (beta - 1.0)) / total
+    step = min(max(step, -_MAX_STEP), _MAX_STEP)
+    theta[0] = min(max(beta - step, _MIN_BETA), _MAX_PARAMETER)
+    information.flat[0] = total
     return ExpertState(theta, information)
 
 
-def _clipped(values: FloatArray, limit: float) -> FloatArray:
-    return np.minimum(np.maximum(values, -limit), limit)  # np.clip takes longer to call
+def _clip(values: FloatArray, limit: float) -> FloatArray:
+    return np.minimum(np.maximum(values, -limit), limit)  # a call of np.clip takes longer
 
 
 @lru_cache(maxsize=8)
@@ -203,3 +223,74 @@ def _prior(n_classes: int) -> FloatArray:
     prior = np.full(size, _PRIOR) if n_classes > FULL_INFORMATION else _PRIOR * np.eye(size)
     prior.setflags(write=False)
     return prior
+
+
+def experts_to_state(states: tuple[ExpertState, ...] | list[ExpertState]) -> dict[str, Any]:
+    """Plain numbers."""
+    return {
+        "theta": as_numbers(np.array([state.theta for state in states])),
+        "information": as_numbers(np.array([state.information for state in states])),
+    }
+
+
+def experts_from_state(
+    state: Mapping[str, Any], n_experts: int, n_classes: int
+) -> list[ExpertState]:
+    """Check and read the output of `experts_to_state`."""
+    size = 1 + n_classes
+    shape = (n_experts, size) if n_classes > FULL_INFORMATION else (n_experts, size, size)
+    theta = read_finite_numbers(state, "theta", (n_experts, size))
+    information = read_finite_numbers(state, "information", shape)
+    diagonal = information if information.ndim == 2 else information.diagonal(axis1=1, axis2=2)
+    if not (diagonal > 0).all():
+        raise ValueError("information of the state must be positive")
+    return [ExpertState(*pair) for pair in zip(theta, information, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class TopBins:
+    """Rows so far and correct ones, by bin of the confidence, each of shape (20,)."""
+
+    count: FloatArray
+    hits: FloatArray
+
+    @classmethod
+    def start(cls) -> TopBins:
+        return cls(np.zeros(BINS), np.zeros(BINS))
+
+    @property
+    def rate(self) -> FloatArray:
+        """The confidence of a row of each bin."""
+        middle = (np.arange(BINS) + 0.5) / BINS
+        return (self.hits + middle) / (self.count + 1.0)
+
+    def add_rows(self, proba: FloatArray, y: IntArray) -> TopBins:
+        """The bins with more rows and their labels."""
+        claims = _CONFIDENCE.select(proba, y)
+        place = _bin_index(claims.score[:, 0])
+        count, hits = (np.bincount(part, minlength=BINS) for part in (place, place[claims.hit]))
+        return TopBins(self.count + count, self.hits + hits)
+
+    def recalibrate(self, proba: FloatArray) -> FloatArray:
+        """Rows with the confidence of their bin; the other classes are rescaled."""
+        claims = _CONFIDENCE.select(proba)
+        return _CONFIDENCE.fill(proba, claims._replace(score=self.rate[_bin_index(claims.score)]))
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"count": as_numbers(self.count), "hits": as_numbers(self.hits)}
+
+    @classmethod
+    def from_state(cls, state: Any) -> TopBins:
+        """Check and read the output of `to_state`."""
+        if not isinstance(state, Mapping):
+            raise ValueError("calibeat of the state must hold counts and hits")
+        count = read_finite_numbers(state, "count", (BINS,), low=0.0)
+        hits = read_finite_numbers(state, "hits", (BINS,), low=0.0)
+        if (hits > count).any():
+            raise ValueError("hits of the state must be at most their counts")
+        return cls(count, hits)
+
+
+def _bin_index(score: FloatArray) -> IntArray:
+    return np.minimum((score * BINS).astype(np.intp), BINS - 1)

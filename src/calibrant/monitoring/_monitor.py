@@ -1,94 +1,72 @@
-"""The monitor: evidence against a deployed forecast, which may be looked at as often as one
-likes.
-"""
+"""The monitor of a deployed forecast: evidence against its calibration, valid at any time."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from calibrant._simplex import as_proba, normalized
-from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, as_array, check_predictions
-from calibrant.monitoring._chunk import MonitorChunk
-from calibrant.monitoring._discoveries import discoveries
-from calibrant.monitoring._evidence import Evidence
-from calibrant.monitoring._families import ClaimFamily
-from calibrant.monitoring._groups import (
-    Group,
-    Groups,
-    add_groups,
-    groups_of_state,
-    groups_to_state,
-    sum_groups,
+from calibrant.monitoring._alternatives import Members, Rows, make_rule
+from calibrant.monitoring._json import read_classes, read_state, read_value
+from calibrant.monitoring._results import (
+    Gap,
+    MonitorEntry,
+    MonitorStep,
+    add_entry,
+    describe,
+    read_history,
 )
-from calibrant.monitoring._history import Entry, history_of_state, recorded
-from calibrant.monitoring._members import Members, Rows
-from calibrant.monitoring._online import read_expert_states
-from calibrant.monitoring._results import Gap, MonitorStep
-from calibrant.monitoring._rule import make_rule
-from calibrant.monitoring._sentences import describe
-from calibrant.monitoring._sequences import GapSums, half_width
-from calibrant.monitoring._state import (
-    as_numbers,
-    entry,
-    finite_numbers,
-    number,
-    read_classes,
-    read_state,
-)
-from calibrant.monitoring._wealth import mixed
+from calibrant.monitoring._state import MonitorChunk, MonitorState, list_gaps
 from calibrant.notions import Notion
 
 SCHEMA = "calibrant.monitor/1"
 
-_LEVEL = 0.05
-"""One minus the level of the intervals of all gaps together."""
-
 
 class CalibrationMonitor:
-    r"""An alarm for a forecast that loses its calibration, with a bound on false alarms.
+    r"""Raise an alarm when a deployed forecast loses its calibration, with few false alarms.
 
-    Bets against the forecast are placed on every row. If the forecast is honest, no bet wins in
-    the long run, and how much they have won is evidence: in a test (``mode="test"``) the chance
-    that it ever exceeds :math:`1 / \alpha` is at most :math:`\alpha`; a detector, the default,
-    places new bets at every row, so that a long quiet time does not delay the alarm, and rings on
-    honest rows within ``horizon`` of them with probability at most ``false_alarm``.
+    Every row multiplies the evidence against calibration by a factor. If the forecast is
+    calibrated, the evidence does not grow in the long run. In a test (``mode="test"``) it ever
+    exceeds :math:`1 / \alpha` with probability at most :math:`\alpha`. A detector, the default,
+    starts a new test at every row, so a long time without drift does not delay the alarm. On
+    calibrated rows it raises an alarm within ``horizon`` of them with probability at most
+    ``false_alarm``.
 
     Parameters
     ----------
     false_alarm : float
-        Probability of a false alarm within the horizon (test: ever).
+        Probability of a false alarm within the horizon (in a test: ever).
     horizon : int
-        Rows for which that shall hold.
+        Number of rows to which ``false_alarm`` refers.
     tolerance : float
-        Gaps of claims up to this are no reason for an alarm. No real model is exactly calibrated,
-        and with enough rows any deviation is found: 0 asks for that.
+        Gaps of claims up to this size raise no alarm. No real model is exactly calibrated, and
+        enough rows reveal any deviation; 0 tests for exact calibration.
     notions : sequence of str or Notion
-        Which claims are watched. Without a tolerance, changes of temperature and learned
-        recalibrations (`OnlineCalibration`) are bet on as well.
+        Which claims are monitored. Without a tolerance, changes of temperature and learned
+        recalibrations (`OnlineCalibration`) are alternatives as well.
     classes : labels of the columns, optional
     mode : {"detector", "test"}
     arl : float, optional
-        The average number of honest rows to a false alarm, instead of ``horizon / false_alarm``.
+        Average number of calibrated rows until a false alarm, instead of ``horizon /
+        false_alarm``.
     lag : int
-        How many rows are predicted before the label of the first is known, where outcomes of
-        overlapping horizons depend on each other: so many streams are kept apart.
+        Number of rows that are predicted before the label of the first is known. Their outcomes may
+        depend on each other, so that many separate streams are kept.
     inputs : {"proba", "logits"}
 
     Notes
     -----
-    Valid as long as each probability was given before its label and labels do not arrive depending
-    on what they say. Rows enter in the order in which labels arrive. Labels that are revealed
-    depending on the forecast (audits) are fine; depending on the outcome, they are not.
+    The guarantee holds as long as each probability was issued before its label and the arrival of
+    labels does not depend on their values. Rows enter in the order in which labels arrive. Labels
+    may be revealed depending on the forecast (audits), but not depending on the outcome.
 
-    A row costs O(J) for J members (12 a claim with a tolerance, 6 without); the state is O(J)
-    numbers and holds no rows.
+    A row costs O(J) for J alternatives (12 per claim with a tolerance, 6 without). The state is
+    O(J) numbers and holds no rows.
 
     Examples
     --------
@@ -122,59 +100,57 @@ class CalibrationMonitor:
             inputs=inputs,
         )
         self.classes: AnyArray | None = None if classes is None else as_array(classes)
-        self.history: list[Entry] = []
+        self.history: list[MonitorEntry] = []
         self._members: Members | None = None
         if self.classes is not None:
-            self._begin(len(self.classes))
+            self._begin(self.classes)
 
-    def _begin(self, n_classes: int) -> None:
-        self._members = Members(self._rule, n_classes)
-        self._gaps = GapSums.zeros(self._members.n_claims)
-        self._groups: Groups = {}
-        self._clear()
-
-    def _clear(self) -> None:
-        members = self._ready()
-        self._evidence = Evidence.start(members.layout)
-        self._states = members.start()
-        self._n_rows = 0
-        self._alarm_at: int | None = None
+    def _begin(self, classes: AnyArray) -> None:
+        self.classes = classes
+        self._members = Members(self._rule, len(classes))
+        self._state = MonitorState.start(self._members)
 
     def reset(self) -> CalibrationMonitor:
-        """Begin again after an alarm was dealt with: no evidence, no gaps, the same rule; the
-        history stays. Returns self.
+        """Discard evidence and gaps after an alarm was dealt with. The rule and the history stay.
+        Returns self.
         """
-        members = self._ready()
-        self._gaps, self._groups = GapSums.zeros(members.n_claims), {}
-        self._clear()
+        self._state = MonitorState.start(self._require_members())
         return self
 
     @property
     def n_rows(self) -> int:
         """Rows seen since the start or the last reset."""
-        return self._n_rows if self._members else 0
+        return self._state.n_rows if self._members else 0
 
     @property
     def alarm(self) -> bool:
         """Whether the threshold has been reached since the start or the last reset."""
-        return self._members is not None and self._alarm_at is not None
+        return self._members is not None and self._state.alarm_at is not None
 
     @property
     def nats(self) -> float:
         """Natural logarithm of the evidence."""
-        return self._evidence.value(self._ready().layout)
+        layout = self._require_members().layout
+        return self._state.evidence.value(layout)
 
     @property
     def saved(self) -> float:
-        """Nats of log-loss that recalibrating would have saved (with a tolerance: that bets against
-        the forecast have won): since the start in a test, since the onset in a detector.
+        """Reduction in log-loss, in nats, that recalibration would have achieved (with a tolerance:
+        log evidence): since the start in a test, since the onset in a detector.
         """
-        return self._evidence.saved(self._ready().layout)
+        layout = self._require_members().layout
+        return self._state.evidence.saved(layout)
 
     @property
     def threshold(self) -> float:
-        """Natural logarithm of the evidence that is an alarm."""
+        """Natural logarithm of the evidence that raises an alarm."""
         return self._rule.threshold
+
+    @property
+    def onset(self) -> int | None:
+        """Estimated number of rows seen when the miscalibration began; None without an alarm."""
+        layout = self._require_members().layout
+        return self._state.evidence.onset(layout) if self.alarm else None
 
     def update(
         self,
@@ -185,29 +161,15 @@ class CalibrationMonitor:
         sample_weight: WeightsLike | None = None,
         when: Any = None,
     ) -> MonitorStep:
-        """Rows whose labels have arrived, in order, with what had been said of them.
+        """Add labeled rows in order of arrival, with the probabilities issued for them.
 
-        ``group`` names a group of each row, for the list of groups that are worth a look;
-        ``sample_weight``, between 0 and 1 and known before the labels, is how much of its bets a
-        row counts; ``when`` is what this update is called in sentences.
+        ``group`` names a group for each row, for the list of groups that are worth a look.
+        ``sample_weight`` is the exponent of the factors of a row; it lies between 0 and 1 and must
+        be known before the label. ``when`` is the name of this update in sentences.
         """
-        rows, named = self._checked(y, p, sample_weight, group)
-        self._groups = add_groups(self._groups, self._group_sums(rows, named))
-        peak = max(map(self._update_block, rows.blocks(self._ready().block_rows)))
+        rows, groups = self._check_rows(y, p, sample_weight, group)
+        self._state, peak = self._state.update(rows, groups, self._require_members())
         return self._record(when, len(rows.y), peak)
-
-    def _update_block(self, rows: Rows) -> float:
-        members, y = self._ready(), rows.y
-        sums = members.of_block(rows, self._gaps.mean, self._states)
-        self._evidence, path = self._evidence.advance(sums.factors, self._n_rows, members.layout)
-        peak = float(path.max())
-        if self._alarm_at is None and peak >= self.threshold:
-            first = int(np.flatnonzero((path >= self.threshold).any(axis=1))[0])
-            self._alarm_at = self._n_rows + min(first * self._rule.lag + 1, len(y))
-        self._gaps = self._gaps + sums.gaps
-        self._states = members.learn(self._states, sums.learnt)
-        self._n_rows += len(y)
-        return peak
 
     def chunk(
         self,
@@ -217,162 +179,101 @@ class CalibrationMonitor:
         group: LabelsLike | None = None,
         sample_weight: WeightsLike | None = None,
     ) -> MonitorChunk:
-        """Rows of a shard as sums, with the state of this monitor: add those of all shards of a
-        period, then `absorb` them. The monitor itself does not change.
+        """Sum the rows of a shard at the state of this monitor, which does not change.
+
+        Add the chunks of all shards of a period, then `absorb` the total.
         """
         if self._rule.lag > 1:
-            raise ValueError("chunks are for lag=1: their rows are not kept apart")
-        rows, named = self._checked(y, p, sample_weight, group)
-        parts = map(self._block_chunk, rows.blocks(self._ready().block_rows))
-        total = reduce(MonitorChunk.__add__, parts)
-        return replace(total, groups=self._group_sums(rows, named))
-
-    def _block_chunk(self, rows: Rows) -> MonitorChunk:
-        sums = self._ready().of_block(rows, self._gaps.mean, self._states)
-        won = np.log(sums.factors).sum(axis=0)
-        return MonitorChunk(len(rows.y), won, sums.gaps, sums.learnt, self._start_mark())
-
-    def _group_sums(self, rows: Rows, group: AnyArray | None) -> Groups:
-        if group is None:
-            return {}
-        return sum_groups(self._groups, self._group_family, rows, group)
-
-    @property
-    def _group_family(self) -> ClaimFamily:
-        return ClaimFamily("confidence", self._rule.tolerance)
+            raise ValueError("chunk() requires lag=1: the rows of a chunk are not kept apart")
+        rows, groups = self._check_rows(y, p, sample_weight, group)
+        return self._state.chunk(rows, groups, self._require_members(), self._start_key())
 
     def absorb(self, chunk: MonitorChunk, *, when: Any = None) -> MonitorStep:
-        """The sums of a period, which is one step of time.
+        """Add the sums of a period as one step of time.
 
-        The evidence within the period is not seen, only that at its end; the bound on false alarms
-        holds as it does row by row.
+        Only the evidence at the end of the period counts. The bound on false alarms holds as it
+        does row by row.
         """
-        members = self._ready()
-        if chunk.start != self._start_mark():
+        members = self._require_members()
+        if chunk.start != self._start_key():
             raise ValueError("the chunk was made by another monitor, or before the last update")
-        self._evidence = self._evidence.absorb(
-            chunk.log_factors, chunk.n_rows, self._n_rows, members.layout
-        )
-        self._gaps = self._gaps + chunk.gaps
-        self._groups = add_groups(self._groups, chunk.groups)
-        self._states = members.learn(self._states, chunk.learnt)
-        self._n_rows += chunk.n_rows
-        nats = self.nats
-        if self._alarm_at is None and nats >= self.threshold:
-            self._alarm_at = self._n_rows
+        self._state, nats = self._state.absorb(chunk, members)
         return self._record(when, chunk.n_rows, nats)
 
-    def _checked(
+    def _check_rows(
         self,
         y: LabelsLike,
         p: ScoresLike,
         sample_weight: WeightsLike | None,
         group: LabelsLike | None,
     ) -> tuple[Rows, AnyArray | None]:
-        scores, codes, weight, names = check_predictions(
+        scores, codes, weight, classes = check_predictions(
             y, p, sample_weight, self.classes, inputs=self._rule.inputs, hint=LOGITS_HINT
         )
         if weight.max() > 1.0:
             raise ValueError(
-                "sample_weight must be at most 1, because a bet of more than its stake proves "
-                "nothing: divide by the largest weight that can occur, the same at every update"
+                "sample_weight must be at most 1 for the evidence to be valid: divide by the "
+                "largest weight that can occur, the same at every update"
             )
         if self._members is None:
-            self.classes = names
-            self._begin(len(names))
-        # Rows that miss one by rounding would let bets on the rest win for ever.
+            self._begin(classes)
+        # With rows that miss a sum of 1 by rounding, evidence would grow for ever.
         proba = normalized(as_proba(scores, self._rule.inputs))
-        rows, named = Rows(proba, codes), None if group is None else as_array(group)
-        if named is not None and len(named) != len(codes):
-            raise ValueError(f"group must name one group a row: got {len(named)} for {len(codes)}")
+        groups = None if group is None else as_array(group)
+        if groups is not None and len(groups) != len(codes):
+            raise ValueError(
+                f"group must name one group per row: got {len(groups)} for {len(codes)}"
+            )
         if sample_weight is None:
-            return rows, named
-        counted = np.flatnonzero(weight)
-        kept = Rows(proba, codes, weight).part(counted)
-        return kept, None if named is None else named[counted]
+            return Rows(proba, codes), groups
+        positive = np.flatnonzero(weight)
+        rows = Rows(proba, codes, weight).take(positive)
+        return rows, None if groups is None else groups[positive]
 
-    def _ready(self) -> Members:
+    def _require_members(self) -> Members:
         if self._members is None:
             raise ValueError("nothing has been seen yet: call update(y, p) first, or give classes=")
         return self._members
 
-    def _start_mark(self) -> tuple[str, int]:
-        return json.dumps(self._rule.to_state(), sort_keys=True), self._n_rows
+    def _start_key(self) -> tuple[str, int]:
+        return json.dumps(self._rule.to_state(), sort_keys=True), self._state.n_rows
 
     def _record(self, when: Any, n_rows: int, peak: float) -> MonitorStep:
-        said = str(when) if when is not None else f"update {len(self.history) + 1}"
-        gaps = self.gaps()
-        shown = tuple(gap for i, gap in enumerate(gaps) if i == 0 or gap.is_listed)
-        nats = self.nats
+        name = str(when) if when is not None else f"update {len(self.history) + 1}"
+        gaps, nats, n_seen = self.gaps(), self.nats, self.n_rows
         first = gaps[0]
-        now = Entry(said, n_rows, self._n_rows, nats, first.mean, first.low, first.high, self.alarm)
-        self.history = recorded(self.history, now)
+        entry = MonitorEntry(
+            name, n_rows, n_seen, nats, first.mean, first.low, first.high, self.alarm
+        )
+        self.history = add_entry(self.history, entry)
+        listed = (gap for gap in gaps[1:] if gap.is_listed)
         return MonitorStep(
-            said, n_rows, self._n_rows, nats, peak, self.threshold, self.alarm, shown
+            name, n_rows, n_seen, nats, peak, self.threshold, self.alarm, (first, *listed)
         )
 
     def gaps(self) -> list[Gap]:
-        """The mean gap of every claim, then of every group, with intervals that hold at all times
-        and together.
+        """Mean gap of every claim, then of every group, with intervals that hold at all times and
+        together.
         """
-        members = self._ready()
-        names, log_e, sums, width = [], [], [], []
-        wealth = mixed(
-            np.moveaxis(self._evidence.wealth, 0, -1), np.full(self._rule.lag, 1.0) / self._rule.lag
-        )
-        parts = len(members.claims) + bool(self._groups)
-        for index, family in enumerate(members.claims):
-            claims = members.claim_slice(index)
-            own = GapSums(*(getattr(self._gaps, name)[claims] for name in _SUMS))
-            bets = wealth[members.layout.family(index)].reshape(-1, family.n_bets)
-            names += [self._claim_name(family, claim) for claim in range(len(own.count))]
-            log_e.append(mixed(bets, family.prior))
-            sums.append(own)
-            width.append(self._width(own, _LEVEL / parts / len(own.count)))
-        for j, (name, group) in enumerate(self._groups.items(), start=1):
-            names.append(f"group {name}")
-            log_e.append(self._group_evidence(group))
-            sums.append(group.gaps)
-            # However many groups are still to come, these levels add up to that of all.
-            width.append(self._width(group.gaps, _LEVEL / parts / (j * (j + 1))))
-        return _as_gaps(names, np.concatenate(log_e), sums, width, self._rule.false_alarm)
-
-    def _group_evidence(self, group: Group) -> FloatArray:
-        # Where rows overlap, those of a group are not kept apart: their product is no evidence.
-        if self._rule.lag > 1:
-            return np.zeros(1)
-        return mixed(group.wealth[None], self._group_family.prior)
-
-    def _width(self, sums: GapSums, alpha: float) -> FloatArray:
-        # Where rows overlap nothing is claimed: their residuals are not a martingale's.
-        return half_width(sums, alpha) if self._rule.lag == 1 else np.ones(len(sums.count))
-
-    def _claim_name(self, family: ClaimFamily, claim: int) -> str:
-        classes: Any = self.classes
-        name = family.notion.claim_name(claim, classes)
-        return name if len(self._rule.notions) == 1 else f"{name} ({family.name})"
-
-    @property
-    def onset(self) -> int | None:
-        """Rows that had been seen when what rings began, an estimate; None without an alarm."""
-        return self._evidence.onset(self._ready().layout) if self.alarm else None
+        members = self._require_members()
+        return list_gaps(self._state, members, self.classes)
 
     def __str__(self) -> str:
         return describe(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known now, as plain values."""
-        known = self._members is not None and self._n_rows > 0
+        """The current results as plain values."""
+        has_rows = self.n_rows > 0
         return {
             "n_rows": self.n_rows,
             "alarm": self.alarm,
-            "alarm_at": self._alarm_at if known else None,
-            "onset": self.onset if known else None,
-            "nats": self.nats if known else None,
-            "saved": self.saved if known else None,
+            "alarm_at": self._state.alarm_at if has_rows else None,
+            "onset": self.onset if has_rows else None,
+            "nats": self.nats if has_rows else None,
+            "saved": self.saved if has_rows else None,
             "threshold": self.threshold,
             "rule": self._rule.to_state(),
-            "gaps": [gap.to_dict() for gap in self.gaps()] if known else [],
+            "gaps": [gap.to_dict() for gap in self.gaps()] if has_rows else [],
             "history": [entry._asdict() for entry in self.history],
             "text": describe(self),
         }
@@ -386,83 +287,29 @@ class CalibrationMonitor:
             "history": [list(entry) for entry in self.history],
         }
         if self._members is not None:
-            state |= {
-                "n_rows": self._n_rows,
-                "alarm_at": self._alarm_at,
-                **self._evidence.to_state(),
-                **{name: as_numbers(getattr(self._gaps, name)) for name in _SUMS},
-                "theta": as_numbers(np.array([s.theta for s in self._states])),
-                "information": as_numbers(np.array([s.information for s in self._states])),
-                "groups": groups_to_state(self._groups),
-            }
+            state |= self._state.to_state()
         return json.dumps(state, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> CalibrationMonitor:
-        """The monitor that `to_json` wrote; anything else is a ``ValueError``."""
+        """The monitor that `to_json` wrote; raises ``ValueError`` for anything else."""
         state = read_state(text, SCHEMA, "CalibrationMonitor")
-        rule = entry(state, "rule")
+        rule = read_value(state, "rule")
         if not isinstance(rule, dict):
             raise ValueError("rule of the state must hold the parameters of a monitor")
-        _check_streams(rule.get("lag"), state)
+        _check_lag(rule.get("lag"), state)
         try:
             monitor = cls(**rule, classes=read_classes(state))
         except TypeError as error:
             raise ValueError(f"rule of the state: {error}") from None
-        monitor.history = history_of_state(state)
+        monitor.history = read_history(state)
         if monitor._members is not None:
-            monitor._restore(state)
+            monitor._state = MonitorState.from_state(state, monitor._members)
         return monitor
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        members = self._ready()
-        self._n_rows = int(number(state, "n_rows", 0, 1e15))
-        at = entry(state, "alarm_at")
-        self._alarm_at = None if at is None else int(number(state, "alarm_at", 0, 1e15))
-        self._evidence = Evidence.from_state(state, members.layout)
-        shape = (members.n_claims,)
-        self._gaps = GapSums(
-            *(
-                finite_numbers(state, name, shape, low=-1e15 if name == "residual" else 0.0)
-                for name in _SUMS
-            )
-        )
-        states = read_expert_states(state, len(members.experts), members.n_classes)
-        self._states = tuple(states)
-        self._groups = groups_of_state(state, self._group_family.n_bets)
 
-
-_SUMS = ("count", "residual", "variance")
-
-
-def _check_streams(lag: Any, state: Mapping[str, Any]) -> None:
-    """Raise where a state asks for more streams than it holds numbers for: they take memory."""
-    held = len(state["wealth"]) if isinstance(state.get("wealth"), list) else 1
-    if state.get("classes") is not None and isinstance(lag, int) and lag > max(held, 1):
-        raise ValueError(f"the state has {held} numbers of wealth for a lag of {lag}")
-
-
-def _as_gaps(
-    names: list[str],
-    log_e: FloatArray,
-    sums: list[GapSums],
-    width: list[FloatArray],
-    alpha: float,
-) -> list[Gap]:
-    listed = set(discoveries(log_e, alpha).tolist())
-    count, mean = (
-        np.concatenate([getattr(part, name) for part in sums]) for name in ("count", "mean")
-    )
-    half = np.concatenate(width)
-    return [
-        Gap(
-            name,
-            int(count[i]),
-            float(mean[i]),
-            max(-1.0, float(mean[i] - half[i])),
-            min(1.0, float(mean[i] + half[i])),
-            float(log_e[i]),
-            i in listed,
-        )
-        for i, name in enumerate(names)
-    ]
+def _check_lag(lag: Any, state: Mapping[str, Any]) -> None:
+    """Raise if a state asks for the memory of more streams than it holds numbers for."""
+    n_numbers = len(state["log_e"]) if isinstance(state.get("log_e"), list) else 1
+    if state.get("classes") is not None and isinstance(lag, int) and lag > max(n_numbers, 1):
+        raise ValueError(f"log_e of the state has {n_numbers} numbers for a lag of {lag}")

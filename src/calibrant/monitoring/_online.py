@@ -1,4 +1,4 @@
-"""Online recalibration: a mixture of experts that never falls far behind the deployed forecast."""
+"""Online recalibration by a mixture of experts, one of which is the deployed forecast."""
 
 from __future__ import annotations
 
@@ -21,61 +21,64 @@ from calibrant._validation import (
     check_predictions,
     check_scores,
 )
-from calibrant.monitoring._calibeat import TopBins
 from calibrant.monitoring._experts import (
-    FULL_INFORMATION,
     ONLINE_EXPERTS,
     Expert,
     ExpertState,
+    TopBins,
     as_u,
-    judge,
+    evaluate_rows,
+    experts_from_state,
+    experts_to_state,
     learn,
 )
-from calibrant.monitoring._state import (
+from calibrant.monitoring._json import (
     as_numbers,
-    entry,
-    finite_numbers,
-    number,
     read_classes,
+    read_count,
+    read_finite_numbers,
+    read_number,
     read_state,
+    read_value,
 )
 
 SCHEMA = "calibrant.online-calibration/1"
 
 LEARN_ROWS = 128
-"""Rows of a block, which share the maps at its start."""
+"""Rows of a block, within which the experts do not change."""
 
 
 class OnlineCalibration(BaseEstimator):
-    r"""Recalibration that learns from labels as they arrive, and follows what changes.
+    r"""Recalibrate a deployed forecast as labels arrive, and follow changes.
 
-    A Bayesian mixture under log-loss of experts :math:`q^m`, the deployed forecast first,
+    The prediction is a Bayesian mixture under log-loss of experts :math:`q^m`, the deployed
+    forecast first,
 
     .. math:: q_t = \sum_m w_m q^m_t, \qquad
-       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / q_t(y_t) + \sigma / M ,
+       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / q_t(y_t) + \sigma / M .
 
-    the fixed share :math:`\sigma` being what lets it follow a best expert that changes. Experts
-    are temperatures and vector scalings with Newton steps on discounted rows.
+    The fixed share :math:`\sigma` lets the mixture follow a best expert that changes. Experts are
+    temperature and vector scalings with Newton steps on discounted rows.
 
     Parameters
     ----------
     experts : sequence of Expert, optional
-        Beside the deployed forecast.
+        Experts in addition to the deployed forecast.
     share : float
         :math:`\sigma`, from 0 to below 1.
     calibeat : bool
-        Whether the top claim of a row says how often claims like it came true so far, by bins of
-        the score, instead of what the mixture says.
+        Whether to replace the confidence of a row by the observed frequency so far in its bin of
+        the confidence.
     inputs : {"proba", "logits"}
     classes : labels of the columns, optional
-        With them probabilities can be asked for before the first label: the scores as they are.
+        With classes, probabilities can be predicted before the first label: the scores as they are.
 
     Attributes
     ----------
     weights_ : array of shape (M,)
-        Of the experts, the deployed forecast first.
+        Weights of the experts, the deployed forecast first.
     n_rows_ : int
-        Rows learnt from.
+        Number of labeled rows so far.
     log_loss_, deployed_log_loss_ : float
         Sums of the log-losses so far: of the mixture, each row predicted before its label was
         used, and of the deployed forecast.
@@ -84,17 +87,17 @@ class OnlineCalibration(BaseEstimator):
 
     Notes
     -----
-    For **any** sequence of outcomes, honest or adversarial, the sum of log-losses exceeds that of
-    every expert, the deployed forecast among them, by at most :math:`\ln M` without a share, and by
-    at most :math:`\ln M + (n - 1) \ln \frac 1 {1 - \sigma}` with one.
+    For **any** sequence of outcomes, calibrated or adversarial, the sum of log-losses exceeds that
+    of every expert, including the deployed forecast, by at most :math:`\ln M` without a share, and
+    by at most :math:`\ln M + (n - 1) \ln \frac 1 {1 - \sigma}` with one.
 
-    The weights move at every row, the maps after every block of 128 rows of one `partial_fit` and
-    at its end. O(K^2) a row, O(K) above 50 classes. Labels that arrive late are learnt from when
-    they do. Where decisions change which labels are seen, it learns from those only.
+    The weights change at every row, the experts after every block of 128 rows of one `partial_fit`
+    and at its end. The cost is O(K^2) per row, O(K) above 50 classes. Late labels are used when
+    they arrive. If decisions determine which labels are seen, only those rows are used.
 
-    With ``calibeat``, row by row and for any sequence, the top claims of a bin with n rows lose at
-    most :math:`\ln n + \ln 40` nats to the best constant of the bin with hindsight (20 bins), and
-    a Brier score of at most :math:`1 + \ln(n + 1)`. ``log_loss_`` is that of the mixture still.
+    With ``calibeat``, row by row and for any sequence, the confidences of a bin with n rows lose at
+    most :math:`\ln n + \ln 40` nats to the best constant of the bin in hindsight (20 bins), and a
+    Brier score of at most :math:`1 + \ln(n + 1)`. ``log_loss_`` is that of the mixture.
 
     References
     ----------
@@ -132,32 +135,32 @@ class OnlineCalibration(BaseEstimator):
     ) -> OnlineCalibration:
         """Learn from rows of scores and their labels, in order; returns self.
 
-        ``classes`` names the columns at the first call, where the parameter does not.
+        ``classes`` names the columns at the first call, unless the parameter does.
         """
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         names = classes if known is None else known
-        scores, codes, _, found = check_predictions(
+        scores, codes, _, labels = check_predictions(
             y, X, None, names, inputs=self.inputs, hint=LOGITS_HINT
         )
         if not hasattr(self, "classes_"):
-            self._start(found)
+            self._start(labels)
         proba = normalized(as_proba(scores, self.inputs))
         for start in range(0, len(codes), LEARN_ROWS):
             rows = slice(start, start + LEARN_ROWS)
             if self.calibeat:
-                self.bins_ = self.bins_.after(self._mixture(proba[rows]), codes[rows])
+                self.bins_ = self.bins_.add_rows(self._mixture(proba[rows]), codes[rows])
             self._learn(proba[rows], codes[rows])
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Forget everything, then learn from these rows in their order."""
+        """Discard what was learned, then learn from these rows in their order."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         return self.partial_fit(X, y)
 
     def predict_proba(self, X: ScoresLike) -> FloatArray:
-        """Probabilities by the mixture as it is now, (n, K); before the first label, where the
-        classes are known, the scores themselves.
+        """Probabilities by the current mixture, (n, K); before the first label, if the classes are
+        known, the scores themselves.
         """
         is_new = not hasattr(self, "classes_")
         if self.classes is None or not is_new:
@@ -167,7 +170,7 @@ class OnlineCalibration(BaseEstimator):
         proba = as_proba(scores, self.inputs)
         if not is_new:
             proba = self._mixture(proba)
-            proba = self.bins_.replaced(proba) if self.calibeat else proba
+            proba = self.bins_.recalibrate(proba) if self.calibeat else proba
         return proba.astype(scores.dtype, copy=False)
 
     def _mixture(self, proba: FloatArray) -> FloatArray:
@@ -178,7 +181,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(mixture)
 
     def predict(self, X: ScoresLike) -> AnyArray:
-        """The likeliest label of each row."""
+        """The most likely label of each row."""
         proba = self.predict_proba(X)
         names = check_classes(getattr(self, "classes_", self.classes), proba.shape[1])
         return names[proba.argmax(axis=1)]
@@ -186,18 +189,18 @@ class OnlineCalibration(BaseEstimator):
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
         """Learn from one row, a dict of label to score; returns self.
 
-        Where ``classes`` are not given, labels join as they are met. A label that a probability
-        is not given for has the probability 0.
+        Without ``classes``, new labels become classes. A label without a score has the probability
+        0.
         """
-        self._meet([*x, y])
+        self._add_labels([*x, y])
         if x and (self.classes is not None or hasattr(self, "classes_")):
             self.partial_fit([self._row(x)], [y])
         return self
 
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
-        """Probabilities of one row, dict to dict; as they are before the first label."""
+        """Probabilities of one row, dict to dict; before the first label, the scores themselves."""
         names = self._names()
-        if not x or (not names and len(x) == 1):  # too few labels were met for a forecast
+        if not x or (not names and len(x) == 1):  # a forecast needs two labels
             return dict(x)
         if not names:
             proba = as_proba(check_scores([list(x.values())], inputs=self.inputs), self.inputs)
@@ -206,12 +209,12 @@ class OnlineCalibration(BaseEstimator):
         return dict(zip(names, row.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """The likeliest label of one row; None where there is nothing to choose from."""
+        """The most likely label of one row; None without any scores."""
         proba = self.predict_proba_one(x)
         return max(proba, key=lambda label: proba[label]) if proba else None
 
-    def _meet(self, labels: list[Any]) -> None:
-        """Begin with labels, or go on with those that were not known."""
+    def _add_labels(self, labels: list[Any]) -> None:
+        """Start with labels, or add new ones to the classes."""
         known = self._names()
         names = list(dict.fromkeys([*known, *labels]))
         if self.classes is not None or len(names) in (len(known), 1):
@@ -219,33 +222,33 @@ class OnlineCalibration(BaseEstimator):
         classes = as_array(names)
         if known:
             self.classes_, self.n_classes_ = classes, len(names)
-            self.states_ = [state.joined(len(names)) for state in self.states_]
+            self.states_ = [state.add_classes(len(names)) for state in self.states_]
         else:
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Labels that are known, none at first where they were not given."""
+        """Labels so far; none at first unless they were given."""
         known = getattr(self, "classes_", self.classes)
         return [] if known is None else list(as_array(known).tolist())
 
     def _row(self, x: Mapping[Any, float]) -> list[float]:
-        known = self._names()
-        lacks = set(known) - set(x)
-        if set(x) - set(known) or (lacks and self.inputs != "proba"):
-            raise ValueError(f"expected a score for each of {known}, got those of {list(x)}")
-        return [x.get(label, 0.0) for label in known]
+        names = self._names()
+        missing = set(names) - set(x)
+        if set(x) - set(names) or (missing and self.inputs != "proba"):
+            raise ValueError(f"expected a score for each of {names}, got those of {list(x)}")
+        return [x.get(label, 0.0) for label in names]
 
     @property
     def saved_(self) -> float:
-        """Nats of log-loss that the mixture has saved."""
+        """Reduction in log-loss by the mixture, in nats."""
         return self.deployed_log_loss_ - self.log_loss_
 
     def _start(self, classes: AnyArray) -> None:
         if not 0 <= self.share < 1:
             raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
         self.classes_, self.n_classes_ = classes, len(classes)
-        chosen = ONLINE_EXPERTS if self.experts is None else self.experts
-        self.experts_ = [Expert(*expert) for expert in chosen]
+        experts = ONLINE_EXPERTS if self.experts is None else self.experts
+        self.experts_ = [Expert(*expert) for expert in experts]
         self.states_ = [ExpertState.start(len(classes)) for _ in self.experts_]
         n_experts = 1 + len(self.experts_)
         self.weights_ = np.full(n_experts, 1.0 / n_experts)
@@ -254,21 +257,21 @@ class OnlineCalibration(BaseEstimator):
 
     def _learn(self, proba: FloatArray, y: IntArray) -> None:
         """One block: the weights row by row, then a step of every expert."""
-        u = as_u(proba)
-        judged = [judge(*pair, u, y) for pair in zip(self.experts_, self.states_, strict=True)]
-        said = (np.log(np.maximum(q, TINY)) for q, _ in judged)
-        log_f = np.column_stack([-log_losses(proba, y), *said])
+        u, pairs = as_u(proba), list(zip(self.experts_, self.states_, strict=True))
+        results = [evaluate_rows(expert, state, u, y) for expert, state in pairs]
+        log_q = (np.log(np.maximum(q_true, TINY)) for q_true, _ in results)
+        log_f = np.column_stack([-log_losses(proba, y), *log_q])
         loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
         self.log_loss_ += loss
         self.deployed_log_loss_ -= float(log_f[:, 0].sum())
         self.n_rows_ += len(y)
         self.states_ = [
             learn(expert, state, sums)
-            for expert, state, (_, sums) in zip(self.experts_, self.states_, judged, strict=True)
+            for (expert, state), (_, sums) in zip(pairs, results, strict=True)
         ]
 
     def to_json(self) -> str:
-        """The state as JSON text: O(K) numbers an expert, O(K^2) up to 50 classes; no rows."""
+        """The state as JSON text: O(K) numbers per expert, O(K^2) up to 50 classes; no rows."""
         check_fitted(self)
         return json.dumps(
             {
@@ -276,14 +279,13 @@ class OnlineCalibration(BaseEstimator):
                 "share": self.share,
                 "inputs": self.inputs,
                 "classes": self.classes_.tolist(),
+                "adds_classes": self.classes is None,
                 "experts": [list(expert) for expert in self.experts_],
-                "theta": as_numbers(np.array([state.theta for state in self.states_])),
-                "information": as_numbers(np.array([s.information for s in self.states_])),
+                **experts_to_state(self.states_),
                 "weights": as_numbers(self.weights_),
                 "n_rows": self.n_rows_,
                 "log_loss": self.log_loss_,
                 "deployed_log_loss": self.deployed_log_loss_,
-                "joins": self.classes is None,
                 "calibeat": self.bins_.to_state() if self.calibeat else None,
             },
             allow_nan=False,
@@ -291,72 +293,57 @@ class OnlineCalibration(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str) -> OnlineCalibration:
-        """What `to_json` wrote; anything else is a ``ValueError``."""
+        """The estimator that `to_json` wrote; raises ``ValueError`` for anything else."""
         state = read_state(text, SCHEMA, "OnlineCalibration")
         classes, experts = read_classes(state), list(_read_experts(state))
         if classes is None:
             raise ValueError("classes of the state must be a list of labels")
-        inputs = check_inputs(entry(state, "inputs"))
-        bins, joins = state.get("calibeat"), state.get("joins", False)  # younger than the schema
+        bins = read_value(state, "calibeat")
         online = cls(
             experts,
-            number(state, "share", 0.0, 1.0),
+            read_number(state, "share", 0.0, 1.0),
             calibeat=bins is not None,
-            inputs=inputs,
-            classes=None if joins is True else classes,
+            inputs=check_inputs(read_value(state, "inputs")),
+            classes=None if read_value(state, "adds_classes") is True else classes,
         )
         online._start(classes)
         if bins is not None:
             online.bins_ = TopBins.from_state(bins)
-        online.states_ = read_expert_states(state, len(experts), len(classes))
-        online.weights_ = finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
+        online.states_ = experts_from_state(state, len(experts), len(classes))
+        online.weights_ = read_finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
         if abs(online.weights_.sum() - 1.0) > 1e-9:
             raise ValueError("weights of the state must sum to one")
-        online.n_rows_ = int(number(state, "n_rows", 0, 1e15))
-        online.log_loss_ = number(state, "log_loss", -1e15, 1e15)
-        online.deployed_log_loss_ = number(state, "deployed_log_loss", -1e15, 1e15)
+        online.n_rows_ = read_count(state, "n_rows")
+        online.log_loss_ = read_number(state, "log_loss", -1e15, 1e15)
+        online.deployed_log_loss_ = read_number(state, "deployed_log_loss", -1e15, 1e15)
         return online
 
 
-class _Mixed(NamedTuple):
+class _MixtureStep(NamedTuple):
     loss: float
     weights: FloatArray
 
 
-def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _Mixed:
-    """Log-loss of the mixture on rows of experts' log-probabilities (n, M), and the weights after
-    the last of them.
+def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _MixtureStep:
+    """Log-loss of the mixture on rows of the experts' log-probabilities (n, M), and the weights
+    after the last row.
     """
     top = log_f.max(axis=1)
     w, loss, even = weights.tolist(), -float(top.sum()), share / len(weights)
     for row in np.exp(log_f - top[:, None]).tolist():
-        gained = [a * b for a, b in zip(w, row, strict=True)]
-        total = sum(gained)
+        posterior = [a * b for a, b in zip(w, row, strict=True)]
+        total = sum(posterior)
         loss -= log(total)
         scale = (1.0 - share) / total
-        w = [scale * g + even for g in gained]
-    return _Mixed(loss, np.array(w))
+        w = [scale * p + even for p in posterior]
+    return _MixtureStep(loss, np.array(w))
 
 
 def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:
-    values = entry(state, "experts")
+    values = read_value(state, "experts")
     if not isinstance(values, list) or len(values) > 1000:
         raise ValueError("experts of the state must be a list")
     for value in values:
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], bool):
             raise ValueError("an expert of the state is a discount and whether it has intercepts")
-        yield Expert(number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])
-
-
-def read_expert_states(
-    state: Mapping[str, Any], n_experts: int, n_classes: int
-) -> list[ExpertState]:
-    """What experts have learnt, of a state: checked."""
-    size = 1 + n_classes
-    shape = (n_experts, size) if n_classes > FULL_INFORMATION else (n_experts, size, size)
-    theta = finite_numbers(state, "theta", (n_experts, size))
-    information = finite_numbers(state, "information", shape)
-    diagonal = information if information.ndim == 2 else information.diagonal(axis1=1, axis2=2)
-    if not (diagonal > 0).all():
-        raise ValueError("information of the state must be positive")
-    return [ExpertState(*pair) for pair in zip(theta, information, strict=True)]
+        yield Expert(read_number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])

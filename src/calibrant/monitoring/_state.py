@@ -1,95 +1,315 @@
-"""States as JSON: plain numbers, checked one by one when they are read; nothing is executed."""
+"""The state of a monitor: sums that add up over rows and shards, and the gaps that follow."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray
+from calibrant.monitoring._alternatives import ClaimFamily, Members, Rows, Rule
+from calibrant.monitoring._evidence import (
+    Evidence,
+    GapSums,
+    discoveries,
+    half_width,
+    log_mixture,
+    sum_gaps,
+)
+from calibrant.monitoring._experts import (
+    ExpertState,
+    ExpertSums,
+    experts_from_state,
+    experts_to_state,
+)
+from calibrant.monitoring._json import as_numbers, read_count, read_finite_numbers, read_value
+from calibrant.monitoring._results import Gap
 
-_LARGEST_TEXT = 2**28
-"""Characters of a state that are read at most: no state that was written here is near it."""
+_MAX_GROUPS = 10_000
+"""Most groups that are followed: each adds a few numbers to the state."""
 
-
-def as_numbers(array: FloatArray) -> list[Any]:
-    """Numbers for JSON, bit by bit; -inf, the logarithm of nothing, is null."""
-    return [None if value == -np.inf else value for value in np.ravel(array).tolist()]
-
-
-def read_state(text: str, schema: str, what: str) -> dict[str, Any]:
-    """The state of a text; anything else is a ``ValueError``."""
-    if not isinstance(text, str) or len(text) > _LARGEST_TEXT:
-        raise ValueError(f"not the JSON of a {what}: a text of at most 256 MB is expected")
-    try:
-        state = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not the JSON of a {what}: {error}") from None
-    if not isinstance(state, dict) or state.get("schema") != schema:
-        found = state.get("schema") if isinstance(state, dict) else type(state).__name__
-        raise ValueError(f"not the JSON of a {what}: schema is {found!r}, expected {schema!r}")
-    return state
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of a state")
+_ALPHA = 0.05
+"""One minus the joint level of the intervals of all gaps."""
 
 
-def numbers(
-    state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
-) -> FloatArray:
-    """The array of that key and shape: finite numbers of at least ``low``, or null for -inf."""
-    values = entry(state, key)
-    if not isinstance(values, list) or len(values) != int(np.prod(shape)):
-        raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
-    if not all(value is None or _is_number(value) for value in values):
-        raise ValueError(f"{key} of the state holds something that is no number")
-    array = np.array([-np.inf if value is None else float(value) for value in values])
-    finite = array[np.isfinite(array)]
-    if not ((finite >= low) & (finite <= 1e15)).all():
-        raise ValueError(f"{key} of the state holds a number that cannot be")
-    return array.reshape(shape)
+class Group(NamedTuple):
+    """Log evidence of each alternative on the confidence of a group, and the sums of its gap."""
+
+    log_e: FloatArray
+    gaps: GapSums
+
+    def plus(self, other: Group) -> Group:
+        """The sums of both."""
+        return Group(self.log_e + other.log_e, self.gaps + other.gaps)
 
 
-def finite_numbers(
-    state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
-) -> FloatArray:
-    """As `numbers`, without null."""
-    array = numbers(state, key, shape, low=low)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{key} of the state must hold finite numbers")
-    return array
+Groups = dict[str, Group]
 
 
-def number(state: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """One number within bounds."""
-    value = entry(state, key)
-    if not _is_number(value) or not low <= value <= high:
-        raise ValueError(f"{key} of the state must be a number from {low:g} to {high:g}")
-    return value
+def group_family(rule: Rule) -> ClaimFamily:
+    """The alternatives that are followed in each group."""
+    return ClaimFamily("confidence", rule.tolerance)
 
 
-def entry(state: Mapping[str, Any], key: str) -> Any:
-    """What a state holds at a key."""
-    if key not in state:
-        raise ValueError(f"the state lacks {key!r}")
-    return state[key]
+def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray) -> Groups:
+    """Sums of rows by group, in order of appearance. The mean gap of a group before these rows
+    predicts their residuals.
+    """
+    names, first, index = np.unique(group.astype(str), return_index=True, return_inverse=True)
+    sums = {}
+    for place in np.argsort(first).tolist():
+        members, name = rows.take(np.flatnonzero(index == place)), str(names[place])
+        block = family.notion.select(members.proba, members.y)
+        log_f = np.log(family.claim_factors(block, members.proba.shape[1])[:, 0])
+        log_e = log_f.sum(axis=0) if members.weight is None else members.weight @ log_f
+        mean = before[name].gaps.mean if name in before else np.zeros(1)
+        sums[name] = Group(log_e, sum_gaps(block, mean, 1, members.weight))
+    return sums
 
 
-def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
-    """Labels of columns: different strings, different whole numbers or false and true; or null."""
-    values = entry(state, "classes")
-    if values is None:
-        return None
-    if not isinstance(values, list) or len(values) < low:
-        raise ValueError("classes of the state must be a list of labels")
-    kinds = {type(value) for value in values}
-    if kinds not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
-        raise ValueError("classes of the state must be different texts, whole numbers or truths")
-    return np.array(values)
+def add_groups(groups: Groups, more: Groups) -> Groups:
+    """The sums of both."""
+    total = dict(groups)
+    for name, group in more.items():
+        total[name] = group.plus(total[name]) if name in total else group
+    if len(total) > _MAX_GROUPS:
+        raise ValueError(f"at most {_MAX_GROUPS:,} groups are followed, got {len(total):,}")
+    return total
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def groups_to_state(groups: Groups) -> dict[str, Any]:
+    """Plain values."""
+    return {
+        name: {
+            "log_e": as_numbers(group.log_e),
+            "sums": as_numbers(np.concatenate(group.gaps.arrays)),
+        }
+        for name, group in groups.items()
+    }
+
+
+def groups_from_state(state: Mapping[str, Any], n_alternatives: int) -> Groups:
+    """Check and read the output of `groups_to_state`."""
+    values = read_value(state, "groups")
+    if not isinstance(values, dict) or len(values) > _MAX_GROUPS:
+        raise ValueError(f"groups of the state must be at most {_MAX_GROUPS:,} by name")
+    groups = {}
+    for name, value in values.items():
+        if not isinstance(value, dict):
+            raise ValueError("a group of the state must hold log_e and sums")
+        sums = read_finite_numbers(value, "sums", (3, 1))
+        log_e = read_finite_numbers(value, "log_e", (n_alternatives,))
+        groups[name] = Group(log_e, GapSums(*sums))
+    return groups
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorChunk:
+    """Sums over the rows of one shard in one period, made by `CalibrationMonitor.chunk`.
+
+    The chunks of all shards add up; pass the total to `CalibrationMonitor.absorb`.
+
+    Attributes
+    ----------
+    n_rows : int
+    log_factors : array of shape (J,)
+        Sums of the log factors of each alternative.
+    gaps : GapSums
+        Of every claim.
+    expert_sums : tuple of ExpertSums
+        Sums from which the experts learn.
+    start : tuple
+        The rule of the monitor and the number of rows it had seen: only chunks of one start add up.
+    groups : dict of name to group
+        If rows were given groups.
+    """
+
+    n_rows: int
+    log_factors: FloatArray
+    gaps: GapSums
+    expert_sums: tuple[ExpertSums, ...]
+    start: tuple[str, int]
+    groups: Groups = field(default_factory=dict)
+
+    def __add__(self, other: MonitorChunk) -> MonitorChunk:
+        if self.start != other.start:
+            raise ValueError(
+                "chunks add up only if they come from the same monitor in the same state: make all "
+                "chunks of a period before any of them is absorbed"
+            )
+        pairs = zip(self.expert_sums, other.expert_sums, strict=True)
+        return MonitorChunk(
+            self.n_rows + other.n_rows,
+            self.log_factors + other.log_factors,
+            self.gaps + other.gaps,
+            tuple(a.plus(b) for a, b in pairs),
+            self.start,
+            add_groups(self.groups, other.groups),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorState:
+    """Everything that a monitor has accumulated since its start or last reset."""
+
+    evidence: Evidence
+    experts: tuple[ExpertState, ...]
+    gaps: GapSums
+    groups: Groups = field(default_factory=dict)
+    n_rows: int = 0
+    alarm_at: int | None = None
+
+    @classmethod
+    def start(cls, members: Members) -> MonitorState:
+        evidence = Evidence.start(members.layout)
+        return cls(evidence, members.start_experts(), GapSums.zeros(members.n_claims))
+
+    def update(
+        self, rows: Rows, group: AnyArray | None, members: Members
+    ) -> tuple[MonitorState, float]:
+        """The state after rows, one by one, and the largest log evidence on the way."""
+        state = replace(
+            self, groups=add_groups(self.groups, self._sum_groups(rows, group, members))
+        )
+        peak = -np.inf
+        for block in rows.blocks(members.block_rows):
+            state, highest = state._update_block(block, members)
+            peak = max(peak, highest)
+        return state, peak
+
+    def _update_block(self, rows: Rows, members: Members) -> tuple[MonitorState, float]:
+        sums = members.evaluate_block(rows, self.gaps.mean, self.experts)
+        evidence, path = self.evidence.advance(sums.factors, self.n_rows, members.layout)
+        peak, alarm_at = float(path.max()), self.alarm_at
+        if alarm_at is None and peak >= members.rule.threshold:
+            step = int(np.flatnonzero((path >= members.rule.threshold).any(axis=1))[0])
+            alarm_at = self.n_rows + min(step * members.rule.lag + 1, len(rows.y))
+        experts = members.learn(self.experts, sums.expert_sums)
+        n_rows = self.n_rows + len(rows.y)
+        gaps = self.gaps + sums.gaps
+        return MonitorState(evidence, experts, gaps, self.groups, n_rows, alarm_at), peak
+
+    def chunk(
+        self, rows: Rows, group: AnyArray | None, members: Members, start: tuple[str, int]
+    ) -> MonitorChunk:
+        """The sums of rows, at this state."""
+        total = reduce(
+            MonitorChunk.__add__,
+            (self._block_chunk(block, members, start) for block in rows.blocks(members.block_rows)),
+        )
+        return replace(total, groups=self._sum_groups(rows, group, members))
+
+    def _block_chunk(self, rows: Rows, members: Members, start: tuple[str, int]) -> MonitorChunk:
+        sums = members.evaluate_block(rows, self.gaps.mean, self.experts)
+        log_factors = np.log(sums.factors).sum(axis=0)
+        return MonitorChunk(len(rows.y), log_factors, sums.gaps, sums.expert_sums, start)
+
+    def absorb(self, chunk: MonitorChunk, members: Members) -> tuple[MonitorState, float]:
+        """The state after the sums of a period, and the log evidence at its end."""
+        evidence = self.evidence.absorb(
+            chunk.log_factors, chunk.n_rows, self.n_rows, members.layout
+        )
+        n_rows, nats = self.n_rows + chunk.n_rows, evidence.value(members.layout)
+        is_alarm = self.alarm_at is None and nats >= members.rule.threshold
+        state = MonitorState(
+            evidence,
+            members.learn(self.experts, chunk.expert_sums),
+            self.gaps + chunk.gaps,
+            add_groups(self.groups, chunk.groups),
+            n_rows,
+            n_rows if is_alarm else self.alarm_at,
+        )
+        return state, nats
+
+    def _sum_groups(self, rows: Rows, group: AnyArray | None, members: Members) -> Groups:
+        if group is None:
+            return {}
+        return sum_groups(self.groups, group_family(members.rule), rows, group)
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "n_rows": self.n_rows,
+            "alarm_at": self.alarm_at,
+            **self.evidence.to_state(),
+            **self.gaps.to_state(),
+            **experts_to_state(self.experts),
+            "groups": groups_to_state(self.groups),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], members: Members) -> MonitorState:
+        """Check and read the output of `to_state`."""
+        is_quiet = read_value(state, "alarm_at") is None
+        return cls(
+            Evidence.from_state(state, members.layout),
+            tuple(experts_from_state(state, len(members.experts), members.n_classes)),
+            GapSums.from_state(state, members.n_claims),
+            groups_from_state(state, group_family(members.rule).n_alternatives),
+            read_count(state, "n_rows"),
+            None if is_quiet else read_count(state, "alarm_at"),
+        )
+
+
+def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
+    """The gap of every claim, then of every group, with intervals that hold together."""
+    rule = members.rule
+    alpha = _ALPHA / (len(members.claims) + bool(state.groups))
+    streams = np.full(rule.lag, 1.0) / rule.lag
+    log_e_members = log_mixture(np.moveaxis(state.evidence.log_e, 0, -1), streams)
+    names, log_e, sums, width = [], [], [], []
+    for index, family in enumerate(members.claims):
+        gaps = state.gaps[members.claim_slice(index)]
+        log_e_family = log_e_members[members.layout.family(index)]
+        names += _claim_names(family, len(gaps.count), classes, len(members.claims) > 1)
+        log_e.append(log_mixture(log_e_family.reshape(-1, family.n_alternatives), family.prior))
+        sums.append(gaps)
+        width.append(_half_width(gaps, alpha / len(gaps.count), rule))
+    for j, (name, group) in enumerate(state.groups.items(), start=1):
+        names.append(f"group {name}")
+        log_e.append(_group_evidence(group, rule))
+        sums.append(group.gaps)
+        # The levels of any number of groups add up to at most that of all groups.
+        width.append(_half_width(group.gaps, alpha / (j * (j + 1)), rule))
+    total = GapSums.concatenate(sums)
+    return make_gaps(names, np.concatenate(log_e), total, np.concatenate(width), rule.false_alarm)
+
+
+def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: bool) -> list[str]:
+    names = (family.notion.claim_name(claim, classes) for claim in range(n_claims))
+    return [f"{name} ({family.name})" if has_notion else name for name in names]
+
+
+def _group_evidence(group: Group, rule: Rule) -> FloatArray:
+    # With overlapping rows the product over the rows of a group is not evidence.
+    if rule.lag > 1:
+        return np.zeros(1)
+    return log_mixture(group.log_e[None], group_family(rule).prior)
+
+
+def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
+    # With overlapping rows the residuals are not a martingale: the interval is not informative.
+    return half_width(sums, alpha) if rule.lag == 1 else np.ones(len(sums.count))
+
+
+def make_gaps(
+    names: list[str], log_e: FloatArray, sums: GapSums, half: FloatArray, alpha: float
+) -> list[Gap]:
+    """Results from arrays over claims; ``alpha`` bounds the false discoveries among the listed."""
+    listed = set(discoveries(log_e, alpha).tolist())
+    mean = sums.mean
+    return [
+        Gap(
+            name,
+            int(sums.count[i]),
+            float(mean[i]),
+            max(-1.0, float(mean[i] - half[i])),
+            min(1.0, float(mean[i] + half[i])),
+            float(log_e[i]),
+            i in listed,
+        )
+        for i, name in enumerate(names)
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from calibrant._simplex import TINY, normalized
@@ -56,11 +58,20 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
     np.put_along_axis(rest, label, 0.0, axis=1)
     largest = rest.max(axis=1, keepdims=True)
     mean = rest.sum(axis=1, keepdims=True) / n_free
-    needed = np.clip((largest - limit) / np.maximum(largest - mean, TINY), 0.0, 1.0)
-    share = needed * (limit > mean)
-    out = rest * (1.0 - share) + is_free * (mean * share)
+    out = shrink_to_mean(rest, is_free, largest, mean, limit)
     np.put_along_axis(out, label, np.take_along_axis(rows, label, axis=1), axis=1)
     return out
+
+
+def shrink_to_mean(rest: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
+    """Free entries of rows, shrunk to their mean until the largest is below ``limit``.
+
+    The arguments are arrays, or values of a program that is being exported: only arithmetic,
+    comparisons and ``clip`` are used.
+    """
+    share = ((largest - limit) / (largest - mean).clip(TINY, 1.0)).clip(0.0, 1.0)
+    share = share * (limit > mean)
+    return rest * (1.0 - share) + is_free * (mean * share)
 
 
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:

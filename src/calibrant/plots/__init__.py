@@ -5,12 +5,9 @@ compute them; ``plot`` draws and returns the display. matplotlib is imported whe
 is made.
 """
 
-from calibrant.plots.bars import AcceptanceDisplay, ChoiceDisplay, ClassErrorDisplay
-from calibrant.plots.boxes import ScoreBoxDisplay
+from calibrant.plots.bars import ChoiceDisplay, ClassErrorDisplay
 from calibrant.plots.cumulative import CumulativeDisplay
-from calibrant.plots.ece_bins import EceVersusBinsDisplay
 from calibrant.plots.groups import GroupDisplay
-from calibrant.plots.latent import LatentDisplay
 from calibrant.plots.monitor import MonitorDisplay
 from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
 from calibrant.plots.ranking import CriticalDifferenceDisplay
@@ -19,19 +16,15 @@ from calibrant.plots.simplex import SimplexDisplay
 from calibrant.plots.validity import ValidityDisplay
 
 __all__ = [
-    "AcceptanceDisplay",
     "ChoiceDisplay",
     "ClassErrorDisplay",
     "ConfusionChangeDisplay",
     "CriticalDifferenceDisplay",
     "CumulativeDisplay",
-    "EceVersusBinsDisplay",
     "GroupDisplay",
-    "LatentDisplay",
     "MonitorDisplay",
     "ParameterDisplay",
     "ReliabilityDisplay",
-    "ScoreBoxDisplay",
     "SimplexDisplay",
     "ValidityDisplay",
 ]

@@ -13,13 +13,17 @@ from calibrant.plots._style import AFTER, BEFORE, BLUE, GREY, INK, PALE, SMALL, 
 
 BAR_COLOR = "#9CC4E0"
 
+_BAR = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
+_DOT = {"edgecolor": "white", "clip_on": False}
+_BAND = {"color": INK, "alpha": 0.16}
+
 
 class OccupiedBins(NamedTuple):
     """The occupied bins of one claim: share of the rows, mean score and frequency of the outcome,
     each (m,).
 
-    ``left`` and ``width`` are those of bins of equal width, None where bins were made from data;
-    ``low`` and ``high`` the consistency band, None where there is none.
+    ``left`` and ``width`` are those of bins of equal width, None if bins were made from the data;
+    ``low`` and ``high`` are the consistency band, or None.
     """
 
     share: FloatArray
@@ -52,27 +56,11 @@ def draw_bars(ax: Any, curve: OccupiedBins) -> list[Any]:
     if curve.left is None:
         return draw_points(ax, curve)
     left, width = curve.left, curve.width
-    bars = ax.bar(
-        left,
-        curve.outcome,
-        width,
-        align="edge",
-        color=BAR_COLOR,
-        edgecolor="white",
-        linewidth=0.6,
-        zorder=2,
-    )
+    bars = ax.bar(left, curve.outcome, width, color=BAR_COLOR, zorder=2, **_BAR)
     bars.set_label("observed")
-    gap = ax.bar(
-        left + width / 2,
-        curve.score - curve.outcome,
-        0.36 * width,
-        bottom=curve.outcome,
-        color=VERMILION,
-        edgecolor="white",
-        linewidth=0.4,
-        zorder=4,
-    )
+    style = {"color": VERMILION, "edgecolor": "white", "linewidth": 0.4, "zorder": 4}
+    height = curve.score - curve.outcome
+    gap = ax.bar(left + width / 2, height, 0.36 * width, bottom=curve.outcome, **style)
     gap.set_label("gap to mean score")
     return [bars, gap, *_band_boxes(ax, curve, left, width)]
 
@@ -81,70 +69,47 @@ def _band_boxes(ax: Any, curve: OccupiedBins, left: FloatArray, width: float) ->
     if curve.low is None or curve.high is None:
         return []
     height = curve.high - curve.low
-    style = {"color": INK, "alpha": 0.16, "linewidth": 0, "zorder": 3}
-    boxes = ax.bar(left, height, width, bottom=curve.low, align="edge", **style)
-    return [boxes]
+    style = {**_BAND, "linewidth": 0, "zorder": 3}
+    return [ax.bar(left, height, width, bottom=curve.low, align="edge", **style)]
 
 
 def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
     """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from
     the data.
     """
-    gap = ax.vlines(
-        curve.score, curve.score, curve.outcome, color=VERMILION, linewidth=1.2, zorder=3
-    )
+    style = {"color": VERMILION, "linewidth": 1.2, "zorder": 3}
+    gap = ax.vlines(curve.score, curve.score, curve.outcome, **style)
     gap.set_label("gap to mean score")
-    points = ax.scatter(
-        curve.score,
-        curve.outcome,
-        s=14,
-        color=BLUE,
-        edgecolor="white",
-        linewidth=0.4,
-        zorder=4,
-        clip_on=False,
-    )
+    dots = {"s": 14, "color": BLUE, "linewidth": 0.4, "zorder": 4}
+    points = ax.scatter(curve.score, curve.outcome, **dots, **_DOT)
     points.set_label("observed")
     handles = [points, gap]
     if curve.low is not None:
-        bars = ax.vlines(
-            curve.score, curve.low, curve.high, color=INK, alpha=0.16, linewidth=5, zorder=2
-        )
-        handles.append(bars)
+        band = {**_BAND, "linewidth": 5, "zorder": 2}
+        handles.append(ax.vlines(curve.score, curve.low, curve.high, **band))
     return handles
 
 
-def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **line: Any) -> Any:
-    """The curve as a line with a marker per bin; larger markers hold more rows. ``line`` are
-    matplotlib's keywords.
+def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords: Any) -> Any:
+    """The curve as a line with a marker per bin; larger markers hold more rows. ``keywords`` are
+    those of matplotlib's lines.
     """
-    size = 8 + 60 * np.sqrt(curve.share)
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4, "zorder": 4}
-    marker = line.pop("marker", style.marker)
-    (drawn,) = ax.plot(curve.score, curve.outcome, **(look | line))
-    ax.scatter(
-        curve.score,
-        curve.outcome,
-        s=size,
-        color=drawn.get_color(),
-        marker=marker,
-        edgecolor="white",
-        linewidth=0.5,
-        zorder=5,
-        clip_on=False,
-    )
-    drawn.set_label(name)
-    return drawn
+    marker = keywords.pop("marker", style.marker)
+    (line,) = ax.plot(curve.score, curve.outcome, **(look | keywords))
+    size = 8 + 60 * np.sqrt(curve.share)
+    dots = {"s": size, "color": line.get_color(), "marker": marker, "linewidth": 0.5, "zorder": 5}
+    ax.scatter(curve.score, curve.outcome, **dots, **_DOT)
+    line.set_label(name)
+    return line
 
 
 def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
     """Before and after calibration in one axes, with the band of the latter."""
     handles = [draw_line(ax, before, BEFORE, "before"), draw_line(ax, after, AFTER, "after")]
     if after.low is not None and after.score.size > 1:
-        filled = ax.fill_between(
-            after.score, after.low, after.high, color=AFTER.color, alpha=0.18, linewidth=0, zorder=2
-        )
-        handles.append(filled)
+        style = {"color": AFTER.color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
+        handles.append(ax.fill_between(after.score, after.low, after.high, **style))
     return handles
 
 
@@ -154,59 +119,36 @@ def draw_shares(ax: Any, curve: OccupiedBins) -> None:
         ax.vlines(curve.score, 0, curve.share, color=GREY, linewidth=2)
         ax.set_ylim(bottom=0)
         return
-    ax.bar(
-        curve.left,
-        curve.share,
-        curve.width,
-        align="edge",
-        color=GREY,
-        edgecolor="white",
-        linewidth=0.6,
-    )
+    ax.bar(curve.left, curve.share, curve.width, color=GREY, **_BAR)
 
 
 def draw_share_outline(ax: Any, curve: OccupiedBins, style: Series) -> None:
     """The share of the rows in every bin as an outline, so that two can lie over each other."""
+    line = {"color": style.color, "linestyle": style.linestyle}
     if curve.left is None:
-        ax.plot(
-            curve.score,
-            curve.share,
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=3,
-        )
+        ax.plot(curve.score, curve.share, marker=style.marker, markersize=3, **line)
         return
     n_bins = round(1.0 / curve.width)
     share = np.zeros(n_bins)
     share[np.round(curve.left * n_bins).astype(int)] = curve.share
     edges = np.linspace(0, 1, n_bins + 1)
-    ax.stairs(share, edges, color=style.color, linestyle=style.linestyle, linewidth=1.5)
+    ax.stairs(share, edges, linewidth=1.5, **line)
 
 
 def draw_means(ax: Any, curve: OccupiedBins) -> None:
     """Mean score and overall frequency of the outcome as lines through the histogram."""
     score, outcome = float(curve.share @ curve.score), float(curve.share @ curve.outcome)
     top = max(1e-9, float(curve.share.max(initial=0.0)))
-    # both texts stand on the side with more room, clear of both lines
+    # Both texts are on the side with more room, clear of both lines.
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
-    for value, text, style, height in (
-        (score, "mean score", "-", 1.75),
-        (outcome, "frequency", (0, (2, 1)), 1.3),
-    ):
-        ax.axvline(value, color=INK, linewidth=1.1, linestyle=style)
-        ax.annotate(
-            f"{text} {value:.3f}",
-            (anchor, top * height),
-            xytext=(-4 if is_right else 4, 0),
-            textcoords="offset points",
-            ha="right" if is_right else "left",
-            va="center",
-            fontsize=SMALL - 0.5,
-            color=INK,
-        )
-    # the texts stand above the tallest bar, where the axis has nothing to say
+    place = {"xytext": (-4 if is_right else 4, 0), "ha": "right" if is_right else "left"}
+    style = {"va": "center", "fontsize": SMALL - 0.5, "color": INK, "textcoords": "offset points"}
+    lines = ((score, "mean score", "-", 1.75), (outcome, "frequency", (0, (2, 1)), 1.3))
+    for value, text, line, height in lines:
+        ax.axvline(value, color=INK, linewidth=1.1, linestyle=line)
+        ax.annotate(f"{text} {value:.3f}", (anchor, top * height), **place, **style)
+    # The texts are above the tallest bar, where the axis needs no ticks.
     ax.set_ylim(0, 2.0 * top)
     ax.set_yticks([0, top], ["0", f"{top:.2g}"])
 
@@ -215,15 +157,6 @@ def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share:
     """Pale bars of the share of rows, from the bottom of a diagram whose vertical axis runs from 0
     to 1.
     """
-    bars = ax.bar(
-        edges_left,
-        share,
-        width,
-        align="edge",
-        color=PALE,
-        edgecolor="white",
-        linewidth=0.6,
-        zorder=1,
-    )
+    bars = ax.bar(edges_left, share, width, color=PALE, zorder=1, **_BAR)
     bars.set_label("share of rows")
     return bars

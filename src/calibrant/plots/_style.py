@@ -1,7 +1,6 @@
-"""Colours, lines and markers of all displays, told apart by colour-blind eyes and in print without
-colour.
+"""Colors, lines and markers of all displays, distinct for color-blind readers and without color.
 
-The colours are of the set of Okabe and Ito; series also differ in line and marker, and in
+The colors are from the set of Okabe and Ito; series also differ in line and marker, and in
 lightness.
 """
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST_BARS = 10
 
+_STAR = {"marker": "*", "s": 90, "color": BLUE, "edgecolor": "white", "linewidth": 0.5, "zorder": 5}
+
 
 def draw_top_label(
     display: ReliabilityDisplay,
@@ -26,8 +28,8 @@ def draw_top_label(
     *,
     is_alone: bool = True,
 ) -> Any:
-    """Draw all panels; the axes, the overview first, then points and counts of each detail. The
-    legend is below where the figure ``is_alone``, else within, clear of what stands beside it.
+    """Draw all panels and return the axes: the overview, then points and counts of each detail. The
+    legend is below if the figure ``is_alone``, else within the overview.
     """
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
@@ -53,30 +55,12 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
     stars, pluses = display.stars, display.pluses
     if display.table.bins.width is not None:
         n_bins = display.table.n_bins
-        marks.draw_background_shares(
-            ax, np.arange(n_bins) / n_bins, 1.0 / n_bins, rows / rows.sum()
-        )
-    style: dict[str, Any] = {"zorder": 5, "clip_on": False}
+        left, share = np.arange(n_bins) / n_bins, rows / rows.sum()
+        marks.draw_background_shares(ax, left, 1.0 / n_bins, share)
     ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=VERMILION, linewidth=0.9, zorder=3)
-    ax.scatter(
-        *stars.T,
-        marker="*",
-        s=90,
-        color=BLUE,
-        edgecolor="white",
-        linewidth=0.5,
-        label="confidence",
-        **style,
-    )
-    ax.scatter(
-        *pluses.T,
-        marker="+",
-        s=70,
-        color=VERMILION,
-        linewidth=1.8,
-        label="top-label (mean gap)",
-        **style,
-    )
+    ax.scatter(*stars.T, label="confidence", clip_on=False, **_STAR)
+    plus = {"marker": "+", "s": 70, "color": VERMILION, "linewidth": 1.8, "zorder": 5}
+    ax.scatter(*pluses.T, label="top-label (mean gap)", clip_on=False, **plus)
     unit_square(ax)
     label(ax, *display.axis_labels)
 
@@ -88,25 +72,22 @@ def draw_detail(
     rows.
     """
     weight = display.table.weight[:, b]
-    shown = np.flatnonzero(weight > 0)
-    score = display.table.score[shown, b] / weight[shown]
-    outcome = display.table.outcome[shown, b] / weight[shown]
+    labels = np.flatnonzero(weight > 0)
+    score = display.table.score[labels, b] / weight[labels]
+    outcome = display.table.outcome[labels, b] / weight[labels]
     tidy(points)
     points.vlines(score, score, outcome, color=GREY, linewidth=0.8, zorder=2)
-    points.scatter(
-        score, outcome, s=22, color=VERMILION, edgecolor="white", linewidth=0.5, zorder=4
-    )
-    points.scatter(
-        *display.stars[b], marker="*", s=90, color=BLUE, edgecolor="white", linewidth=0.5, zorder=5
-    )
+    dots = {"s": 22, "color": VERMILION, "edgecolor": "white", "linewidth": 0.5, "zorder": 4}
+    points.scatter(score, outcome, **dots)
+    points.scatter(*display.stars[b], **_STAR)
     low, high = _limits(score)
     points.plot([low, high], [low, high], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5)
     points.set_xlim(low, high)
-    names = np.asarray(display.class_names)[shown]
+    names = np.asarray(display.class_names)[labels]
     _name_extremes(points, score, outcome, names, count=4 if len(names) <= MOST_BARS else 1)
     title = f"bin {b + 1}, class by class"
     label(points, "confidence" if is_last else "", "accuracy", title)
-    draw_counts(counts, weight[shown], names, is_last)
+    draw_counts(counts, weight[labels], names, is_last)
 
 
 def _limits(score: FloatArray) -> tuple[float, float]:
@@ -117,16 +98,10 @@ def _limits(score: FloatArray) -> tuple[float, float]:
 
 
 def _name_extremes(ax: Any, score: FloatArray, outcome: FloatArray, names: Any, count: int) -> None:
-    """Write the classes that are furthest off beside their points."""
+    """Write the names of the classes with the largest gaps next to their points."""
+    style = {"xytext": (5, 0), "textcoords": "offset points", "fontsize": SMALL, "va": "center"}
     for i in furthest(outcome - score, count):
-        ax.annotate(
-            str(names[i]),
-            (score[i], outcome[i]),
-            xytext=(5, 0),
-            textcoords="offset points",
-            fontsize=SMALL,
-            va="center",
-        )
+        ax.annotate(str(names[i]), (score[i], outcome[i]), **style)
 
 
 def furthest(gap: FloatArray, count: int) -> IntArray:

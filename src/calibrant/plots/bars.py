@@ -1,4 +1,4 @@
-"""Bars: shares of accepted tests, chosen hyperparameters, errors by class."""
+"""Bars: chosen hyperparameters and errors by class."""
 
 from __future__ import annotations
 
@@ -11,79 +11,12 @@ import numpy as np
 
 from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, WeightsLike
-from calibrant.binning import bin_table
-from calibrant.guarantees import clopper_pearson
+from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
-from calibrant.plots._style import BLUE, GREY, INK, SMALL, label, series, tidy
+from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
 
-
-@dataclass(eq=False, repr=False)
-class AcceptanceDisplay(ShortRepr):
-    """Share of experiments in which a test of calibration accepts, per method or classifier.
-
-    Parameters
-    ----------
-    names : sequence of str
-    share : array of shape (m,)
-        Of the p-values above ``alpha``.
-    low, high : arrays of shape (m,)
-        Exact 95 % intervals of the shares (Clopper & Pearson).
-    alpha : float
-
-    Notes
-    -----
-    A calibrated method is accepted with probability ``1 - alpha``, the dashed line. The intervals
-    treat experiments as independent, which repeats on the same dataset are not.
-
-    References
-    ----------
-    Kull et al. (2019), Figures 3b and 3c, supplement Figures 7 and 10, arXiv:1910.12656.
-
-    Examples
-    --------
-    >>> p_values = {"none": [0.01, 0.2], "dirichlet": [0.3, 0.6]}
-    >>> AcceptanceDisplay.from_p_values(p_values).share.tolist()
-    [0.5, 1.0]
-    """
-
-    names: Sequence[str]
-    share: FloatArray
-    low: FloatArray
-    high: FloatArray
-    alpha: float = 0.05
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
-
-    @classmethod
-    def from_p_values(cls, p_values: Mapping[str, Any], *, alpha: float = 0.05) -> Self:
-        """Count accepted tests; ``p_values`` holds the p-values of all experiments of each
-        method.
-        """
-        require_matplotlib()
-        arrays = [np.asarray(values, dtype=np.float64).ravel() for values in p_values.values()]
-        if any(not a.size for a in arrays):
-            raise ValueError("every method needs at least one p-value")
-        hits = np.array([(a > alpha).sum() for a in arrays], dtype=np.float64)
-        count = np.array([a.size for a in arrays], dtype=np.float64)
-        low, high = clopper_pearson(hits, count, 0.05)
-        return cls(list(p_values), hits / count, low, high, alpha)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw, the most often accepted first."""
-        self.ax_ = one_axes(ax, (max(3.6, 0.62 * len(self.names) + 1.2), 3.6))
-        self.figure_ = self.ax_.figure
-        tidy(self.ax_, grid="y")
-        order = np.argsort(-self.share, kind="stable")
-        at, share = np.arange(len(order)), self.share[order]
-        self.ax_.bar(at, share, width=0.7, color=BLUE)
-        whiskers = np.stack([share - self.low[order], self.high[order] - share]).clip(min=0)
-        self.ax_.errorbar(at, share, whiskers, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
-        self.ax_.axhline(1 - self.alpha, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        _slanted(self.ax_, [self.names[i] for i in order])
-        self.ax_.set_ylim(0, 1.02)
-        label(self.ax_, "", f"share of tests with p > {self.alpha:g}", "Accepted as calibrated")
-        return self
+_HATCHES = (None, "////", "....", "xxxx")
 
 
 @dataclass(eq=False, repr=False)
@@ -135,11 +68,10 @@ class ChoiceDisplay(ShortRepr):
         self.figure_ = self.ax_.figure
         tidy(self.ax_, grid="y")
         at = np.arange(len(self.values))
-        drawn = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
-        self.ax_.bar_label(drawn, fontsize=SMALL, padding=1.5, color=INK)
-        self.ax_.set_xticks(
-            at, [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values], fontsize=SMALL
-        )
+        bars = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
+        self.ax_.bar_label(bars, fontsize=SMALL, padding=1.5, color=INK)
+        names = [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values]
+        self.ax_.set_xticks(at, names, fontsize=SMALL)
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
         label(self.ax_, self.name, "times chosen", f"Chosen values of {self.name}")
@@ -202,25 +134,16 @@ class ClassErrorDisplay(ShortRepr):
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        chosen = as_notion(notion)
+        notion = as_notion(notion)
         names: tuple[str, ...] = ()
         tables = {}
         for model, proba in models.items():
-            claims, classes_ = claims_of(
-                chosen, y_true, proba, sample_weight, classes, inputs=inputs
-            )
+            claims, labels = claims_of(notion, y_true, proba, sample_weight, classes, inputs=inputs)
             tables[model] = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
-            names = chosen.claim_names(classes_)
-        errors = {
-            model: np.where(table.claim_weight > 0, table.claim_errors, np.nan)
-            for model, table in tables.items()
-        }
-        first = next(iter(tables.values()))
-        rows = first.claim_weight
-        # predicted classes split the rows; class-wise, all rows speak of every class and the
-        # outcomes are its share
-        share = rows / rows.sum() if chosen.splits_by_label else first.outcome.sum(axis=1) / rows
-        return cls(names, errors, share, chosen.name)
+            names = notion.claim_names(labels)
+        errors = {model: _claim_errors(table) for model, table in tables.items()}
+        share = _claim_shares(next(iter(tables.values())), notion)
+        return cls(names, errors, share, notion.name)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw errors above, shares below."""
@@ -231,25 +154,17 @@ class ClassErrorDisplay(ShortRepr):
         below = self.figure_.add_subplot(grid[1], sharex=above)
         at, width = np.arange(count), 0.8 / models
         for i, (name, error) in enumerate(self.errors.items()):
-            hatch = (None, "////", "....", "xxxx")[i % 4]
-            above.bar(
-                at + (i - (models - 1) / 2) * width,
-                error,
-                width,
-                color=series(i).color,
-                label=name,
-                hatch=hatch,
-                ec="white",
-            )
+            x = at + (i - (models - 1) / 2) * width
+            look = {"color": series(i).color, "hatch": _HATCHES[i % 4], "ec": "white"}
+            above.bar(x, error, width, label=name, **look)
         below.bar(at, self.share, 0.8, color=GREY)
         for panel in (above, below):
             tidy(panel, grid="y")
         above.tick_params(labelbottom=False)
         above.legend(fontsize=SMALL, frameon=False)
         step = -(-count // 12)
-        below.set_xticks(
-            at[::step], list(self.names)[::step], fontsize=SMALL, rotation=30, ha="right"
-        )
+        names = list(self.names)[::step]
+        below.set_xticks(at[::step], names, fontsize=SMALL, rotation=30, ha="right")
         label(above, "", "mean gap (ECE)")
         label(below, "", "share\nof rows")
         heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
@@ -257,12 +172,13 @@ class ClassErrorDisplay(ShortRepr):
         return self
 
 
-def _slanted(ax: Any, names: Sequence[str]) -> None:
-    ax.set_xticks(
-        np.arange(len(names)),
-        names,
-        rotation=35,
-        ha="right",
-        rotation_mode="anchor",
-        fontsize=SMALL + 0.5,
-    )
+def _claim_errors(table: BinTable) -> FloatArray:
+    return np.where(table.claim_weight > 0, table.claim_errors, np.nan)
+
+
+def _claim_shares(table: BinTable, notion: Notion) -> FloatArray:
+    """Shares of the predicted classes, or class-wise of the outcomes, because then all rows count
+    for every class.
+    """
+    rows = table.claim_weight
+    return rows / rows.sum() if notion.splits_by_label else table.outcome.sum(axis=1) / rows

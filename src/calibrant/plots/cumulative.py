@@ -108,26 +108,26 @@ class CumulativeDisplay(ShortRepr):
             ``notion="class-1"``.
         """
         require_matplotlib()
-        chosen = as_notion(notion)
-        claims, classes_ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+        notion = as_notion(notion)
+        claims, classes_ = claims_of(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
         check_option(claim, "claim", tuple(range(claims.n_claims)))
-        called = chosen.claim_name(claim, classes_) if name is None else name
-        return cls._of_claim(next(islice(claims, claim, None)), n_knots, called)
+        title = notion.claim_name(claim, classes_) if name is None else name
+        return cls._from_claim(next(islice(claims, claim, None)), n_knots, title)
 
     @classmethod
-    def _of_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
+    def _from_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
         if not claim.weight.any():
             raise ValueError(f"no row makes the claim {name!r}: choose another claim")
         path = ks_path(claim)
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
-        kept = _selection(len(path.score), path.worst)
+        few = _select(len(path.score), path.worst)
         return cls(
-            path.share[kept],
-            path.score[kept],
-            (path.outcome + path.excess)[kept],
-            path.outcome[kept],
-            spline.predict_proba(path.score[kept])[:, 1],
+            path.share[few],
+            path.score[few],
+            (path.outcome + path.excess)[few],
+            path.outcome[few],
+            spline.predict_proba(path.score[few])[:, 1],
             path.error,
             float(path.outcome[-1]),
             float(path.share[path.worst]),
@@ -156,20 +156,13 @@ class CumulativeDisplay(ShortRepr):
         return self
 
     def _draw_cumulative(self, ax: Any, x: FloatArray) -> None:
-        score, outcome = (
-            np.append(0.0, self.cumulative_score),
-            np.append(0.0, self.cumulative_outcome),
-        )
+        score = np.append(0.0, self.cumulative_score)
+        outcome = np.append(0.0, self.cumulative_outcome)
         ax.fill_between(x, score, outcome, color=VERMILION, alpha=0.18, linewidth=0)
         _draw_two(ax, x, score, outcome)
         at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
-        ax.plot(
-            [x[at]] * 2,
-            [score[at], outcome[at]],
-            color=VERMILION,
-            linewidth=1.8,
-            label="largest distance (KS)",
-        )
+        style = {"color": VERMILION, "linewidth": 1.8, "label": "largest distance (KS)"}
+        ax.plot([x[at]] * 2, [score[at], outcome[at]], **style)
 
     def _draw_plain(self, ax: Any, x: FloatArray) -> None:
         _draw_two(ax, x, self.score, self.probability)
@@ -179,27 +172,13 @@ class CumulativeDisplay(ShortRepr):
 
 def _draw_two(ax: Any, x: FloatArray, score: FloatArray, outcome: FloatArray) -> None:
     marker = {"marker": "o", "markersize": 3} if x.size < 8 else {}
-    ax.plot(
-        x,
-        score,
-        color=SCORE.color,
-        linestyle=SCORE.linestyle,
-        linewidth=1.6,
-        label="score",
-        **marker,
-    )
-    ax.plot(
-        x,
-        outcome,
-        color=PROBABILITY.color,
-        linestyle=PROBABILITY.linestyle,
-        linewidth=1.8,
-        label="probability",
-        **marker,
-    )
+    lines = ((score, SCORE, 1.6, "score"), (outcome, PROBABILITY, 1.8, "probability"))
+    for y, style, width, name in lines:
+        line = {"color": style.color, "linestyle": style.linestyle, "linewidth": width}
+        ax.plot(x, y, label=name, **line, **marker)
 
 
-def _selection(size: int, keep: int) -> Any:
+def _select(size: int, keep: int) -> Any:
     if size <= MOST_POINTS:
         return np.arange(size)
     return np.unique(np.append(np.linspace(0, size - 1, MOST_POINTS).astype(int), keep))

@@ -18,7 +18,7 @@ _COLORS = {
     "no gap found": (BLUE, "D"),
     "too few rows to say": (GREY, "v"),
 }
-"""Colour and marker of what was found in a group."""
+"""Color and marker of the finding about a group."""
 
 
 @dataclass(eq=False, repr=False)
@@ -64,16 +64,8 @@ class GroupDisplay:
     ) -> Self:
         """Evaluate the groups; parameters as in `calibrant.evaluate`."""
         require_matplotlib()
-        found = evaluate(
-            y_true,
-            y_prob,
-            by=by,
-            level=level,
-            inputs=inputs,
-            sample_weight=sample_weight,
-            classes=classes,
-        )
-        return cls(found)
+        checks: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
+        return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, into ``ax`` or a new figure."""
@@ -91,16 +83,16 @@ class GroupDisplay:
         return self
 
     def _draw_finding(self, finding: str, color: str, marker: str) -> None:
-        chosen = [(at, g) for at, g in enumerate(self.groups) if g.finding == finding]
-        if not chosen:
+        places = [at for at, group in enumerate(self.groups) if group.finding == finding]
+        if not places:
             return
-        gap = np.array([group.gap for _, group in chosen])
+        groups = [group for group in self.groups if group.finding == finding]
+        gap = np.array([group.gap for group in groups])
         reach = [
-            [group.gap - group.gap_low for _, group in chosen],
-            [group.gap_high - group.gap for _, group in chosen],
+            [group.gap - group.gap_low for group in groups],
+            [group.gap_high - group.gap for group in groups],
         ]
         style = {"color": color, "marker": marker, "markersize": 5, "capsize": 2.5}
-        places = [at for at, _ in chosen]
         self.ax_.errorbar(places, gap, reach, linestyle="none", label=finding, **style)
 
     def __repr__(self) -> str:

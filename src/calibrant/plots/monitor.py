@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant.monitoring import CalibrationMonitor
-from calibrant.monitoring._history import Entry
+from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, INK, PALE, SMALL, VERMILION, label, tidy
 
@@ -18,7 +17,7 @@ _MOST_TICKS = 8
 
 @dataclass(eq=False)
 class MonitorDisplay:
-    """The evidence of a `CalibrationMonitor` after each update, with the line where it rings, and
+    """The evidence of a `CalibrationMonitor` after each update, with the threshold of an alarm, and
     the mean gap of its first claim with its interval.
 
     Parameters
@@ -39,7 +38,7 @@ class MonitorDisplay:
     1
     """
 
-    history: Sequence[Entry]
+    history: Sequence[MonitorEntry]
     threshold: float
     tolerance: float = 0.0
     claim: str = "gap"
@@ -68,11 +67,11 @@ class MonitorDisplay:
 
     def _draw_evidence(self, ax: Any) -> None:
         tidy(ax)
-        nats = np.array([one.nats for one in self.history])
+        nats = np.array([entry.nats for entry in self.history])
         x = np.arange(len(nats))
         ax.plot(x, nats, color=BLUE, linewidth=1.6, marker="o", markersize=3)
-        rung = np.array([one.alarm for one in self.history])
-        ax.plot(x[rung], nats[rung], color=VERMILION, linestyle="", marker="X", markersize=6)
+        alarm = np.array([entry.alarm for entry in self.history])
+        ax.plot(x[alarm], nats[alarm], color=VERMILION, linestyle="", marker="X", markersize=6)
         ax.axhline(self.threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         ax.tick_params(labelbottom=False)
         label(ax, "", "evidence, nats", "Evidence; the dashed line is an alarm")
@@ -81,7 +80,7 @@ class MonitorDisplay:
         tidy(ax)
         x = np.arange(len(self.history))
         mean, low, high = (
-            np.array([getattr(one, name) for one in self.history])
+            np.array([getattr(entry, name) for entry in self.history])
             for name in ("mean", "low", "high")
         )
         ax.axhspan(-self.tolerance, self.tolerance, color=PALE, alpha=0.6, linewidth=0)
@@ -89,6 +88,6 @@ class MonitorDisplay:
         ax.plot(x, mean, color=BLUE, linewidth=1.6)
         ax.axhline(0.0, color=INK, linewidth=0.8)
         step = -(-len(x) // _MOST_TICKS)
-        names = [one.when for one in self.history[::step]]
+        names = [entry.when for entry in self.history[::step]]
         ax.set_xticks(x[::step], names, rotation=30, ha="right", fontsize=SMALL)
         label(ax, "", "came true minus said", f"Mean gap so far: {self.claim}")

@@ -78,31 +78,19 @@ class ParameterDisplay(ShortRepr):
                 f"scaling calibrator"
             )
         coef = np.asarray(estimator.coef_)
-        return cls(
-            np.diag(coef) if coef.ndim == 1 else coef,
-            np.asarray(estimator.intercept_),
-            estimator.classes_,
-            ("W", "b"),
-        )
+        matrix = np.diag(coef) if coef.ndim == 1 else coef
+        return cls(matrix, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; numbers are written into the cells of up to 12 classes."""
         size = len(self.column)
         side = float(np.clip(0.46 * size, 2.6, 5.2))
-        self.figure_, grid = grid_spec(
-            ax,
-            1,
-            2,
-            (side + 1.7, side + 0.9),
-            width_ratios=(size, max(1.0, size / 12)),
-            wspace=0.03,
-        )
+        ratios = {"width_ratios": (size, max(1.0, size / 12)), "wspace": 0.03}
+        self.figure_, grid = grid_spec(ax, 1, 2, (side + 1.7, side + 0.9), **ratios)
         left, right = (self.figure_.add_subplot(grid[i]) for i in range(2))
-        names = _names(self.class_names, size)
+        names, column = _names(self.class_names, size), self.column[:, None]
         draw_matrix(left, self.matrix, names, names, signed=bool((self.matrix < 0).any()), digits=2)
-        draw_matrix(
-            right, self.column[:, None], names, [""], signed=bool((self.column < 0).any()), digits=2
-        )
+        draw_matrix(right, column, names, [""], signed=bool((column < 0).any()), digits=2)
         right.set_yticks([])
         label(left, "score of class", "calibrated probability of class", self.symbols[0])
         label(right, "", "", self.symbols[1])
@@ -181,13 +169,8 @@ class ConfusionChangeDisplay(ShortRepr):
         self.figure_ = self.ax_.figure
         names = _names(self.class_names, size)
         draw_matrix(self.ax_, self.change, names, names, signed=True, digits=0)
-        gained = float(np.trace(self.change))
-        label(
-            self.ax_,
-            "predicted class",
-            "true class",
-            f"Confusions after minus before ({gained:+g} right)",
-        )
+        title = f"Confusions after minus before ({float(np.trace(self.change)):+g} right)"
+        label(self.ax_, "predicted class", "true class", title)
         return self
 
 
@@ -211,38 +194,34 @@ def _names(class_names: AnyArray | None, size: int) -> list[str]:
 def draw_matrix(
     ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int
 ) -> None:
-    """Cells by colour and, where there is room, by number."""
+    """Cells by color and, if there is room, by number."""
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
-    low = -largest if signed else 0.0
-    image = ax.imshow(
-        matrix, cmap=DIVERGING if signed else SEQUENTIAL, vmin=low, vmax=largest, aspect="auto"
-    )
-    is_long = max(map(len, columns)) > 4
-    ax.set_xticks(
-        *_ticks(columns),
-        fontsize=SMALL,
-        rotation=40 if is_long else 0,
-        ha="right" if is_long else "center",
-    )
+    colors = {"cmap": DIVERGING, "vmin": -largest} if signed else {"cmap": SEQUENTIAL, "vmin": 0.0}
+    image = ax.imshow(matrix, vmax=largest, aspect="auto", **colors)
+    slant = {"rotation": 40, "ha": "right"} if max(map(len, columns)) > 4 else {}
+    ax.set_xticks(*_ticks(columns), fontsize=SMALL, **slant)
     ax.set_yticks(*_ticks(rows), fontsize=SMALL)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    if len(rows) > MOST_NUMBERS:
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8) if matrix.shape[1] > 1 else None
-        if bar is not None:
-            bar.outline.set_visible(False)
-            bar.ax.tick_params(labelsize=SMALL)
-        return
+    if len(rows) <= MOST_NUMBERS:
+        _draw_numbers(ax, matrix, largest, signed=signed, digits=digits)
+    elif matrix.shape[1] > 1:
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=SMALL)
+
+
+def _draw_numbers(
+    ax: Any, matrix: FloatArray, largest: float, *, signed: bool, digits: int
+) -> None:
+    style = {"ha": "center", "va": "center", "fontsize": MEDIUM - 2}
     for (i, j), value in np.ndenumerate(matrix):
-        text = (
-            f"{value:+.{digits}f}"
-            if signed and digits == 0 and round(value) != 0
-            else f"{value:.{digits}f}"
-        )
+        has_sign = signed and digits == 0 and round(value) != 0
+        text = f"{value:+.{digits}f}" if has_sign else f"{value:.{digits}f}"
         shade = abs(value) / largest
         color = "white" if shade > 0.62 else INK if shade > 0.005 else "#A0A0A0"
-        ax.text(j, i, text, ha="center", va="center", fontsize=MEDIUM - 2, color=color)
+        ax.text(j, i, text, color=color, **style)
 
 
 def _ticks(names: list[str]) -> tuple[list[int], list[str]]:

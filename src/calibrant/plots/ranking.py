@@ -62,9 +62,8 @@ class CriticalDifferenceDisplay(ShortRepr):
                 f"names must name each of the {len(self.average_ranks)} methods, got "
                 f"{len(self.names)}"
             )
-        self.groups = _groups(
-            np.sort(np.asarray(self.average_ranks, dtype=np.float64)), self.critical_difference
-        )
+        ranks = np.sort(np.asarray(self.average_ranks, dtype=np.float64))
+        self.groups = _groups(ranks, self.critical_difference)
 
     @classmethod
     def from_scores(
@@ -124,10 +123,8 @@ class CriticalDifferenceDisplay(ShortRepr):
         self._draw_axis(low, high)
         self._draw_groups()
         self._draw_names(low, high, below)
-        self.ax_.set(
-            xlim=(low - 0.42 * (high - low), high + 0.42 * (high - low)),
-            ylim=(-(depth + below), 2.3),
-        )
+        margin = 0.42 * (high - low)
+        self.ax_.set(xlim=(low - margin, high + margin), ylim=(-(depth + below), 2.3))
         self.ax_.set_axis_off()
         self.ax_.set_title(self._title(), fontsize=MEDIUM, color=INK)
         return self
@@ -142,69 +139,47 @@ class CriticalDifferenceDisplay(ShortRepr):
             self.ax_.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
             self.ax_.text(rank, 0.32, str(rank), ha="center", va="bottom", fontsize=SMALL)
         end = low + self.critical_difference
-        self.ax_.plot(
-            [low, low, low, end, end, end],
-            [1.25, 1.55, 1.4, 1.4, 1.25, 1.55],
-            color=INK,
-            linewidth=1.4,
-        )
-        self.ax_.text(
-            (low + end) / 2,
-            1.62,
-            f"CD = {self.critical_difference:.2f}",
-            ha="center",
-            va="bottom",
-            fontsize=SMALL,
-        )
+        x, y = [low, low, low, end, end, end], [1.25, 1.55, 1.4, 1.4, 1.25, 1.55]
+        self.ax_.plot(x, y, color=INK, linewidth=1.4)
+        text = f"CD = {self.critical_difference:.2f}"
+        self.ax_.text((low + end) / 2, 1.62, text, ha="center", va="bottom", fontsize=SMALL)
 
     def _draw_groups(self) -> None:
         for i, (first, last) in enumerate(self.groups):
             y = -0.35 - 0.32 * i
-            self.ax_.plot(
-                [first - 0.03, last + 0.03],
-                [y, y],
-                color=BLUE,
-                linewidth=4,
-                solid_capstyle="round",
-                zorder=4,
-            )
+            style = {"color": BLUE, "linewidth": 4, "solid_capstyle": "round", "zorder": 4}
+            self.ax_.plot([first - 0.03, last + 0.03], [y, y], **style)
 
     def _draw_names(self, low: int, high: int, below: float) -> None:
         """Names of the better half on the left, from the top; of the other half on the right."""
         order = np.argsort(self.average_ranks, kind="stable")
         half = -(-len(order) // 2)
         pad = 0.06 * (high - low)
-        for side, methods in (("left", order[:half]), ("right", order[half:][::-1])):
-            x = low - pad if side == "left" else high + pad
-            for depth, i in enumerate(methods):
-                rank, y = self.average_ranks[i], -(below + depth) - 0.1
-                self.ax_.plot([rank, rank, x], [0, y, y], color=INK, linewidth=0.9)
-                text = (
-                    f"{self.names[i]}  {rank:.2f}"
-                    if side == "left"
-                    else f"{rank:.2f}  {self.names[i]}"
-                )
-                shift, align = (-3, "right") if side == "left" else (3, "left")
-                self.ax_.annotate(
-                    text,
-                    (x, y),
-                    xytext=(shift, 0),
-                    textcoords="offset points",
-                    ha=align,
-                    va="center",
-                    fontsize=SMALL + 0.5,
-                )
+        for depth, i in enumerate(order[:half]):
+            text = f"{self.names[i]}  {self.average_ranks[i]:.2f}"
+            self._draw_name(i, text, (low - pad, -(below + depth) - 0.1), (-3, "right"))
+        for depth, i in enumerate(order[half:][::-1]):
+            text = f"{self.average_ranks[i]:.2f}  {self.names[i]}"
+            self._draw_name(i, text, (high + pad, -(below + depth) - 0.1), (3, "left"))
+
+    def _draw_name(
+        self, i: int, text: str, at: tuple[float, float], align: tuple[int, str]
+    ) -> None:
+        rank, (x, y) = self.average_ranks[i], at
+        self.ax_.plot([rank, rank, x], [0, y, y], color=INK, linewidth=0.9)
+        place = {"xytext": (align[0], 0), "textcoords": "offset points", "ha": align[1]}
+        self.ax_.annotate(text, at, va="center", fontsize=SMALL + 0.5, **place)
 
 
 def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
     """Ends of every run of sorted ranks that spans at most ``distance`` and lies in no longer
     one.
     """
-    found: list[tuple[float, float]] = []
+    groups: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):
         end = int(np.searchsorted(ranks, ranks[i] + distance + ROUND_OFF, side="right")) - 1
         if end > i and end > last_end:
-            found.append((float(ranks[i]), float(ranks[end])))
+            groups.append((float(ranks[i]), float(ranks[end])))
             last_end = end
-    return found
+    return groups

@@ -36,7 +36,7 @@ BANDS = ("binomial", "resampling", None)
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(ShortRepr):
-    """Reliability diagram: how often what was claimed came true, against what was claimed.
+    """Reliability diagram: observed frequency against predicted probability.
 
     One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
     predicted classes) make a grid of their own diagrams, the worst first where there are many.
@@ -114,11 +114,8 @@ class ReliabilityDisplay(ShortRepr):
         if self.class_names is None:
             self.class_names = np.arange(max(self.table.n_labels, self.table.n_quantities))
         if self.names is None:
-            self.names = (
-                tuple(f"claim {c}" for c in range(self.table.n_claims))
-                if self.table.n_claims > 1
-                else ("",)
-            )
+            n_claims = self.table.n_claims
+            self.names = tuple(f"claim {c}" for c in range(n_claims)) if n_claims > 1 else ("",)
         self.error = self.table.error()
         self.before_error = None if self.before is None else self.before.error()
         self.claim_errors = self.table.claim_errors
@@ -167,27 +164,20 @@ class ReliabilityDisplay(ShortRepr):
             Draw there at once.
         """
         require_matplotlib()
-        chosen = as_notion(notion)
+        notion = as_notion(notion)
         check_option(band, "band", BANDS)
         check_level(level)
         binning = {"n_bins": n_bins, "strategy": strategy, "bins": bins}
-
-        def claims_about(proba: ScoresLike) -> tuple[Claims, AnyArray]:
-            return claims_of(
-                chosen, y_true, proba, sample_weight, classes, y_pred=y_pred, inputs=inputs
-            )
-
-        claims, names = claims_about(y_prob)
-        table = bin_table(claims, **binning)
-        earlier = None if before is None else bin_table(claims_about(before)[0], **binning)
-        ends = None
-        if band == "binomial":
-            ends = binomial_band(table, level)
-        elif band == "resampling":
-            check_count(n_resamples, "n_resamples")
-            ends = resampled_band(claims, table, level, n_resamples, rng)
-        made = cls(table, chosen, chosen.claim_names(names), ends, level, earlier, names, name)
-        return made if ax is None else made.plot(ax)
+        rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
+        rows["y_pred"] = y_pred
+        claims, names = claims_of(notion, y_true, y_prob, **rows)
+        table, table_before = bin_table(claims, **binning), None
+        if before is not None:
+            table_before = bin_table(claims_of(notion, y_true, before, **rows)[0], **binning)
+        ends = _band_ends(band, claims, table, level, n_resamples, rng)
+        claim_names = notion.claim_names(names)
+        display = cls(table, notion, claim_names, ends, level, table_before, names, name)
+        return display if ax is None else display.plot(ax)
 
     @classmethod
     def from_estimator(
@@ -204,17 +194,10 @@ class ReliabilityDisplay(ShortRepr):
         ax: Any = None,
     ) -> Self:
         """Compute what is drawn of a fitted classifier or calibrator, by its ``predict_proba``."""
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X),
-            notion=notion,
-            n_bins=n_bins,
-            strategy=strategy,
-            sample_weight=sample_weight,
-            classes=estimator.classes_,
-            name=name,
-            ax=ax,
-        )
+        binning: Any = {"notion": notion, "n_bins": n_bins, "strategy": strategy}
+        rows: Any = {"sample_weight": sample_weight, "classes": estimator.classes_}
+        proba = estimator.predict_proba(X)
+        return cls.from_predictions(y, proba, **binning, **rows, name=name, ax=ax)
 
     def plot(
         self,
@@ -309,33 +292,31 @@ class ReliabilityDisplay(ShortRepr):
         unit_square(ax)
 
     def _plot_grid(self, ax: Any, max_claims: int) -> Self:
-        shown = (
-            self.worst_first[:max_claims]
-            if self.table.n_claims > max_claims
-            else np.arange(self.table.n_claims)
-        )
-        n_rows = -(-len(shown) // 5)
-        n_columns = -(-len(shown) // n_rows)
+        n_claims = self.table.n_claims
+        is_part = n_claims > max_claims
+        claims = self.worst_first[:max_claims] if is_part else np.arange(n_claims)
+        n_rows = -(-len(claims) // 5)
+        n_columns = -(-len(claims) // n_rows)
         size = (max(4.6, 2.05 * n_columns + 0.5), 2.25 * n_rows + 1.0)
         narrow = is_narrow(ax)
         ratios = [1.0] * n_rows + [0.5 if narrow else 0.12]
         self.figure_, grid = grid_spec(ax, n_rows + 1, n_columns, size, height_ratios=ratios)
-        axes = [self.figure_.add_subplot(grid[divmod(i, n_columns)]) for i in range(len(shown))]
-        for i, (panel, claim) in enumerate(zip(axes, shown, strict=True)):
-            self._draw_claim(panel, int(claim))
-            label(panel, title=f"{self._names[claim]}: {self.claim_errors[claim]:.3f}")
-            panel.title.set_size(SMALL + 0.5)
-            panel.set_box_aspect(1)
-            panel.tick_params(labelbottom=i + n_columns >= len(shown), labelleft=i % n_columns == 0)
+        axes = [self.figure_.add_subplot(grid[divmod(i, n_columns)]) for i in range(len(claims))]
+        for i, (panel, claim) in enumerate(zip(axes, claims, strict=True)):
+            self._draw_panel(panel, int(claim))
+            is_lowest = i + n_columns >= len(claims)
+            panel.tick_params(labelbottom=is_lowest, labelleft=i % n_columns == 0)
         self._draw_grid_labels(axes, grid, (n_rows, n_columns), is_narrow=narrow)
-        part = (
-            f", the {len(shown)} worst of {self.table.n_claims}"
-            if len(shown) < self.table.n_claims
-            else ""
-        )
-        heading(self.figure_, ax, f"{self._title()}{part}")
+        note = f", the {len(claims)} worst of {n_claims}" if is_part else ""
+        heading(self.figure_, ax, f"{self._title()}{note}")
         self.axes_ = np.array(axes)
         return self
+
+    def _draw_panel(self, panel: Any, claim: int) -> None:
+        self._draw_claim(panel, claim)
+        label(panel, title=f"{self._names[claim]}: {self.claim_errors[claim]:.3f}")
+        panel.title.set_size(SMALL + 0.5)
+        panel.set_box_aspect(1)
 
     def _draw_grid_labels(
         self, axes: list[Any], grid: Any, shape: tuple[int, int], *, is_narrow: bool
@@ -361,13 +342,12 @@ class ReliabilityDisplay(ShortRepr):
         return ax
 
     def _plot_top_label(self, ax: Any, details: tuple[int, ...] | None) -> Self:
-        chosen = self.details if details is None else tuple(details)
-        for b in chosen:
+        bins = self.details if details is None else tuple(details)
+        for b in bins:
             check_option(b, "a bin of details", tuple(range(self.table.n_bins)))
-        self.figure_, grid = grid_spec(
-            ax, max(1, len(chosen)), 3, (9.6, 4.6), width_ratios=(2.5, 1.35, 0.9)
-        )
-        self.axes_ = draw_top_label(self, self.figure_, grid, chosen, is_alone=ax is None)
+        ratios = {"width_ratios": (2.5, 1.35, 0.9)}
+        self.figure_, grid = grid_spec(ax, max(1, len(bins)), 3, (9.6, 4.6), **ratios)
+        self.axes_ = draw_top_label(self, self.figure_, grid, bins, is_alone=ax is None)
         heading(self.figure_, ax, self._title())
         return self
 
@@ -420,3 +400,15 @@ class ReliabilityDisplay(ShortRepr):
             now = f"ECE {self.before_error:.4f} before, {self.error:.4f} after"
         name = self._notion.name
         return f"{name[:1].upper()}{name[1:]}: {now}"
+
+
+def _band_ends(
+    band: str | None, claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
+) -> tuple[FloatArray, FloatArray] | None:
+    """Lower and upper ends of the consistency band."""
+    if band == "binomial":
+        return binomial_band(table, level)
+    if band == "resampling":
+        check_count(n_resamples, "n_resamples")
+        return resampled_band(claims, table, level, n_resamples, rng)
+    return None

@@ -32,6 +32,11 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 MOST_POINTS = 4000
 BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B8A", "#8C564B")
 
+MARKS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
+"""Interpretation points: the center, and the middles of the sides."""
+
+_LEGEND = {"fontsize": SMALL, "frameon": False, "loc": "upper right", "bbox_to_anchor": (1.1, 1.0)}
+
 # Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
 _SHORTEST = 0.004
 
@@ -39,7 +44,7 @@ _SHORTEST = 0.004
 # interpretation points.
 _OVER_WHITE, _OVER_DOTS, _OF_MARKS = 0.0036, 0.0075, 0.009
 
-# Steps a side of the grid of dots that fills a triangle.
+# Steps per side of the grid of dots that fills a triangle.
 _REGION_STEPS = 80
 
 
@@ -62,15 +67,15 @@ class SimplexDisplay(ShortRepr):
     points : array of shape (n, 3), optional
         Predictions, drawn as dots.
     groups : array of int of shape (n,), optional
-        What colours the dots: their classes or their bins.
+        What colors the dots: their classes or their bins.
     tails, heads : arrays of shape (m, 3), optional
         Arrows: from a prediction to what a calibrator makes of it.
     marks, mark_heads : arrays of shape (4, 3), optional
-        Interpretation points and their images (Kull 2019): the centre, and the middles of the
+        Interpretation points and their images (Kull 2019): the center, and the middles of the
         sides.
     class_names : sequence of three
     group_kind : {"class", "bin", "region"}
-        Classes get a legend, bins repeat ten colours; the dots of regions are large enough to fill
+        Classes get a legend, bins repeat ten colors; the dots of regions are large enough to fill
         the triangle.
     title : str
 
@@ -108,7 +113,7 @@ class SimplexDisplay(ShortRepr):
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Predictions coloured by their true class; with ``after``, an arrow from each to its
+        """Predictions colored by their true class; with ``after``, an arrow from each to its
         calibrated self.
 
         ``inputs`` says what both hold. Of more than 4000 rows an even selection is drawn.
@@ -118,17 +123,12 @@ class SimplexDisplay(ShortRepr):
             as_notion("confidence"), y_true, y_prob, None, classes, inputs=inputs
         )
         _check_three(proba.shape[1])
-        rows = _selection(len(y), MOST_POINTS if after is None else 400)
-        later = (
-            None
-            if after is None
-            else check_scores(arrange_as_fitted(after, None, names), inputs=inputs)[rows]
-        )
-        heads = None if later is None else as_proba(later, inputs)
-        tails = None if after is None else np.asarray(proba[rows], dtype=np.float64)
-        return cls(
-            np.asarray(proba[rows], dtype=np.float64), y[rows], tails, heads, class_names=names
-        )
+        rows = _select(len(y), MOST_POINTS if after is None else 400)
+        points = np.asarray(proba[rows], dtype=np.float64)
+        if after is None:
+            return cls(points, y[rows], class_names=names)
+        later = check_scores(arrange_as_fitted(after, None, names), inputs=inputs)[rows]
+        return cls(points, y[rows], points, as_proba(later, inputs), class_names=names)
 
     @classmethod
     def from_estimator(
@@ -141,62 +141,43 @@ class SimplexDisplay(ShortRepr):
     ) -> Self:
         """The map of a fitted calibrator of three classes.
 
-        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X coloured
+        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X colored
         by bin (without X, all of the triangle), and for every bin of at least ``min_rows`` rows an
         arrow from their mean to what the bin predicts. Any other is drawn by arrows from a grid of
-        ``resolution`` steps a side, with the four interpretation points.
+        ``resolution`` steps per side, with the four interpretation points.
         """
         require_matplotlib()
         check_fitted(estimator)
         _check_three(int(estimator.n_classes_))
         check_count(resolution, "resolution", minimum=3)
-        points = (
-            None
-            if X is None
-            else as_proba(
-                check_scores(
-                    arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs
-                ),
-                estimator.inputs,
-            )
-        )
+        points = None if X is None else _as_points(estimator, X)
         if isinstance(estimator, HasVectorBins):
-            return cls._of_bins(estimator, points, min_rows)
-        marks = (
-            np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
-        )
-        tails = _grid(resolution)
-        heads, mark_heads = (_map_points(estimator, p) for p in (tails, marks))
-        shown = None if points is None else points[_selection(len(points), MOST_POINTS)]
-        name = type(estimator).__name__
-        return cls(
-            shown, None, tails, heads, marks, mark_heads, estimator.classes_, title=f"Map of {name}"
-        )
+            return cls._from_bins(estimator, points, min_rows)
+        arrows = [(tails, _map_points(estimator, tails)) for tails in (_grid(resolution), MARKS)]
+        few = None if points is None else points[_select(len(points), MOST_POINTS)]
+        title = f"Map of {type(estimator).__name__}"
+        return cls(few, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
 
     @classmethod
-    def _of_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
+    def _from_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
         points = _grid(_REGION_STEPS) if rows is None else rows
         place = estimator.bins(_scores_of(estimator, points))
         bins, group, counts = np.unique(place, return_inverse=True, return_counts=True)
         sums = np.stack([np.bincount(group, points[:, k]) for k in range(3)], axis=1)
-        predicted = np.asarray(
-            estimator.predict_proba(_scores_of(estimator, points)), dtype=np.float64
-        )
         first = np.unique(group, return_index=True)[1]
         enough = counts >= min_rows
-        tails, heads = (sums / counts[:, None])[enough], predicted[first][enough]
-        shown = _selection(len(points), MOST_POINTS)
-        title = f"{len(bins)} bins" + (
-            ", from mean prediction to calibrated" if enough.any() else ""
-        )
+        tails = (sums / counts[:, None])[enough]
+        heads = _map_points(estimator, points)[first][enough]
+        few = _select(len(points), MOST_POINTS)
+        note = ", from mean prediction to calibrated" if enough.any() else ""
         return cls(
-            points[shown],
-            group[shown],
+            points[few],
+            group[few],
             tails,
             heads,
             class_names=estimator.classes_,
             group_kind="region" if rows is None else "bin",
-            title=title,
+            title=f"{len(bins)} bins{note}",
         )
 
     def plot(self, ax: Any = None) -> Self:
@@ -207,29 +188,19 @@ class SimplexDisplay(ShortRepr):
         if self.points is not None:
             self._draw_points(self.points)
         if self.tails is not None and self.heads is not None:
-            _draw_arrows(
-                self.ax_,
-                self.tails,
-                self.heads,
-                INK,
-                _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS,
-            )
+            width = _OVER_WHITE if self.group_kind == "class" else _OVER_DOTS
+            _draw_arrows(self.ax_, self.tails, self.heads, INK, width)
         if self.marks is not None and self.mark_heads is not None:
-            self.ax_.scatter(
-                *to_plane(self.marks).T,
-                s=34,
-                color=VERMILION,
-                zorder=6,
-                label="interpretation points",
-            )
-            _draw_arrows(self.ax_, self.marks, self.mark_heads, VERMILION, _OF_MARKS)
-            self.ax_.legend(
-                fontsize=SMALL, frameon=False, loc="upper right", bbox_to_anchor=(1.1, 1.0)
-            )
-        self.ax_.set_title(
-            self.title or "Predictions on the simplex", fontsize=MEDIUM, color=INK, pad=14
-        )
+            self._draw_marks(self.marks, self.mark_heads)
+        title = self.title or "Predictions on the simplex"
+        self.ax_.set_title(title, fontsize=MEDIUM, color=INK, pad=14)
         return self
+
+    def _draw_marks(self, marks: FloatArray, heads: FloatArray) -> None:
+        style = {"s": 34, "color": VERMILION, "zorder": 6, "label": "interpretation points"}
+        self.ax_.scatter(*to_plane(marks).T, **style)
+        _draw_arrows(self.ax_, marks, heads, VERMILION, _OF_MARKS)
+        self.ax_.legend(**_LEGEND)
 
     def _draw_frame(self) -> None:
         ax = self.ax_
@@ -253,35 +224,26 @@ class SimplexDisplay(ShortRepr):
         if self.groups is None:
             self.ax_.scatter(*at.T, s=size, color=GREY, alpha=0.5, linewidth=0, zorder=2)
             return
-        if self.group_kind != "class":
-            is_region = self.group_kind == "region"
-            palette = [_paler(c) for c in BIN_COLORS] if is_region else BIN_COLORS
-            colors = [palette[g % len(palette)] for g in self.groups]
-            dots = {"s": 24, "marker": "h"} if is_region else {"s": size, "alpha": 0.75}
-            self.ax_.scatter(*at.T, color=colors, linewidth=0, zorder=2, **dots)
+        if self.group_kind == "class":
+            self._draw_classes(at, self.groups, size)
             return
+        is_region = self.group_kind == "region"
+        palette = [_mix_with_white(c) for c in BIN_COLORS] if is_region else BIN_COLORS
+        colors = [palette[g % len(palette)] for g in self.groups]
+        dots = {"s": 24, "marker": "h"} if is_region else {"s": size, "alpha": 0.75}
+        self.ax_.scatter(*at.T, color=colors, linewidth=0, zorder=2, **dots)
+
+    def _draw_classes(self, at: FloatArray, groups: IntArray, size: float) -> None:
         for k in range(3):
-            mine, style = self.groups == k, series(k)
             name = k if self.class_names is None else self.class_names[k]
-            dots = {
-                "s": size + 4,
-                "color": style.color,
-                "marker": style.marker,
-                "alpha": 0.6,
-                "linewidth": 0,
-            }
-            self.ax_.scatter(*at[mine].T, label=f"truth {name}", zorder=2, **dots)
-        self.ax_.legend(
-            fontsize=SMALL,
-            frameon=False,
-            loc="upper right",
-            bbox_to_anchor=(1.1, 1.0),
-            markerscale=1.8,
-        )
+            dots = {"s": size + 4, "color": series(k).color, "marker": series(k).marker}
+            style = {"label": f"truth {name}", "alpha": 0.6, "linewidth": 0, "zorder": 2}
+            self.ax_.scatter(*at[groups == k].T, **dots, **style)
+        self.ax_.legend(markerscale=1.8, **_LEGEND)
 
 
-def _paler(color: str) -> str:
-    """Half way to white: opaque, so that dots that overlap show no seams."""
+def _mix_with_white(color: str) -> str:
+    """Half white: opaque, so that overlapping dots show no seams."""
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
 
@@ -299,33 +261,17 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
     long = np.hypot(*move.T) > _SHORTEST
     x, y = start[long].T
     u, v = move[long].T
-    style = {
-        "angles": "xy",
-        "scale_units": "xy",
-        "scale": 1,
-        "width": width,
-        "headwidth": 4.0,
-        "headlength": 4.5,
-    }
-    ax.quiver(
-        x,
-        y,
-        u,
-        v,
-        color=color,
-        edgecolor="white",
-        linewidth=0.5 if width == _OVER_DOTS else 0,
-        zorder=5,
-        minlength=0.3,
-        **style,
-    )
+    scale = {"angles": "xy", "scale_units": "xy", "scale": 1, "minlength": 0.3}
+    shape = {"width": width, "headwidth": 4.0, "headlength": 4.5}
+    line = {"edgecolor": "white", "linewidth": 0.5 if width == _OVER_DOTS else 0, "zorder": 5}
+    ax.quiver(x, y, u, v, color=color, **scale, **shape, **line)
 
 
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
         raise ValueError(
             f"a triangle shows three classes, the scores have {n_classes}: choose three columns "
-            f"and renormalise"
+            f"and renormalize"
         )
 
 
@@ -337,6 +283,12 @@ def _grid(resolution: int) -> FloatArray:
     return (count + 1 / 3) / (resolution + 1)
 
 
+def _as_points(estimator: Any, X: ScoresLike) -> FloatArray:
+    """Probabilities of the scores of a fitted calibrator."""
+    scores = check_scores(arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs)
+    return as_proba(scores, estimator.inputs)
+
+
 def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
     """Probabilities in the units that the estimator reads."""
     return proba if estimator.inputs == "proba" else log_clipped(proba, EPS)
@@ -346,5 +298,5 @@ def _map_points(estimator: Any, proba: FloatArray) -> FloatArray:
     return np.asarray(estimator.predict_proba(_scores_of(estimator, proba)), dtype=np.float64)
 
 
-def _selection(size: int, most: int) -> Any:
+def _select(size: int, most: int) -> Any:
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(int)

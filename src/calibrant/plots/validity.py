@@ -83,18 +83,11 @@ class ValidityDisplay(ShortRepr):
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        options: dict[str, Any] = {
-            "notion": notion,
-            "n_bins": n_bins,
-            "strategy": strategy,
-            "bins": bins,
-        }
-        options |= {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
-        return cls(
-            {name: validity_curve(y_true, proba, **options) for name, proba in models.items()},
-            claims,
-            names,
-        )
+        binning = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "bins": bins}
+        checks = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
+        options: dict[str, Any] = {**binning, **checks}
+        curves = {name: validity_curve(y_true, p, **options) for name, p in models.items()}
+        return cls(curves, claims, names)
 
     def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
         """Draw; ``max_epsilon`` ends the horizontal axis, by default where every curve has reached
@@ -131,27 +124,15 @@ class ValidityDisplay(ShortRepr):
         tidy(ax)
         end = self._end(claim) if max_epsilon is None else max_epsilon
         for i, (name, curve) in enumerate(self.curves.items()):
-            style = series(i)
             x = np.append(curve.epsilon[curve.epsilon <= end], end)
-            ax.step(
-                x,
-                curve(x, claim),
-                where="post",
-                color=style.color,
-                linestyle=style.linestyle,
-                linewidth=1.6,
-                label=name,
-            )
+            line = {"color": series(i).color, "linestyle": series(i).linestyle, "linewidth": 1.6}
+            ax.step(x, curve(x, claim), where="post", label=name, **line)
         ax.set(xlim=(0, end), ylim=(0, 1.03))
 
     def _end(self, claim: int | None) -> float:
         """Where all curves have reached one."""
         ends = []
         for curve in self.curves.values():
-            gap, share = (
-                (curve.gap, curve.share)
-                if claim is None
-                else (curve.gap[claim], curve.share[claim])
-            )
-            ends.append(gap[share > 0].max(initial=0.0))
+            rows = ... if claim is None else claim
+            ends.append(curve.gap[rows][curve.share[rows] > 0].max(initial=0.0))
         return max(0.01, 1.02 * float(max(ends)))

@@ -8,9 +8,8 @@ from importlib.resources import files
 from string import Template
 
 import calibrant
-from calibrant.monitoring import CalibrationMonitor
-from calibrant.monitoring._history import Entry
-from calibrant.monitoring._sentences import since_reset
+from calibrant.monitoring import CalibrationMonitor, MonitorEntry
+from calibrant.monitoring._results import entries_since_reset
 
 _WIDTH, _HEIGHT, _EDGE = 900.0, 220.0, 46.0
 """Of a chart, in its own units."""
@@ -87,7 +86,7 @@ class _Scale:
         )
 
 
-def _evidence_chart(history: Sequence[Entry], threshold: float) -> str:
+def _evidence_chart(history: Sequence[MonitorEntry], threshold: float) -> str:
     values = [one.nats for one in history]
     scale = _Scale(len(values), min([*values, 0.0]), max([*values, threshold]))
     path = " ".join(scale.point(i, value) for i, value in enumerate(values))
@@ -101,14 +100,14 @@ def _evidence_chart(history: Sequence[Entry], threshold: float) -> str:
     return _chart(history, f'{drawn}<polyline class="line" points="{path}"/>', "Evidence over time")
 
 
-def _alarm_mark(history: Sequence[Entry], scale: _Scale) -> str:
+def _alarm_mark(history: Sequence[MonitorEntry], scale: _Scale) -> str:
     """Where it first rang since the last reset."""
-    now = since_reset(list(history))
+    now = entries_since_reset(history)
     rung = [i for i, one in enumerate(now, start=len(history) - len(now)) if one.alarm]
     return scale.upright(rung[0], f"alarm: {history[rung[0]].when}") if rung else ""
 
 
-def _gap_chart(history: Sequence[Entry]) -> str:
+def _gap_chart(history: Sequence[MonitorEntry]) -> str:
     ends = [value for one in history for value in (one.low, one.high)]
     low, high = min([*ends, 0.0]), max([*ends, 0.0])
     scale = _Scale(len(history), low, high)
@@ -126,7 +125,7 @@ def _gap_chart(history: Sequence[Entry]) -> str:
     return _chart(history, drawn, "Mean gap over time")
 
 
-def _chart(history: Sequence[Entry], drawn: str, title: str) -> str:
+def _chart(history: Sequence[MonitorEntry], drawn: str, title: str) -> str:
     named = {0: "start", len(history) - 1: "end"} if len(history) > 1 else {0: "start"}
     texts = "".join(
         f'<text x="{_EDGE if anchor == "start" else _WIDTH - _EDGE}" y="{_HEIGHT - 4}" '
@@ -165,7 +164,7 @@ def _claim_table(monitor: CalibrationMonitor) -> str:
     return _table(("claim", "", "rows", "mean gap", "interval", "evidence, nats"), rows)
 
 
-def _update_table(history: Sequence[Entry]) -> str:
+def _update_table(history: Sequence[MonitorEntry]) -> str:
     rows = [
         (one.when, f"{one.n_rows:,}", f"{one.nats:.1f}", f"{one.mean:+.4f}", _rung(one))
         for one in reversed(history)
@@ -173,5 +172,5 @@ def _update_table(history: Sequence[Entry]) -> str:
     return _table(("update", "rows", "evidence, nats", "mean gap so far", ""), rows)
 
 
-def _rung(one: Entry) -> str:
+def _rung(one: MonitorEntry) -> str:
     return "alarm" if one.alarm else ""

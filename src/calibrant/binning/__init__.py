@@ -1,0 +1,34 @@
+"""Bins of scores, and tables of sums per bin that add up.
+
+A bin rule assigns a score of a claim to one of ``n_bins`` bins. `UniformBins` is the same for all
+data; `Bins` holds upper edges per claim, made from the data (``"quantile"``, ``"unique"``) or taken
+from a fitted calibrator. A `BinTable` holds the sums of a set of rows: tables of two sets, on the
+same bins, add to the table of their union.
+"""
+
+from calibrant.binning._distinct import distinct_sums
+from calibrant.binning._distinct import interpolated as interpolated
+from calibrant.binning._distinct import pair_sums as pair_sums
+from calibrant.binning._distinct import present_rows as present_rows
+from calibrant.binning._distinct import sum_steps as sum_steps
+from calibrant.binning._fill import bin_table, cell_index
+from calibrant.binning._rules import BinRule as BinRule
+from calibrant.binning._rules import Bins, HasBins, UniformBins, quantile_edges
+from calibrant.binning._rules import place_scores as place_scores
+from calibrant.binning._rules import quantile_ends as quantile_ends
+from calibrant.binning._table import BinTable
+
+__all__ = [
+    "BinTable",
+    "Bins",
+    "HasBins",
+    "UniformBins",
+    "bin_table",
+    "cell_index",
+    "distinct_sums",
+    "quantile_edges",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

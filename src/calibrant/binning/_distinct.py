@@ -1,0 +1,82 @@
+"""Distinct scores with the sums of their rows, and sums over bins of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._kernels import ordered_pairs
+from calibrant._simplex import is_unit
+from calibrant._typing import FloatArray, IntArray
+
+
+def distinct_sums(
+    score: FloatArray, outcome: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Distinct scores in increasing order, with the sums of weight and of weight times outcome at
+    each.
+
+    Rows of weight zero are absent. This is how every method that orders scores treats ties.
+    """
+    if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
+        return pair_sums(*ordered_pairs(score, outcome))
+    score, outcome, weight = present_rows(score, outcome, weight)
+    order = np.argsort(score, kind="stable")
+    values, starts = _steps(score[order])
+    if not values.size:
+        return values, np.empty(0), np.empty(0)
+    total, hits = weight[order], (weight * outcome)[order]
+    if values.size == total.size:
+        return values, total, hits
+    return values, np.add.reduceat(total, starts), np.add.reduceat(hits, starts)
+
+
+def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct values of ordered scores, and where each begins."""
+    is_new = np.empty(score.size, dtype=bool)
+    is_new[:1] = True
+    np.not_equal(score[1:], score[:-1], out=is_new[1:])
+    starts = np.flatnonzero(is_new)
+    return (score if starts.size == score.size else score[starts]), starts
+
+
+def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`distinct_sums` of ordered scores that count one each."""
+    values, starts = _steps(score)
+    if values.size == score.size:
+        return values, np.ones(score.size), hit.astype(np.float64)
+    ends = np.append(starts[1:], score.size)
+    hits = np.add.reduceat(hit, starts)
+    return values, (ends - starts).astype(np.float64), hits.astype(np.float64)
+
+
+def present_rows(
+    score: FloatArray, outcome: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows of positive weight; of several claims the last axis is that of the rows."""
+    if is_unit(weight) or weight.all():
+        return score, outcome, weight
+    present = weight > 0
+    return score[..., present], outcome[..., present], weight[present]
+
+
+def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
+    """Sum of ``part`` over the increasing ``values`` of each right-closed bin, by its edges."""
+    starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
+    # The zero at the end is where bins without values begin that come last.
+    sums = np.add.reduceat(np.append(part, 0.0), starts)
+    # Of other bins without values reduceat gives the next one.
+    sums[:-1][starts[1:] == starts[:-1]] = 0.0
+    return sums
+
+
+def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
+    """Linear interpolation of values between places, at scores.
+
+    Two neighboring places below 1e-300 have a line of infinite slope; the value of one of them is
+    used instead.
+    """
+    result = np.interp(score, places, values)
+    is_lost = ~np.isfinite(result)
+    if is_lost.any():
+        result[is_lost] = values[np.searchsorted(places, score[is_lost])]
+    return result

@@ -1,0 +1,154 @@
+"""Tables of claims: uniform bins, given bins, and bins made from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calibrant._blocks import READ_ELEMENTS, row_blocks
+from calibrant._kernels import cell_sums, kernel
+from calibrant._simplex import is_unit
+from calibrant._typing import FloatArray, IntArray
+from calibrant.binning._distinct import distinct_sums, sum_steps
+from calibrant.binning._rules import BinRule, Bins, UniformBins, check_bin_rule, quantile_edges
+from calibrant.binning._table import BinTable
+from calibrant.notions import ClaimBlock, Claims
+
+
+def bin_table(
+    claims: Claims,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    bins: Any = None,
+    rows_per_bin: int = 1,
+) -> BinTable:
+    """Sums of all claims per bin.
+
+    A claim with fewer than ``n_bins * rows_per_bin`` rows gets fewer quantile bins.
+
+    Uniform bins need O(block) memory in addition to the table. Others gather one claim at a time,
+    O(n); ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
+    """
+    rule = check_bin_rule(bins, n_bins, strategy)
+    if isinstance(rule, UniformBins):
+        return _uniform_table(claims, rule)
+    if rule is not None:
+        _check_claims(rule, claims)
+    if claims.is_chunked and rule is not None:
+        return _given_table(claims, rule)
+    if claims.is_chunked and strategy == "unique":
+        raise TypeError(
+            "strategy='unique' needs the distinct scores of all rows, and rows that come in parts, "
+            "such as dask arrays, are summarised: use 'uniform' or 'quantile'"
+        )
+    return _data_table(claims, rule, n_bins, strategy, rows_per_bin)
+
+
+def _data_table(
+    claims: Claims, rule: Bins | None, n_bins: int, strategy: str, rows_per_bin: int
+) -> BinTable:
+    """Sums of one claim after the other, in given bins or in bins made from its scores."""
+    edges, rows = [], []
+    for claim in claims:
+        values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
+        if rule:
+            upper = rule.edges_of(claim.index)
+        else:
+            n_filled = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
+            upper = _edges(values, total, n_filled, strategy)
+        edges.append(upper)
+        rows.append(_bin_sums(upper, values, total, hits))
+    bins = rule or Bins(tuple(edges))
+    sums = np.zeros((3, len(rows), bins.n_bins))
+    for index, row in enumerate(rows):
+        sums[:, index, : row.shape[1]] = row
+    return BinTable(sums[0], sums[1], sums[2], claims.n_quantities, claims.n_labels, bins)
+
+
+def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
+    """``claim * n_bins + bin`` of every score of a block, (m, J)."""
+    claim = np.broadcast_to(claims.index(block), block.score.shape)
+    if bins.is_shared:
+        return claim * bins.n_bins + bins.assign(block.score)
+    place = np.empty(block.score.shape, dtype=np.intp)
+    for j, score in enumerate(block.score.T):
+        for index in np.unique(claim[:, j]).tolist():
+            rows = claim[:, j] == index
+            place[rows, j] = bins.assign(score[rows], index)
+    return claim * bins.n_bins + place
+
+
+def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
+    n_cells = claims.n_claims * rule.n_bins
+
+    find = kernel("column_cells", claims.n_rows * claims.n_quantities)
+
+    def sums(block: ClaimBlock, weight: FloatArray) -> tuple[FloatArray, ...]:
+        if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
+            count, total = _column_sums(find, block.score, rule.n_bins)
+            row, column = np.divmod(block.hit, claims.n_quantities)
+            place = rule.assign(block.score[row, column]) + column * rule.n_bins
+            return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
+        cell = rule.assign(block.score)
+        if claims.n_claims > 1:
+            cell += claims.index(block) * rule.n_bins
+        return cell_sums(cell, block.score, block.hit, weight, n_cells)
+
+    at_least = 8 * n_cells  # a block must outweigh the table that it fills
+    total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
+    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
+
+
+def _column_sums(
+    find: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
+    score: FloatArray,
+    n_bins: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and sums of scores of the bins of every column, flat; of so many columns at a time that
+    what is made of them stays in the cache.
+    """
+    n_rows, n_columns = score.shape
+    blocks = row_blocks(n_columns, n_rows, elements=READ_ELEMENTS)
+    parts = [find(np.ascontiguousarray(score[:, columns]), n_bins) for columns in blocks]
+    if len(parts) == 1:
+        return parts[0][0].ravel(), parts[0][1].ravel()
+    count, total = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return count.ravel(), total.ravel()
+
+
+def _given_table(claims: Claims, rule: Bins) -> BinTable:
+    """Sums of all claims in given bins, without gathering any."""
+    n_cells = claims.n_claims * rule.n_bins
+
+    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
+        cell = cell_index(claims, block, rule)
+        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
+
+    total = claims.sum_over(sums, at_least=8 * n_cells).reshape(3, claims.n_claims, rule.n_bins)
+    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
+
+
+def _check_claims(rule: Bins, claims: Claims) -> None:
+    if len(rule.edges) not in (1, claims.n_claims):
+        raise ValueError(
+            f"the bins are those of {len(rule.edges)} claims, the data make {claims.n_claims}: "
+            "use the notion and the number of classes that the bins were made with"
+        )
+
+
+def _edges(values: FloatArray, total: FloatArray, n_bins: int, strategy: str) -> FloatArray:
+    if not values.size:
+        return np.array([1.0])
+    return values if strategy == "unique" else quantile_edges(values, total, n_bins)
+
+
+def _bin_sums(
+    edges: FloatArray, values: FloatArray, total: FloatArray, hits: FloatArray
+) -> FloatArray:
+    """Sums per bin of the weight, of weight times score and of weight times outcome, (3, n_bins),
+    of distinct scores.
+    """
+    return np.stack([sum_steps(part, values, edges) for part in (total, total * values, hits)])

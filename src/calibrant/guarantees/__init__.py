@@ -1,0 +1,40 @@
+r"""Guarantees of binning calibrators: what holds for new data, without any assumption on their
+distribution.
+
+A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be
+bounded from the throws alone. The functions here are the formulas; `Guarantee` and
+`CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All of it assumes that new
+cases are drawn like the calibration rows, that these are independent of each other, and that the
+model was neither trained nor selected on them: the last two nobody can check for you. A row that is
+there twice, or a model that has seen the rows, makes every number here too good.
+
+References
+----------
+Gupta & Ramdas (2022), Top-label calibration and multiclass-to-binary reductions, Theorems 1 and 2,
+arXiv:2107.08353. Clopper & Pearson (1934), The use of confidence or fiducial limits,
+doi:10.1093/biomet/26.4.404. Podkopaev & Ramdas (2021), Distribution-free uncertainty quantification
+under label shift, Theorem 3, arXiv:2103.03323.
+"""
+
+from calibrant.guarantees._bins import BinnedClaim as BinnedClaim
+from calibrant.guarantees._bins import BinnedQuantity as BinnedQuantity
+from calibrant.guarantees._bins import binning_guarantee as binning_guarantee
+from calibrant.guarantees._bins import canonical_guarantee as canonical_guarantee
+from calibrant.guarantees._bins import check_alpha as check_alpha
+from calibrant.guarantees._bins import check_deployed as check_deployed
+from calibrant.guarantees._bins import check_unweighted as check_unweighted
+from calibrant.guarantees._bins import tied_edges as tied_edges
+from calibrant.guarantees._bounds import clopper_pearson as clopper_pearson
+from calibrant.guarantees._bounds import multinomial_radius as multinomial_radius
+from calibrant.guarantees._results import (
+    BinInterval,
+    CanonicalGuarantee,
+    Guarantee,
+    QuantityBounds,
+)
+
+__all__ = ["BinInterval", "CanonicalGuarantee", "Guarantee", "QuantityBounds"]
+
+
+def __dir__() -> list[str]:
+    return __all__

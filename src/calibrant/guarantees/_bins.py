@@ -1,0 +1,212 @@
+"""From fitted bins to their guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.exceptions import TooFewRowsError
+from calibrant.guarantees._bounds import (
+    clopper_pearson,
+    conditional_bound,
+    expected_bound,
+    marginal_bound,
+    multinomial_radius,
+)
+from calibrant.guarantees._results import (
+    BinInterval,
+    CanonicalGuarantee,
+    Guarantee,
+    QuantityBounds,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedClaim:
+    """The fitted bins of a claim: its name, the minimum rows per bin, the reported values, and the
+    numbers of rows and hits.
+    """
+
+    name: str
+    points_per_bin: int
+    values: FloatArray
+    counts: FloatArray
+    hits: FloatArray
+
+    @cached_property
+    def reliable(self) -> IntArray:
+        """Bins with at least one row behind their value."""
+        return np.flatnonzero(self.counts >= 1)
+
+    @property
+    def n_empty(self) -> int:
+        """Bins without a row."""
+        return self.values.size - self.reliable.size
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether bins have the two points that the theorems ask for."""
+        return self.points_per_bin > 1 and self.reliable.size > 0
+
+
+class BinnedQuantity(NamedTuple):
+    """The covered claims of a quantity (one, or one per label), and the rows that all of its claims
+    share.
+    """
+
+    name: str
+    n_samples: int
+    claims: Sequence[BinnedClaim]
+
+
+def tied_edges(n_tied: int) -> tuple[str, ...]:
+    """What is not proved if several rows share the score of an edge."""
+    if not n_tied:
+        return ()
+    shared = "an edge" if n_tied == 1 else f"{n_tied} edges"
+    return (
+        f"bins with tied edges ({shared} that several rows share; the proofs assume distinct "
+        f"scores)",
+    )
+
+
+def check_deployed(is_out_of_fold: bool) -> None:
+    """Raise if the bins were fitted on scores of other models than the one that predicts."""
+    if is_out_of_fold:
+        raise ValueError(
+            "there is no guarantee here: this calibrator was fitted inside CalibratedClassifier on "
+            "scores of the models of the folds, and new cases get scores of another model, or of "
+            "several averaged; fit the model first and calibrate it on rows that it has not seen, "
+            "CalibratedClassifier(FrozenEstimator(model), calibrator).fit(X_held_out, y_held_out)"
+        )
+
+
+def check_unweighted(is_weighted: bool) -> None:
+    """Raise for weighted rows, which are not independent draws."""
+    if is_weighted:
+        raise ValueError(
+            "there is no guarantee for weighted rows: fit without sample_weight, or with weights "
+            "of one"
+        )
+
+
+def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
+    """A probability of failure: one number, or one for each of several quantities."""
+    levels = np.asarray(alpha, dtype=np.float64)
+    if levels.ndim and levels.shape != (n_quantities,):
+        raise ValueError(
+            f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}"
+        )
+    if not ((levels > 0).all() and levels.sum() < 1):
+        raise ValueError(
+            f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}"
+        )
+    return levels
+
+
+def binning_guarantee(
+    quantities: Sequence[BinnedQuantity],
+    alpha: Any,
+    delta: float,
+    not_covered: tuple[str, ...] = (),
+    not_proved: tuple[str, ...] = (),
+    covers: tuple[str, ...] = ("predict_claims",),
+) -> Guarantee:
+    """The guarantee of fitted bins; raises ``TooFewRowsError`` if no claim is covered.
+
+    A single ``alpha`` is split evenly between the quantities with a covered claim.
+    """
+    levels = check_alpha(alpha, len(quantities))
+    is_covered = np.array([bool(quantity.claims) for quantity in quantities])
+    covered = [quantity for quantity in quantities if quantity.claims]
+    if not covered:
+        raise TooFewRowsError(
+            "too few points for a guarantee: no claim has bins of its own with two calibration "
+            "rows or more; "
+            "use more data, or fewer bins"
+        )
+    single = levels[is_covered] if levels.ndim else np.full(len(covered), levels)
+    share = single if levels.ndim else single / len(covered)
+    bounds = [
+        _bounds(q, float(a), float(s), delta)
+        for q, a, s in zip(covered, share, single, strict=True)
+    ]
+    return Guarantee(
+        alpha=float(single.sum() if levels.ndim else levels),
+        marginal=max(b.marginal for b in bounds),
+        conditional=max(b.conditional for b in bounds),
+        expected_ece=max(b.expected_ece for b in bounds),
+        intervals=tuple(
+            interval
+            for q, b, s in zip(covered, bounds, single, strict=True)
+            for interval in _intervals(q, b, float(s))
+        ),
+        quantities=tuple(bounds),
+        not_covered=not_covered,
+        not_proved=not_proved,
+        covers=covers,
+    )
+
+
+def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
+    counts = np.concatenate([claim.counts[claim.reliable] for claim in quantity.claims])
+    # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave
+    # fewer.
+    k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
+    n_bins = max(quantity.n_samples / k, counts.size)
+    return QuantityBounds(
+        name=quantity.name,
+        n_bins=counts.size,
+        points_per_bin=k,
+        alpha=alpha,
+        marginal=marginal_bound(k, alpha, delta),
+        conditional=conditional_bound(n_bins, k, alpha, delta),
+        expected_ece=expected_bound(k, delta),
+        marginal_single=marginal_bound(k, single, delta),
+        conditional_single=conditional_bound(n_bins, k, single, delta),
+    )
+
+
+def _intervals(
+    quantity: BinnedQuantity, bounds: QuantityBounds, single: float
+) -> list[BinInterval]:
+    intervals = []
+    for claim in quantity.claims:
+        bins = claim.reliable
+        values, counts, hits = claim.values[bins], claim.counts[bins], claim.hits[bins]
+        low, high = clopper_pearson(hits, counts, bounds.alpha / bounds.n_bins)
+        columns = (values, counts, low, high, *clopper_pearson(hits, counts, single))
+        intervals += [BinInterval(claim.name, *row) for row in np.column_stack(columns).tolist()]
+    return intervals
+
+
+def canonical_guarantee(
+    bins: IntArray,
+    counts: FloatArray,
+    n_classes: int,
+    alpha: float,
+    not_covered: tuple[str, ...] = (),
+    not_proved: tuple[str, ...] = (),
+) -> CanonicalGuarantee:
+    """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound
+    over the bins.
+    """
+    check_alpha(alpha, 1)
+    radius = multinomial_radius(counts, n_classes, alpha / counts.size)
+    single = multinomial_radius(counts, n_classes, alpha)
+    return CanonicalGuarantee(
+        alpha,
+        float(single.max()),
+        float(radius.max()),
+        bins,
+        counts,
+        radius,
+        single,
+        not_covered=not_covered,
+        not_proved=not_proved,
+    )

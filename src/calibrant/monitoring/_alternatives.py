@@ -1,0 +1,368 @@
+"""Alternatives to the deployed forecast, and their factors on rows.
+
+The factor f of an alternative on a row is at least 0, and its mean given the past is at most 1 if
+the deployed forecast p is calibrated. So products of factors are evidence against calibration. If p
+is floored before a logarithm or a quotient, the mean becomes smaller, never larger.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._simplex import EPS, TINY, row_max, row_sum, true_class
+from calibrant._typing import FloatArray, Inputs, IntArray
+from calibrant._validation import check_count, check_inputs, check_option
+from calibrant.monitoring._evidence import GapSums, Layout, make_layout, sum_gaps
+from calibrant.monitoring._experts import (
+    EXPERTS,
+    ExpertState,
+    ExpertSums,
+    as_u,
+    evaluate_rows,
+    learn,
+)
+from calibrant.notions import ClaimBlock, Notion, as_notion
+
+TILTS = np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
+"""Changes of the log-odds of a claim."""
+
+SCALES = 2.0 ** np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
+"""Inverse temperatures."""
+
+FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
+"""Fractions of the evidence at risk on a gap that exceeds the tolerance."""
+
+_BLOCK_ROWS, _LEARN_ROWS, _BLOCK_ELEMENTS = 512, 256, 2**18
+"""Most rows of a block, without and with experts, and about the most factors of a block."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Checked parameters of a `CalibrationMonitor`."""
+
+    false_alarm: float
+    horizon: int
+    tolerance: float
+    notions: tuple[Notion, ...]
+    mode: str
+    arl: float | None
+    lag: int
+    inputs: Inputs
+
+    @property
+    def is_detector(self) -> bool:
+        return self.mode == "detector"
+
+    @property
+    def learns(self) -> bool:
+        """Whether there are experts: not with a tolerance, against which likelihoods are no
+        evidence, and not with overlapping rows, because earlier labels are not known in time.
+        """
+        return not self.tolerance and self.lag == 1
+
+    @property
+    def threshold(self) -> float:
+        """Natural logarithm of the evidence that raises an alarm.
+
+        The streams of a lag share the rows of the horizon, so their bounds add up to that of one
+        stream. In a test each stream gets its part of the false alarms. For several streams only
+        ``P(alarm within n) <= n / A`` is known, which gives a mean run length of at least A / 2: an
+        average run length needs twice the threshold.
+        """
+        if not self.is_detector:
+            return log(self.lag / self.false_alarm)
+        if self.arl is None:
+            return log(self.horizon / self.false_alarm)
+        return log(self.arl if self.lag == 1 else 2.0 * self.arl)
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, which `make_rule` accepts."""
+        plain = ("false_alarm", "horizon", "tolerance", "mode", "arl", "lag", "inputs")
+        values = {name: getattr(self, name) for name in plain}
+        return {**values, "notions": [notion.name for notion in self.notions]}
+
+
+def make_rule(
+    *,
+    false_alarm: Any,
+    horizon: Any,
+    tolerance: Any,
+    notions: Any,
+    mode: Any,
+    arl: Any,
+    lag: Any,
+    inputs: Any,
+) -> Rule:
+    """Check the parameters of a monitor."""
+    if not (_is_number(false_alarm) and 0.0 < false_alarm < 1.0):
+        raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
+    if not (_is_number(tolerance) and 0.0 <= tolerance < 0.5):
+        raise ValueError(f"tolerance must be at least 0 and below 0.5, got {tolerance!r}")
+    if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
+        raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
+    names = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
+    if not names:
+        raise ValueError("notions must name at least one notion")
+    return Rule(
+        float(false_alarm),
+        check_count(horizon, "horizon"),
+        float(tolerance),
+        tuple(as_notion(notion) for notion in names),
+        check_option(mode, "mode", ("detector", "test")),
+        None if arl is None else float(arl),
+        check_count(lag, "lag"),
+        check_inputs(inputs),
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+class Family(ABC):
+    """Alternatives of one kind: ``n_alternatives`` for each of the ``n_claims`` claims.
+
+    ``share`` is the weight of the family relative to others; ``prior`` (n_alternatives,) are the
+    weights of the alternatives of a claim, the same for all claims.
+    """
+
+    name: str
+    n_alternatives: int
+    share: float = 1.0
+    prior: FloatArray
+
+    @abstractmethod
+    def n_claims(self, n_classes: int) -> int:
+        """Number of claims."""
+
+    @abstractmethod
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        """Factor of every alternative on every row, (n, n_claims, n_alternatives)."""
+
+    def weight(self, n_classes: int) -> FloatArray:
+        """Weights of all alternatives, (n_claims * n_alternatives,), which sum to the share."""
+        n_claims = self.n_claims(n_classes)
+        return self.share * np.tile(self.prior / n_claims, n_claims)
+
+
+def _small_change_prior(change: FloatArray) -> FloatArray:
+    """Weights inverse to the size of a change: small changes take the most rows to detect, so a
+    weight that is too small delays them most.
+    """
+    weight = 1.0 / np.abs(change)
+    return weight / weight.sum()
+
+
+class TemperatureFamily(Family):
+    r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
+
+    It has twice the weight of other families because it is the most common miscalibration.
+    """
+
+    name = "temperature"
+    n_alternatives = len(SCALES)
+    share = 2.0
+    prior = _small_change_prior(np.log2(SCALES))
+
+    def n_claims(self, n_classes: int) -> int:
+        return 1
+
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        p = np.maximum(proba, EPS)
+        top = row_max(p)
+        p /= top[:, None]
+        p_true = true_class(p, y) * top
+        out = np.empty((len(y), 1, self.n_alternatives))
+        for j, power in enumerate(_powers(p)):
+            out[:, 0, j] = true_class(power, y) / (p_true * row_sum(power))
+        return out
+
+
+def _powers(p: FloatArray) -> tuple[FloatArray, ...]:
+    """``p ** SCALES``: half of them are roots and squares."""
+    u = np.log(p)
+    second, third, fourth = (np.exp(beta * u) for beta in SCALES[1:4])
+    return np.sqrt(p), second, third, fourth, second * second, p * p
+
+
+class ClaimFamily(Family):
+    r"""The claims of a notion, with score s and outcome o.
+
+    Without a tolerance, the claim with other odds: :math:`f = e^{\delta o} / (1 + s (e^\delta -
+    1))`. With a tolerance :math:`\epsilon`, the alternatives that its probability deviates by more
+    than that, with a fraction :math:`\lambda` of the evidence at risk:
+
+    .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
+       \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
+
+    Both have a mean of at most 1 as long as :math:`|P(o = 1) - s| \le \epsilon`.
+    """
+
+    def __init__(self, notion: str | Notion, tolerance: float = 0.0) -> None:
+        self.notion = as_notion(notion)
+        self.name = self.notion.name
+        self.tolerance = tolerance
+        n_alternatives = 2 * len(FRACTIONS) if tolerance else len(TILTS)
+        even = np.full(n_alternatives, 1.0 / n_alternatives)
+        self.n_alternatives = n_alternatives
+        self.prior = even if tolerance else _small_change_prior(TILTS)
+
+    def n_claims(self, n_classes: int) -> int:
+        return self.notion.n_quantities(n_classes) * self.notion.n_labels(n_classes)
+
+    def factors(self, proba: FloatArray, y: IntArray) -> FloatArray:
+        return self.claim_factors(self.notion.select(proba, y), proba.shape[1])
+
+    def claim_factors(self, block: ClaimBlock, n_classes: int) -> FloatArray:
+        """The factors of selected claims."""
+        tolerance = self.tolerance
+        factors = _tolerance_factors(block, tolerance) if tolerance else _odds_factors(block)
+        n_labels = self.notion.n_labels(n_classes)
+        return factors if n_labels == 1 else spread_by_label(factors, block.labels(), n_labels)
+
+
+def _tolerance_factors(block: ClaimBlock, eps: float) -> FloatArray:
+    """Factors against a gap of at most ``eps``; those below 1 do not depend on the score."""
+    score, hit = block.score, block.hit
+    if_miss = (score - eps) / (1.0 - score + eps)
+    if_hit = (1.0 - score.reshape(-1)[hit] - eps) / (score.reshape(-1)[hit] + eps)
+    n = len(FRACTIONS)
+    out = np.empty((*score.shape, 2 * n))
+    np.multiply(if_miss[:, :, None], FRACTIONS, out=out[:, :, :n])
+    out[:, :, :n] += 1.0
+    out[:, :, n:] = 1.0 - FRACTIONS
+    flat = out.reshape(-1, 2 * n)
+    flat[hit, :n] = 1.0 - FRACTIONS
+    flat[hit, n:] = 1.0 + FRACTIONS * if_hit[:, None]
+    return out
+
+
+def _odds_factors(block: ClaimBlock) -> FloatArray:
+    out = block.score[:, :, None] * np.expm1(TILTS)
+    out += 1.0
+    np.reciprocal(out, out=out)
+    out.reshape(-1, len(TILTS))[block.hit] *= np.exp(TILTS)
+    return out
+
+
+def spread_by_label(factors: FloatArray, label: IntArray, n_labels: int) -> FloatArray:
+    """(n, J, ...) as (n, J L, ...): each factor at the claim of its label, 1 at the others."""
+    n_rows, n_quantities = label.shape
+    out = np.ones((n_rows, n_quantities * n_labels, *factors.shape[2:]))
+    index = label + np.arange(n_quantities) * n_labels
+    out[np.arange(n_rows)[:, None], index] = factors
+    return out
+
+
+class Rows(NamedTuple):
+    """Checked rows: probabilities that sum to one, column codes, and weights of at most 1, or None
+    if all are 1.
+    """
+
+    proba: FloatArray
+    y: IntArray
+    weight: FloatArray | None = None
+
+    def take(self, rows: slice | IntArray) -> Rows:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.proba[rows], self.y[rows], weight)
+
+    def blocks(self, size: int) -> Iterator[Rows]:
+        """Blocks of at most ``size`` rows, in order."""
+        for start in range(0, len(self.y), size):
+            yield self.take(slice(start, start + size))
+
+
+class BlockSums(NamedTuple):
+    """A block of rows: factors (n, J), sums of the gaps, and sums for the experts."""
+
+    factors: FloatArray
+    gaps: GapSums
+    expert_sums: tuple[ExpertSums, ...]
+
+
+class Members:
+    """All alternatives of a rule, for a number of classes."""
+
+    def __init__(self, rule: Rule, n_classes: int) -> None:
+        self.rule, self.n_classes = rule, n_classes
+        self.claims = [ClaimFamily(notion, rule.tolerance) for notion in rule.notions]
+        exact: list[Family] = [] if rule.tolerance else [TemperatureFamily()]
+        self.families: list[Family] = [*self.claims, *exact]
+        self.experts = EXPERTS if rule.learns else ()
+        weights = [family.weight(n_classes) for family in self.families]
+        if self.experts:
+            weights.append(np.full(len(self.experts), 1.0 / len(self.experts)))
+        self.layout: Layout = make_layout(weights, rule.lag, rule.is_detector)
+        self.claim_ends = np.cumsum([family.n_claims(n_classes) for family in self.claims])
+
+    @property
+    def n_claims(self) -> int:
+        return int(self.claim_ends[-1])
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block, within which the experts do not change."""
+        most = _LEARN_ROWS if self.experts else _BLOCK_ROWS
+        return int(np.clip(_BLOCK_ELEMENTS // self.layout.n_members, 16, most))
+
+    def start_experts(self) -> tuple[ExpertState, ...]:
+        """Experts before the first row."""
+        return tuple(ExpertState.start(self.n_classes) for _ in self.experts)
+
+    def claim_slice(self, index: int) -> slice:
+        """The claims of a notion among all claims."""
+        return slice(int(self.claim_ends[index - 1]) if index else 0, int(self.claim_ends[index]))
+
+    def evaluate_block(
+        self, rows: Rows, gap: FloatArray, experts: tuple[ExpertState, ...]
+    ) -> BlockSums:
+        """Factors and sums of rows; ``gap`` (C,) are the mean gaps before them.
+
+        A weight of at most 1 is the exponent of a factor, whose mean stays at most 1 (Jensen).
+        """
+        proba, y, weight = rows
+        factors, gaps = np.empty((len(y), self.layout.n_members)), []
+        for index, family in enumerate(self.claims):
+            block = family.notion.select(proba, y)
+            claim_factors = family.claim_factors(block, self.n_classes)
+            factors[:, self.layout.family(index)] = claim_factors.reshape(len(y), -1)
+            n_labels = family.notion.n_labels(self.n_classes)
+            gaps.append(sum_gaps(block, gap[self.claim_slice(index)], n_labels, weight))
+        for index in range(len(self.claims), len(self.families)):
+            family_factors = self.families[index].factors(proba, y)
+            factors[:, self.layout.family(index)] = family_factors.reshape(len(y), -1)
+        expert_sums = self._evaluate_experts(rows, experts, factors)
+        if weight is not None:
+            factors **= weight[:, None]
+        return BlockSums(factors, GapSums.concatenate(gaps), expert_sums)
+
+    def _evaluate_experts(
+        self, rows: Rows, experts: tuple[ExpertState, ...], factors: FloatArray
+    ) -> tuple[ExpertSums, ...]:
+        """Fill the last columns of the factors with those of the experts before the rows."""
+        if not experts:
+            return ()
+        u = as_u(rows.proba)
+        deployed = np.maximum(true_class(rows.proba, rows.y), EPS)
+        sums = []
+        for column, (expert, state) in enumerate(
+            zip(self.experts, experts, strict=True), start=factors.shape[1] - len(experts)
+        ):
+            p_true, expert_sums = evaluate_rows(expert, state, u, rows.y)
+            factors[:, column] = np.maximum(p_true, TINY) / deployed
+            sums.append(expert_sums)
+        return tuple(sums)
+
+    def learn(
+        self, experts: tuple[ExpertState, ...], sums: tuple[ExpertSums, ...]
+    ) -> tuple[ExpertState, ...]:
+        """The experts after rows."""
+        return tuple(map(learn, self.experts, experts, sums))

@@ -1,0 +1,100 @@
+"""Read and write states as JSON. Numbers are checked one by one; nothing is executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import AnyArray, FloatArray
+
+_MAX_CHARACTERS = 2**28
+"""Longest text that is read. A state written by this package is far shorter."""
+
+
+def as_numbers(array: FloatArray) -> list[Any]:
+    """Exact numbers for JSON; -inf, the logarithm of zero, becomes null."""
+    return [None if value == -np.inf else value for value in np.ravel(array).tolist()]
+
+
+def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
+    """Parse the state of a class of that name; raise ``ValueError`` for anything else."""
+    if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"not the JSON of a {name}: a text of at most 256 MB is expected")
+    try:
+        state = json.loads(text, parse_constant=_reject_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not the JSON of a {name}: {error}") from None
+    if not isinstance(state, dict) or state.get("schema") != schema:
+        actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"not the JSON of a {name}: schema is {actual!r}, expected {schema!r}")
+    return state
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"{name} is not allowed in a state")
+
+
+def read_numbers(
+    state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
+) -> FloatArray:
+    """Array of that shape: finite numbers of at least ``low``, or null for -inf."""
+    values = read_value(state, key)
+    if not isinstance(values, list) or len(values) != int(np.prod(shape)):
+        raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
+    if not all(value is None or _is_number(value) for value in values):
+        raise ValueError(f"{key} of the state must hold numbers only")
+    array = np.array([-np.inf if value is None else float(value) for value in values])
+    finite = array[np.isfinite(array)]
+    if not ((finite >= low) & (finite <= 1e15)).all():
+        raise ValueError(f"{key} of the state must hold numbers from {low:g} to 1e15")
+    return array.reshape(shape)
+
+
+def read_finite_numbers(
+    state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
+) -> FloatArray:
+    """As `read_numbers`, without null."""
+    array = read_numbers(state, key, shape, low=low)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{key} of the state must hold finite numbers")
+    return array
+
+
+def read_number(state: Mapping[str, Any], key: str, low: float, high: float) -> float:
+    """One number within bounds."""
+    value = read_value(state, key)
+    if not _is_number(value) or not low <= value <= high:
+        raise ValueError(f"{key} of the state must be a number from {low:g} to {high:g}")
+    return value
+
+
+def read_count(state: Mapping[str, Any], key: str) -> int:
+    """A number of rows."""
+    return int(read_number(state, key, 0, 1e15))
+
+
+def read_value(state: Mapping[str, Any], key: str) -> Any:
+    """The value at a key that every state has."""
+    if key not in state:
+        raise ValueError(f"the state lacks {key!r}")
+    return state[key]
+
+
+def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
+    """Labels of the columns, distinct and of one type: strings, integers or booleans; or null."""
+    values = read_value(state, "classes")
+    if values is None:
+        return None
+    if not isinstance(values, list) or len(values) < low:
+        raise ValueError("classes of the state must be a list of labels")
+    types = {type(value) for value in values}
+    if types not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
+        raise ValueError("classes of the state must be distinct strings, integers or booleans")
+    return np.array(values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,312 @@
+"""Monitoring without labels: drift of the scores, and expected performance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from calibrant._simplex import EPS, as_proba, log_floored
+from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
+from calibrant._validation import check_count, check_predictions, check_scores
+from calibrant.binary import IsotonicCalibration
+from calibrant.monitoring._evidence import run_factors
+from calibrant.multiclass import StructuredScaling
+from calibrant.notions import complete_rows
+from calibrant.reductions import MulticlassToBinary
+
+_TILTS = np.array([-1.0, -0.5, 0.5, 1.0])
+"""Changes of the log-frequency of a class that are the alternatives."""
+
+_BLOCK_ROWS = 128
+
+_QUANTILE = 1.959963984540054
+"""97.5% quantile of the normal distribution."""
+
+_SMOOTHING = 1.0
+"""Pseudo-counts of the calibrators of each class, so that no claim is certain."""
+
+
+@dataclass(frozen=True)
+class DriftStep:
+    """The state of a `ScoreDrift` after an update: natural logarithms of the evidence and of the
+    evidence that raises an alarm, and the class whose predicted frequency changed most.
+    """
+
+    n_seen: int
+    nats: float
+    threshold: float
+    alarm: bool
+    worst_class: int
+
+    @property
+    def evidence(self) -> float:
+        """The evidence on the natural scale."""
+        return exp(min(self.nats, 690.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "evidence": self.evidence}
+
+
+class ScoreDrift:
+    r"""Raise an alarm when scores no longer look like those of a reference, without labels.
+
+    For a class c and a tilt :math:`\delta`, :math:`r = 1 + p_c (e^\delta - 1)` has an unknown mean
+    on the reference. The factor is r / U, where U is an upper confidence bound of that mean
+    (empirical Bernstein). Half of the false alarms are spent on the bounds, half on the detector,
+    which is that of `CalibrationMonitor`.
+
+    Parameters
+    ----------
+    reference_proba : probabilities of reference rows, of shape (m, K)
+    false_alarm : float
+        Probability of an alarm within the horizon, as long as rows are drawn like the reference.
+    horizon : int
+        Number of rows to which ``false_alarm`` refers.
+    inputs : {"proba", "logits"}
+
+    Notes
+    -----
+    Changes that keep the predicted class frequencies are not detected. Whether the model is still
+    accurate cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt`
+    estimates the new class frequencies. The fewer reference rows, the larger a change must be.
+
+    References
+    ----------
+    Maurer & Pontil (2009), Empirical Bernstein bounds, theorem 4, arXiv:0907.3740.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> drift = ScoreDrift(rng.dirichlet([1, 1, 1], 2000), horizon=10_000)
+    >>> drift.update(rng.dirichlet([1, 1, 1], 500)).alarm
+    False
+    >>> drift.update(rng.dirichlet([4, 1, 1], 500)).alarm
+    True
+    """
+
+    def __init__(
+        self,
+        reference_proba: ScoresLike,
+        *,
+        false_alarm: float = 0.05,
+        horizon: int = 1_000_000,
+        inputs: str = "proba",
+    ) -> None:
+        if not 0 < false_alarm < 1:
+            raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
+        self.inputs = inputs
+        proba = as_proba(check_scores(reference_proba, inputs=inputs), inputs)
+        check_count(len(proba), "the number of reference rows", minimum=2)
+        self.reference_mean = proba.mean(axis=0)
+        self.threshold = float(np.log(2 * check_count(horizon, "horizon") / false_alarm))
+        self._bound = _upper_means(proba, false_alarm / 2)
+        n_members = self._bound.size
+        self._weight = np.full(n_members, 1.0 / n_members)
+        self._log_m = np.full((1, n_members), -np.inf)
+        self._sum, self._n_rows, self._alarm = np.zeros(proba.shape[1]), 0, False
+
+    def update(self, proba: ScoresLike) -> DriftStep:
+        """Add rows of scores, in order, without labels."""
+        rows = as_proba(check_scores(proba, inputs=self.inputs), self.inputs)
+        if rows.shape[1] != len(self.reference_mean):
+            raise ValueError(
+                f"expected the {len(self.reference_mean)} classes of the reference, got "
+                f"{rows.shape[1]} columns"
+            )
+        peak = -np.inf
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            peak = max(peak, self._advance(rows[start : start + _BLOCK_ROWS]))
+        self._sum += rows.sum(axis=0)
+        self._n_rows += len(rows)
+        self._alarm = self._alarm or peak >= self.threshold
+        worst = int(self._log_m.reshape(len(self.reference_mean), -1).max(axis=1).argmax())
+        nats = float(np.logaddexp.reduce(self._log_m[0]) + np.log(self._weight[0]))
+        return DriftStep(self._n_rows, nats, self.threshold, self._alarm, worst)
+
+    def _advance(self, rows: FloatArray) -> float:
+        factors = (_tilt(rows) / self._bound).reshape(len(rows), 1, -1)
+        run = run_factors(self._log_m, factors, np.ones((len(rows), 1)), self._weight)
+        self._log_m = run.last
+        return float(run.path.max())
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean probability of each class since the start, to compare with ``reference_mean``."""
+        return self._sum / max(1, self._n_rows)
+
+
+def _tilt(rows: FloatArray) -> FloatArray:
+    return 1.0 + rows[:, :, None] * np.expm1(_TILTS)
+
+
+def _upper_means(proba: FloatArray, alpha: float) -> FloatArray:
+    """Upper bounds of the means of all tilts, (K, tilts), which hold jointly with probability
+    ``1 - alpha``.
+    """
+    values = _tilt(proba)
+    n_rows, reach = len(proba), np.abs(np.expm1(_TILTS))
+    log_term = np.log(2.0 * values[0].size / alpha)
+    spread = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log_term / n_rows)
+    return values.mean(axis=0) + spread + 7.0 * reach * log_term / (3.0 * (n_rows - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class PerformanceEstimate:
+    """Expected performance on unlabeled rows.
+
+    Attributes
+    ----------
+    accuracy, log_loss, brier_score : float
+    low, high : float
+        Interval of the accuracy of these rows, under the assumption ``assumes``.
+    reference_accuracy : float
+    confusion : array of shape (K, K)
+        Expected number of rows with true class k (row) and predicted class l (column).
+    n_rows : int
+    assumes : str
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    log_loss: float
+    brier_score: float
+    reference_accuracy: float
+    confusion: FloatArray
+    n_rows: int
+    assumes: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "confusion": self.confusion.tolist()}
+
+    def __str__(self) -> str:
+        return (
+            f"Expected accuracy of {self.n_rows:,} rows without labels: {self.accuracy:.4f} "
+            f"({self.low:.4f} to {self.high:.4f}); it was {self.reference_accuracy:.4f} on the "
+            f"reference. {self.assumes}"
+        )
+
+
+def estimate_performance(
+    reference: tuple[LabelsLike, ScoresLike],
+    proba: ScoresLike,
+    *,
+    within: float = 0.0,
+    n_resamples: int = 100,
+    inputs: str = "proba",
+    classes: LabelsLike | None = None,
+    rng: Rng = None,
+) -> PerformanceEstimate:
+    r"""Estimate accuracy, confusion matrix, log-loss and Brier score of unlabeled rows.
+
+    The confidence is calibrated on the reference by isotonic regression. The expected accuracy is
+    the mean calibrated confidence. Calibrated vectors would estimate it worse; they only distribute
+    the remaining probability of a row over the other classes.
+
+    Parameters
+    ----------
+    reference : (labels, scores)
+        Labeled rows that the classifier was not trained on.
+    proba : scores of the unlabeled rows
+    within : float
+        Margin by which the interval is widened: "if the claims hold within 0.02 on average".
+    n_resamples : int
+        Number of bootstrap samples of the reference.
+    inputs : {"proba", "logits"}
+    classes : labels of the columns, optional
+    rng : int, Generator or None
+
+    Notes
+    -----
+    **Limits.** A model that became worse at the same confidence looks the same without labels. The
+    estimate holds if rows of a given confidence (and, for the interval, predicted class) are
+    correct as often as in the reference, that is, under a shift that depends on the scores alone.
+    The interval is the hull of two intervals, for calibration by confidence and by confidence and
+    predicted class, each plus and minus 1.96 standard errors. The standard errors are those of the
+    calibrator, by a bootstrap of the reference, and those of the outcomes. The interval is
+    asymptotic and ignores changes that the scores do not show; ``assumes`` is printed with it.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> reference = (data.val_labels, data.val_proba)
+    >>> estimate = estimate_performance(reference, data.test_proba, n_resamples=20, rng=0)
+    >>> accuracy = (data.test_proba.argmax(1) == data.test_labels).mean()
+    >>> bool(estimate.low < accuracy < estimate.high)
+    True
+    """
+    check_count(n_resamples, "n_resamples", minimum=2)
+    scores, y, _, _ = check_predictions(*reference, None, classes, inputs=inputs)
+    known = as_proba(scores, inputs)
+    target = as_proba(check_scores(proba, inputs=inputs), inputs)
+    if target.shape[1] != known.shape[1]:
+        raise ValueError(
+            f"reference and rows must have the same classes, got {known.shape[1]} and "
+            f"{target.shape[1]} columns"
+        )
+    calibrators = {notion: _fit(notion, known, y) for notion in ("confidence", "top-label")}
+    confidence = calibrators["confidence"].predict_claims(target)
+    vector = StructuredScaling("vector").fit(known, y).predict_proba(target)
+    rows = complete_rows(vector, target.argmax(axis=1)[:, None], confidence)
+    rng = np.random.default_rng(rng)
+    low, high = _interval(calibrators, known, y, target, n_resamples, rng)
+    return PerformanceEstimate(
+        float(confidence.mean()),
+        max(0.0, low - within),
+        min(1.0, high + within),
+        float(-(rows * log_floored(target, EPS)).sum(axis=1).mean()),
+        float(((target**2).sum(axis=1) - 2 * (rows * target).sum(axis=1) + 1).mean()),
+        float((known.argmax(axis=1) == y).mean()),
+        _expected_confusion(rows, target),
+        len(target),
+        _assumption(within),
+    )
+
+
+def _expected_confusion(rows: FloatArray, target: FloatArray) -> FloatArray:
+    """Sums of calibrated rows by predicted class, (true class, predicted class)."""
+    confusion = np.zeros((rows.shape[1], rows.shape[1]))
+    np.add.at(confusion.T, target.argmax(axis=1), rows)
+    return confusion
+
+
+def _assumption(within: float) -> str:
+    margin = f" within {within:g}" if within else ""
+    return (
+        f"This assumes that rows of equal scores are right as often as in the reference{margin}; "
+        "whether they are, only labels can tell."
+    )
+
+
+def _fit(notion: str, proba: FloatArray, y: IntArray) -> MulticlassToBinary:
+    calibrator = IsotonicCalibration(smoothing=_SMOOTHING if notion == "top-label" else None)
+    return MulticlassToBinary(calibrator, notion).fit(proba, y)
+
+
+def _interval(
+    calibrators: dict[str, MulticlassToBinary],
+    known: FloatArray,
+    y: IntArray,
+    target: FloatArray,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The hull of the intervals of both types of calibration."""
+    draws = np.empty((n_resamples, len(calibrators)))
+    for b in range(n_resamples):
+        rows = rng.integers(0, len(y), len(y))
+        for j, notion in enumerate(calibrators):
+            draws[b, j] = _fit(notion, known[rows], y[rows]).predict_claims(target).mean()
+    ends = []
+    for j, calibrator in enumerate(calibrators.values()):
+        claim = calibrator.predict_claims(target)[:, 0]
+        outcomes = float((claim * (1 - claim)).sum()) / len(target) ** 2
+        error = np.sqrt(draws[:, j].var(ddof=1) + outcomes)
+        ends += [float(claim.mean() - _QUANTILE * error), float(claim.mean() + _QUANTILE * error)]
+    return min(ends), max(ends)
