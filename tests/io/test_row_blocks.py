@@ -152,7 +152,7 @@ def test_what_needs_all_rows_says_so(data):
     blocks = blocks_of(logits, labels)
     with pytest.raises(TypeError, match="read in chunks"):
         np.asarray(blocks.scores)
-    with pytest.raises(TypeError, match="are read in blocks"):
+    with pytest.raises(TypeError, match="needs all rows in memory, but the labels"):
         np.asarray(blocks.labels)
     with pytest.raises(ValueError, match="to other blocks than the scores"):
         evaluate(blocks_of(logits, labels).labels, blocks.scores)

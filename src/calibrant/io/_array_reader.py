@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant._blocks import FILE_ELEMENTS, row_blocks
-from calibrant._typing import AnyArray, IntArray
+from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import ParameterError, shortened
 from calibrant.io._readers import FileBlock, FileReader, check_size
 from calibrant.io._roles import FileOptions, ModelScores
@@ -51,6 +51,7 @@ class ArrayReader(FileReader):
         arrays = _read_arrays(options, model)
         self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
         self._check_shapes(needs_label)
+        self.weight = self._weights_of(options.weight)
         self.names, self._order = self._class_names(), None
         if model is not None and len(self.names) == len(model.names):
             self._order = self._order_for(model)
@@ -68,6 +69,19 @@ class ArrayReader(FileReader):
                 f"{self.n_classes} classes"
             )
         return tuple(map(str, given.tolist()))
+
+    def _weights_of(self, name: str | None) -> FloatArray | None:
+        """The array of weights that the user names."""
+        if name is None:
+            return None
+        weight = self.arrays.get(name)
+        if weight is None or weight.shape != (len(self.scores),) or weight.dtype.kind not in "fiub":
+            raise ParameterError(
+                "{path} has no array {name!r} with one number per row. Pass another name by "
+                "{weight}; there are {arrays}.",
+                {"path": self.path, "name": name, "arrays": shortened(list(self.arrays))},
+            )
+        return weight.astype(np.float64)
 
     def _order_for(self, model: ModelScores) -> IntArray | None:
         """The columns in the order of a model's classes, if ``class_names`` have another one."""
@@ -113,7 +127,8 @@ class ArrayReader(FileReader):
                 # Rows in C order, as `predict_proba` gets them: the order of sums decides the last
                 # bit.
                 scores = np.ascontiguousarray(scores[:, self._order])
-            yield FileBlock(rows.start, scores, labels, None, table)
+            weight = None if self.weight is None else self.weight[rows]
+            yield FileBlock(rows.start, scores, labels, weight, table)
 
     def _label_blocks(self) -> Iterator[Any]:
         yield pa.array(self.labels)

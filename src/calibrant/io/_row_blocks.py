@@ -128,7 +128,8 @@ class BlockColumn:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"These {self.name} are read in blocks. Pass them together with their scores."
+            f"This operation needs all rows in memory, but the {self.name} are read in blocks. "
+            "Load them first, or process each block."
         )
 
     def __repr__(self) -> str:

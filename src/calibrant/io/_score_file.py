@@ -78,18 +78,22 @@ class ScoreFile:
     ) -> None:
         self.options, self.path, self.progress = options, options.path, progress
         self.reader = _open_reader(options, model, needs_label=needs_label, keeps_text=keeps_text)
-        self._rule = self._choose_rule(model) if needs_label or self.has_top_scores else None
-        self._model = model
+        self._model, self._needs_label = model, needs_label
         self._note = note
         self._notes: set[str] = set()
         self._is_checked = False
 
-    def _choose_rule(self, model: ModelScores | None) -> LabelRule:
+    @cached_property
+    def _rule(self) -> LabelRule:
         from calibrant.io._labels import label_rule, top_label_rule
 
         if self.has_top_scores:
-            return top_label_rule(self.options, model)
-        return label_rule(self.reader, self.options, model)
+            return top_label_rule(self.options, self._model)
+        return label_rule(self.reader, self.options, self._model)
+
+    def check_labels(self) -> None:
+        """Raise if the labels cannot be matched to the score columns."""
+        _ = self._rule
 
     @property
     def inputs(self) -> Inputs:
@@ -97,9 +101,7 @@ class ScoreFile:
 
     @property
     def classes(self) -> AnyArray:
-        if self._model is not None:
-            return self._model.classes
-        return self._required_rule.classes
+        return self._rule.classes if self._model is None else self._model.classes
 
     @property
     def n_classes(self) -> int:
@@ -115,7 +117,7 @@ class ScoreFile:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        notes = (self.reader.note, self._rule and self._rule.note)
+        notes = (self.reader.note, self._rule.note if self._needs_label else None)
         return tuple(note for note in notes if note)
 
     @property
@@ -166,7 +168,7 @@ class ScoreFile:
         return LoadedRows(scores, self.classes[np.concatenate(codes)], weight)
 
     def _load_top_scores(self) -> LoadedRows:
-        rule = self._required_rule
+        rule = self._rule
         blocks = list(self._tracked(self.reader.blocks(), lambda block: len(block.scores)))
         labels = [rule.classes[rule.codes(block.labels, block.start)] for block in blocks]
         weights = [block.weight for block in blocks if block.weight is not None]
@@ -194,7 +196,7 @@ class ScoreFile:
 
     def _read_codes(self) -> Iterator[tuple[Any, ...]]:
         for block in self.blocks():
-            yield block.scores, self._required_rule.codes(block.labels, block.start), block.weight
+            yield block.scores, self._rule.codes(block.labels, block.start), block.weight
 
     def _read(self) -> Iterator[tuple[Any, ...]]:
         for scores, codes, weight in self._read_codes():
@@ -225,7 +227,7 @@ class ScoreFile:
 
     def _top_scores(self, blocks: Sequence[FileBlock]) -> TopScores:
         """The best classes of the rows of some blocks."""
-        rule, names = self._required_rule, self.reader.top_labels
+        rule, names = self._rule, self.reader.top_labels
         codes = [
             [rule.codes(block.table.column(name), block.start) for name in names]
             for block in blocks
@@ -246,12 +248,6 @@ class ScoreFile:
         if str(message) not in self._notes:
             self._notes.add(str(message))
             self._note(message)
-
-    @property
-    def _required_rule(self) -> LabelRule:
-        if self._rule is None:
-            raise ValueError(f"{self.path} was opened without labels")
-        return self._rule
 
     def __repr__(self) -> str:
         rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
@@ -359,7 +355,9 @@ def open_scores(
         renormalize=renormalize,
         n_classes=n_classes,
     )
-    return ScoreFile(options, progress=progress)
+    file = ScoreFile(options, progress=progress)
+    file.check_labels()
+    return file
 
 
 def _join(columns: str | Sequence[str] | None) -> str | None:
