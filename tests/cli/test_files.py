@@ -42,7 +42,7 @@ def nothing_is_loaded(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("rows were loaded")
 
-    monkeypatch.setattr("calibrant.io._spool.Spool.add", refuse)
+    monkeypatch.setattr("calibrant.io._score_file.load_blocks", refuse)
 
 
 def fitted(file, capsys, *options):

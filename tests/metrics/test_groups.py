@@ -211,5 +211,5 @@ def test_groups_of_parts_that_something_else_holds_are_refused():
         def map_chunks(self, function):
             return [function(Chunk([[0.9, 0.1]], [k], None, k)) for k in (0, 1)]
 
-    with pytest.raises(TypeError, match="Groups of these chunks are unknown"):
+    with pytest.raises(TypeError, match="groups of these chunks are unknown"):
         evaluate(None, Two(), by=[0, 1])

@@ -5,8 +5,7 @@ files out.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
 from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
 from calibrant.io._roles import PREFIXES
-from calibrant.io._writers import open_writer
+from calibrant.io._writers import write_scores
 from calibrant.multiclass import TemperatureScaling
 from calibrant.report import Report, render, summarise
 from calibrant.report._render import check_form
@@ -67,8 +66,7 @@ def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -
     return calibrator
 
 
-@dataclass(frozen=True)
-class FitResult:
+class FitResult(NamedTuple):
     """A calibrator that was fitted on a file, and the evaluation of the same rows before and after.
 
     ``note`` says how a fit on blocks differs from a fit on all rows; it is empty if it does not.
@@ -78,28 +76,9 @@ class FitResult:
     model: Any
     before: Evaluation | TopEvaluation
     after: Evaluation | TopEvaluation
-    is_chunked: bool = False
-    note: str = ""
-
-    @property
-    def remarks(self) -> str:
-        """How the numbers are to be taken, and how the file was read."""
-        lines = [
-            "These are the rows that the calibrator was fitted to, so that the numbers after it "
-            "are a little too good"
-        ]
-        if isinstance(self.before, TopEvaluation):
-            lines[0] += "."
-        else:
-            lines[0] += "; calibrant compare and calibrant report judge it on others."
-        if self.is_chunked and self.note:
-            lines += [
-                "The file was read in blocks. Pass --in-memory to fit on all rows at once.",
-                self.note,
-            ]
-        elif self.is_chunked:
-            lines.append("The file was read in blocks, which does not change the fit.")
-        return "\n".join(lines)
+    remarks: str
+    chunked: bool
+    note: str
 
     def to_dict(self, output: Path) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -108,7 +87,7 @@ class FitResult:
             "method": self.method,
             "model": str(output),
             "calibrator": repr(self.model),
-            "chunked": self.is_chunked,
+            "chunked": self.chunked,
             **({} if training is None else {"training": training.to_dict()}),
             **({"note": self.note} if self.note else {}),
             "before": self.before.to_dict(),
@@ -123,9 +102,23 @@ def fit_file(
     calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     before, after = _evaluate_fit(calibrator, file, rows)
     save(calibrator, output)
-    reads_blocks = rows is file
-    note = calibrator._chunked_note() if reads_blocks else ""
-    return FitResult(name, calibrator, before, after, reads_blocks, note)
+    note = calibrator._chunked_note() if rows is file else ""
+    remarks = "\n".join(_fit_remarks(file, rows is file, note))
+    return FitResult(name, calibrator, before, after, remarks, rows is file, note)
+
+
+def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
+    """How the numbers of a fit are to be taken, and how the file was read."""
+    others = "; calibrant compare and calibrant report judge it on others"
+    yield (
+        "These are the rows that the calibrator was fitted to, so that the numbers after it are a "
+        f"little too good{'' if file.has_top_scores else others}."
+    )
+    if chunked and note:
+        yield "The file was read in blocks. Pass --in-memory to fit on all rows at once."
+        yield note
+    elif chunked:
+        yield "The file was read in blocks, which does not change the fit."
 
 
 def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> tuple[Any, Any]:
@@ -236,10 +229,14 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
         takes_top_scores=True,
     )
     n_rows = 0
-    with open_writer(output_path, file) as writer:
+
+    def predict() -> Iterator[tuple[Any, Any]]:
+        nonlocal n_rows
         for block in output.watch(file.blocks(all_columns=True), file.n_rows):
-            writer.write(block, _predict(model, block.scores))
+            yield block, _predict(model, block.scores)
             n_rows += len(block.scores)
+
+    write_scores(output_path, file, predict())
     return n_rows
 
 

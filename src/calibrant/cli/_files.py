@@ -10,9 +10,7 @@ from calibrant.cli import spell_option
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
 from calibrant.io import LoadedRows, ModelScores, ScoreFile
-
-LOADED_BYTES = 2**28
-"""Bytes of scores up to which a file is loaded: 256 MB."""
+from calibrant.io._loading import LOADED_BYTES
 
 
 def open_file(

@@ -64,6 +64,7 @@ class RowBlocks(ChunkedScores):
         self._given_classes = classes
         self.progress = progress
         self._n_rows_read: int | None = None
+        self._started: Iterator[tuple[Any, ...]] | None = None
         self.labels = BlockColumn(self, "labels")
 
     @property
@@ -79,9 +80,17 @@ class RowBlocks(ChunkedScores):
 
     @cached_property
     def _first(self) -> tuple[Any, ...]:
-        for block in self.read():
+        self._started = iter(self.read())
+        for block in self._started:
             return block
         raise ValueError("there are no blocks: read() must give at least one, at every call")
+
+    def _blocks(self) -> Iterator[tuple[Any, ...]]:
+        """All blocks; a pass whose first block was looked at goes on, so it is not read twice."""
+        started, self._started = self._started, None
+        if started is not None:
+            yield self._first
+        yield from self.read() if started is None else started
 
     @cached_property
     def n_classes(self) -> int:
@@ -105,7 +114,7 @@ class RowBlocks(ChunkedScores):
     def chunks(self) -> Iterator[Chunk]:
         """The blocks, from the first row on: one pass."""
         start = 0
-        for scores, labels, *rest in self.read():
+        for scores, labels, *rest in self._blocks():
             yield Chunk(scores, labels, rest[0] if rest else None, start)
             start += len(scores)
         if self._n_rows_read not in (None, start):
@@ -228,7 +237,9 @@ class ScoreChunks(ChunkedScores, ChunkSource):
         if y is not None or weight is not None:
             raise TypeError("Labels and weights come with the chunks. Pass None for them.")
         if groups:
-            raise TypeError("Groups of these chunks are unknown. Evaluate each group separately.")
+            raise TypeError(
+                "The groups of these chunks are unknown. Evaluate each group separately."
+            )
         return self
 
 

@@ -21,9 +21,9 @@ from calibrant._validation import (
     look_like_proba,
     remark,
 )
+from calibrant.io._loading import load_blocks
 from calibrant.io._roles import KINDS, FileOptions, ModelScores
 from calibrant.io._row_blocks import RowBlocks
-from calibrant.io._spool import Spool
 
 if TYPE_CHECKING:  # needs pyarrow
     from calibrant.io._labels import LabelRule
@@ -157,13 +157,15 @@ class ScoreFile:
         if self.has_top_scores:
             return self._load_top_scores()
         check_size(self.path, (self.n_rows or 0) * self.n_classes * _SCORE_BYTES)
-        codes, weights = [], []
-        with Spool() as spool:
+        columns: list[tuple[Any, Any]] = []
+
+        def read() -> Iterator[FloatArray]:
             for block in self._tracked(self._read_codes(), lambda block: len(block[0])):
-                spool.add(block[0])
-                codes.append(block[1])
-                weights.append(block[2])
-            scores = spool.rows()
+                columns.append(block[1:])
+                yield block[0]
+
+        scores = load_blocks(read())
+        codes, weights = zip(*columns, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
         return LoadedRows(scores, self.classes[np.concatenate(codes)], weight)
 

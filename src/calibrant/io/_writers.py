@@ -1,12 +1,10 @@
-"""Calibrated probabilities beside the columns of the input, block by block."""
+"""Calibrated scores next to the columns of the input, written block by block."""
 
 from __future__ import annotations
 
 import csv
 import io
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,64 +16,50 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._data.top_scores import TopScores
 from calibrant._output.files import written_aside
-from calibrant._typing import FloatArray
 from calibrant.io._array_reader import ArrayReader
-from calibrant.io._readers import FileBlock, FileReader
+from calibrant.io._readers import FileBlock
 from calibrant.io._roles import TAIL_COLUMN
 from calibrant.io._score_file import ScoreFile
 
+TEXT_ENDINGS = (".csv", ".tsv")
 ARRAY_ENDINGS = (".npz", ".npy")
-ENDINGS = (".csv", ".tsv", ".parquet", ".pq", *ARRAY_ENDINGS)
+ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", *ARRAY_ENDINGS)
+
+Scored = tuple[FileBlock, Any]
+"""A block of the input and its calibrated scores: probabilities, or top scores."""
 
 
-class ScoreWriter(ABC):
-    """Writes blocks with their calibrated scores: probabilities, or top scores."""
-
-    @abstractmethod
-    def write(self, block: FileBlock, scores: Any) -> None:
-        """Add rows."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Write what is left, after the last block."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Close the file, whether all went well or not."""
-
-
-@contextmanager
-def open_writer(path: Path, file: ScoreFile) -> Iterator[ScoreWriter]:
-    """A writer of the format that the ending of ``path`` says; the file is whole or not there."""
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
+def check_ending(path: Path, file: ScoreFile) -> None:
+    """Raise if scores of a file cannot be written in the format of a path."""
+    if path.suffix.lower() not in ENDINGS:
         raise ValueError(
             f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written"
         )
-    if ending in ARRAY_ENDINGS and file.has_top_scores:
+    if path.suffix.lower() in ARRAY_ENDINGS and file.has_top_scores:
         raise ValueError(
             f"{path} would hold arrays, and top scores are columns of a table. Write a .csv or "
             ".parquet file."
         )
-    with written_aside(path) as aside:
-        writer = _make_writer(aside, ending, file)
-        try:
-            yield writer
-            writer.finish()
-        finally:
-            writer.release()
 
 
-def _make_writer(path: Path, ending: str, file: ScoreFile) -> ScoreWriter:
-    if ending in ARRAY_ENDINGS:
-        return _ArrayWriter(path, file.reader, ending)
+def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
+    """Write all rows in the format that the ending of ``path`` says; the file is whole or not
+    there.
+    """
+    check_ending(path, file)
     names = [f"p_{label}" for label in file.classes.tolist()]
-    if ending in (".parquet", ".pq"):
-        return _ParquetWriter(path, names)
-    return _CsvWriter(path, names, "\t" if ending == ".tsv" else ",")
+    tables = (add_scores(block.table, scores, names) for block, scores in rows)
+    ending = path.suffix.lower()
+    with written_aside(path) as aside:
+        if ending in ARRAY_ENDINGS:
+            _write_arrays(aside, file, rows, ending)
+        elif ending in TEXT_ENDINGS:
+            _write_csv(aside, tables, "\t" if ending == ".tsv" else ",")
+        else:
+            _write_parquet(aside, tables)
 
 
-def add_scores(batch: Any, scores: Any, names: Sequence[str]) -> Any:
+def add_scores(batch: Any, scores: Any, names: list[str]) -> Any:
     """A table with columns of calibrated scores, called ``names`` unless they are top scores.
 
     A column of the table that is called so is kept as ``raw_...``, or replaced if such a column is
@@ -96,7 +80,7 @@ def add_scores(batch: Any, scores: Any, names: Sequence[str]) -> Any:
     return pa.table(kept | new)
 
 
-def _top_columns(top: TopScores, names: Sequence[str]) -> dict[str, Any]:
+def _top_columns(top: TopScores, names: list[str]) -> dict[str, Any]:
     """The columns of top scores; the tail mass is written if the input has it."""
     columns: dict[str, Any] = {}
     for k in range(top.n_known):
@@ -105,83 +89,48 @@ def _top_columns(top: TopScores, names: Sequence[str]) -> dict[str, Any]:
     return columns | ({TAIL_COLUMN: pa.array(top.log_rest)} if TAIL_COLUMN in names else {})
 
 
-class _ParquetWriter(ScoreWriter):
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self.path, self.names = path, names
-        self._writer: Any = None
-
-    def write(self, block: FileBlock, scores: Any) -> None:
-        table = add_scores(block.table, scores, self.names)
-        if self._writer is None:
-            self._writer = pa_parquet.ParquetWriter(self.path, table.schema)
-        self._writer.write_table(table)
-
-    def finish(self) -> None:
-        pass
-
-    def release(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
+    first = next(tables)
+    with pa_parquet.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
 
 
-class _CsvWriter(ScoreWriter):
-    """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or
+def _write_csv(path: Path, tables: Iterator[Any], separator: str) -> None:
+    """Text is put in quotes only if it must be: Arrow alone would quote all text of a file, or
     none.
     """
-
-    def __init__(self, path: Path, names: Sequence[str], separator: str) -> None:
-        self.names, self.separator = names, separator
-        self._file = path.open("wb")
-        self._is_new = True
-
-    def write(self, block: FileBlock, scores: Any) -> None:
-        table = add_scores(block.table, scores, self.names)
-        if self._is_new:
-            line = io.StringIO()
-            csv.writer(line, delimiter=self.separator, lineterminator="\n").writerow(
-                table.column_names
+    with path.open("wb") as file:
+        for table in tables:
+            if not file.tell():
+                file.write(_header(table.column_names, separator))
+            style = "needed" if _has_special(table, separator) else "none"
+            options = pa_csv.WriteOptions(
+                include_header=False, delimiter=separator, quoting_style=style
             )
-            self._file.write(line.getvalue().encode())
-            self._is_new = False
-        style = "needed" if self._has_special(table) else "none"
-        options = pa_csv.WriteOptions(
-            include_header=False, delimiter=self.separator, quoting_style=style
-        )
-        pa_csv.write_csv(table, self._file, options)
-
-    def _has_special(self, table: Any) -> bool:
-        special = f'["\\r\\n{self.separator}]'
-        texts = (column for column in table.columns if pa.types.is_string(column.type))
-        return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
-
-    def finish(self) -> None:
-        pass
-
-    def release(self) -> None:
-        self._file.close()
+            pa_csv.write_csv(table, file, options)
 
 
-class _ArrayWriter(ScoreWriter):
-    """Arrays are written at the end: they are held until then."""
+def _header(names: list[str], separator: str) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(names)
+    return line.getvalue().encode()
 
-    def __init__(self, path: Path, reader: FileReader, ending: str) -> None:
-        self.path, self.reader, self.ending = path, reader, ending
-        self.blocks: list[FloatArray] = []
 
-    def write(self, block: FileBlock, scores: Any) -> None:
-        self.blocks.append(scores)
+def _has_special(table: Any, separator: str) -> bool:
+    special = f'["\\r\\n{separator}]'
+    texts = (column for column in table.columns if pa.types.is_string(column.type))
+    return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
 
-    def finish(self) -> None:
-        proba = np.concatenate(self.blocks)
-        with self.path.open("wb") as file:
-            if self.ending == ".npy":
-                np.save(file, proba)
-                return
-            kept = self.reader.arrays if isinstance(self.reader, ArrayReader) else {}
-            arrays: dict[str, Any] = {
-                ("raw_probs" if name == "probs" else name): array for name, array in kept.items()
-            }
-            np.savez(file, **arrays, probs=proba)
 
-    def release(self) -> None:
-        self.blocks.clear()
+def _write_arrays(path: Path, file: ScoreFile, rows: Iterable[Scored], ending: str) -> None:
+    proba = np.concatenate([scores for _, scores in rows])
+    with path.open("wb") as out:
+        if ending == ".npy":
+            np.save(out, proba)
+            return
+        arrays = file.reader.arrays if isinstance(file.reader, ArrayReader) else {}
+        kept: dict[str, Any] = dict(arrays)
+        kept |= {"raw_probs": kept["probs"]} if "probs" in kept else {}
+        np.savez(out, **kept | {"probs": proba})

@@ -1,0 +1,44 @@
+"""Blocks of rows as one array: in memory if they are few, else in a temporary file that is mapped,
+so files larger than memory can be fitted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+
+LOADED_BYTES = 2**28
+"""Bytes of scores that are kept in memory: 256 MB."""
+
+
+def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> FloatArray:
+    """All rows of some blocks.
+
+    Beyond ``limit`` bytes they are a read-only map of a file in the folder of temporary files
+    (``TMPDIR``). The file has the type of the first block and no name, and is gone with the map.
+    """
+    first: list[FloatArray] = []
+    n_bytes = 0
+    for block in blocks:
+        first.append(block)
+        n_bytes += block.nbytes
+        if n_bytes > limit:
+            return _map_blocks(first, blocks)
+    return np.concatenate(first)
+
+
+def _map_blocks(first: list[FloatArray], others: Iterator[FloatArray]) -> FloatArray:
+    dtype, shape, n_rows = first[0].dtype, first[0].shape[1:], 0
+    with tempfile.TemporaryFile(prefix="calibrant-") as file:
+        while first:  # one after the other, so the memory of those that are written is free
+            n_rows += len(first[0])
+            file.write(np.ascontiguousarray(first.pop(0)).data)
+        for block in others:
+            n_rows += len(block)
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
+        file.flush()
+        return np.memmap(file, dtype=dtype, mode="r", shape=(n_rows, *shape))
