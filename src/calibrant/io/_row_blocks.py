@@ -121,7 +121,8 @@ class BlockColumn:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"These {self.name} are read in blocks. Pass them together with their scores."
+            f"This operation needs all rows in memory, but these {self.name} are read in blocks. "
+            "Load them first, for example with ScoreFile.load(), or process each block."
         )
 
     def __repr__(self) -> str:
@@ -137,6 +138,10 @@ class BlockScores(ChunkedScores):
     @property
     def n_columns(self) -> int:
         return self.rows.n_classes
+
+    @property
+    def n_features(self) -> int:
+        return 1 if np.ndim(as_array(self.rows._first[0])) == 1 else self.n_columns
 
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> BlockSource:
         return BlockSource(self.rows, y, weight, groups)
