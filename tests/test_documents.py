@@ -292,7 +292,12 @@ def test_every_option_and_command_of_the_command_line_on_a_page_exists():
     from calibrant.cli._app import app
 
     commands = list(_commands(typer.main.get_command(app)))
-    options = {word for command in commands for param in command.params for word in param.opts}
+    options = {
+        word
+        for command in commands
+        for param in command.params
+        for word in (*param.opts, *param.secondary_opts)
+    }
     texts = [path.read_text(encoding="utf-8") for path in WRITTEN]
     named = {word for text in texts for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     assert named - options - {"--help"} == _OTHER_OPTIONS

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._validation import arrange_as_fitted, order_of
+from calibrant._validation import arrange_as_fitted, match_columns, match_labels, order_of
 from calibrant._validation._columns import categories_of, classes_of, column_names
 
 
@@ -72,3 +72,9 @@ def test_columns_that_are_in_order_are_not_copied():
     frame = pandas.DataFrame(table, columns=["a", "b"], copy=False)
     names = np.array(["a", "b"], dtype=object)
     assert np.shares_memory(arrange_as_fitted(frame, names, names), table)
+
+
+def test_names_of_columns_match_labels_as_text_and_nothing_is_raised():
+    assert match_labels(["p_b", "p_a"], {"a"}) == ["b", "a"]
+    assert match_labels(["p_b", "p_a"], {"a", "c"}) is None
+    assert match_columns(["a", "c"], ["a", "b"]) is None

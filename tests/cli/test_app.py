@@ -106,8 +106,8 @@ def test_csv_and_parquet_give_the_same_numbers(files, capsys):
 
 def test_blocks_do_not_matter(files, capsys, monkeypatch):
     whole = json.loads(command(capsys, "evaluate", "predictions.parquet", "--json", "-q").out)
-    monkeypatch.setattr("calibrant.io._sources.FILE_ELEMENTS", 28)
-    monkeypatch.setattr("calibrant.io._sources._CSV_BYTES", 500)
+    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 28)
+    monkeypatch.setattr("calibrant.io._readers._CSV_BYTES", 500)
     for name in ("predictions.parquet", "predictions.csv", "predictions.npz"):
         assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(
             whole, rel=1e-9
@@ -342,7 +342,7 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
     )
-    assert "choose by --split test or val" in refused(capsys, "evaluate", "all.npz")
+    assert "choose test or val by --split" in refused(capsys, "evaluate", "all.npz")
 
 
 def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):
@@ -465,7 +465,7 @@ def test_text_far_down_in_a_number_column_is_named(folder, capsys):
 def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
     data, folder, capsys, monkeypatch
 ):
-    monkeypatch.setattr("calibrant.io._sources.FILE_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 40)
     proba, _, labels = data
     proba = proba.copy()
     proba[123] *= 2
@@ -553,10 +553,10 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
 INTERRUPTED = """
 import os, signal, sys
 import calibrant
-from calibrant.io import _sources as sources
+from calibrant.io import _readers as readers
 from calibrant.cli import main
 
-sources.FILE_ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
+readers.FILE_ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
 
 def interrupted(self, X):
     calls.append(X)
@@ -601,17 +601,16 @@ def test_demo_needs_nothing_and_explains_itself(folder, capsys):
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_csv_files_end_in_one_line_or_a_result(n_cases, data, folder, rng):
     from calibrant.cli._commands import evaluate_file
-    from calibrant.io._columns import FileOptions
+    from calibrant.io import open_scores
 
     proba, _, labels = data
     table = pa.table({**{f"p_{k}": proba[:12, k].round(6) for k in range(4)}, "label": labels[:12]})
     pa_csv.write_csv(table, "good.csv")
     good, target, reasons = Path("good.csv").read_bytes(), folder / "mutated.csv", []
-    request = FileOptions(target, renormalize=True)
     for _ in range(n_cases):
         target.write_bytes(mutated(good, rng))
         try:
-            evaluate_file(request, 15, lambda line: None, lambda blocks, n: blocks)
+            evaluate_file(open_scores(target, renormalize=True), 15)
         except (ValueError, OSError) as error:
             reasons.append(" ".join(str(error).split()))
     assert 0.3 * n_cases < len(reasons) < n_cases

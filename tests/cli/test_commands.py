@@ -9,16 +9,8 @@ pytest.importorskip("pyarrow")
 
 import calibrant
 from calibrant import _validation
-from calibrant.cli._commands import evaluate_file, fit_file, make_calibrator, read_all
-from calibrant.io._columns import FileOptions
-
-
-def silent(line):
-    pass
-
-
-def plain(blocks, n_rows):
-    return blocks
+from calibrant.cli._commands import evaluate_file, fit_file, make_calibrator
+from calibrant.io import open_scores
 
 
 @pytest.fixture
@@ -33,17 +25,16 @@ def path(tmp_path, rng):
     return tmp_path / "data.npz"
 
 
+def fitted(path, name, notion=None):
+    file = open_scores(path)
+    rows, calibrator = file.load(), make_calibrator(name, notion, file, 0)
+    return rows, file, fit_file(rows, file, calibrator, name, path.with_name("model.json"))
+
+
 def test_a_file_is_evaluated_as_its_arrays_are(path):
     data = np.load(path)
     expected = calibrant.evaluate(data["labels"], data["logits"], inputs="logits")
-    assert evaluate_file(FileOptions(path), 15, silent, plain) == expected
-
-
-def test_a_file_is_read_whole_with_codes_and_labels(path):
-    rows = read_all(FileOptions(path), silent, plain)
-    np.testing.assert_array_equal(rows.y, np.load(path)["labels"])
-    assert set(rows.labels) == {"a", "b", "c"}
-    assert rows.weight is None
+    assert evaluate_file(open_scores(path), 15) == expected
 
 
 def test_scores_of_a_fit_are_checked_when_read_and_when_fitted_and_not_again(path, monkeypatch):
@@ -54,23 +45,22 @@ def test_scores_of_a_fit_are_checked_when_read_and_when_fitted_and_not_again(pat
         return check_scores(scores, **options)
 
     check_scores = _validation.check_scores
-    for module in ("calibrant._validation", "calibrant.io._sources", "calibrant.base._new_scores"):
-        monkeypatch.setattr(f"{module}.check_scores", counted)
-    rows = read_all(FileOptions(path), silent, plain)
-    fit_file(rows, "temperature", None, 0, path.with_name("model.json"))
+    for module in ("_validation", "io._score_file", "base._new_scores"):
+        monkeypatch.setattr(f"calibrant.{module}.check_scores", counted)
+    fitted(path, "temperature")
     assert calls.count(300) == 2
 
 
 def test_a_fit_reports_its_rows_before_and_after(path):
-    rows = read_all(FileOptions(path), silent, plain)
-    fitted = fit_file(rows, "histogram", "class-wise", 0, path.with_name("model.json"))
+    rows, file, result = fitted(path, "histogram", "class-wise")
     model = calibrant.load(path.with_name("model.json"))
-    assert fitted.before == calibrant.evaluate(rows.y, rows.scores, inputs="logits")
-    after = calibrant.evaluate(rows.labels, model.predict_proba(rows.scores), classes=rows.classes)
-    assert fitted.after.to_dict() == pytest.approx(after.to_dict(), abs=1e-12)
+    before = calibrant.evaluate(rows.labels, rows.scores, inputs="logits", classes=file.classes)
+    after = calibrant.evaluate(rows.labels, model.predict_proba(rows.scores), classes=file.classes)
+    assert result.before == before
+    assert result.after.to_dict() == pytest.approx(after.to_dict(), abs=1e-12)
 
 
-def test_the_seed_reaches_a_lifted_calibrator(path):
-    rows = read_all(FileOptions(path), silent, plain)
-    assert make_calibrator("histogram", "top-label", rows, 7).calibrator.random_state == 7
-    assert make_calibrator("auto", None, rows, 7).random_state == 7
+def test_the_seed_reaches_a_calibrator_inside_another(path):
+    file = open_scores(path)
+    assert make_calibrator("histogram", "top-label", file, 7).calibrator.random_state == 7
+    assert make_calibrator("auto", None, file, 7).random_state == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +176,19 @@ def test_a_group_that_cannot_be_read_is_said(started, capsys, tmp_path, column, 
     update = ("monitor", "update", "state.json", "week.csv", "--group", "region")
     assert said in command(capsys, *update, code=2).err
     assert (tmp_path / "state.json").read_text() == before
+
+
+def test_the_class_names_of_an_archive_decide_the_order_of_its_columns(started, capsys, rng):
+    proba = rng.dirichlet(np.full(3, 0.5), 400)
+    names = np.array(list("abc"))
+    labels = names[draw(proba, rng)]
+    order = [2, 0, 1]
+    np.savez("straight.npz", probs=proba, labels=labels, class_names=names)
+    np.savez("other.npz", probs=proba[:, order], labels=labels, class_names=names[order])
+    state = Path("state.json").read_bytes()
+    steps = []
+    for name in ("straight", "other"):
+        Path("state.json").write_bytes(state)
+        arguments = ("monitor", "update", "state.json", f"{name}.npz", "--json")
+        steps.append(json.loads(command(capsys, *arguments, "--when", "x").out))
+    assert steps[0] == steps[1]

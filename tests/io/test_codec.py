@@ -69,11 +69,3 @@ def test_what_cannot_be_written_is_named_with_its_place():
 def test_what_no_writer_wrote_is_refused(value):
     with pytest.raises(ValueError, match=r"."):
         Reader({}).value(value)
-
-
-def test_fitted_attributes_of_an_earlier_version_are_renewed():
-    from calibrant import Identity
-
-    reader = Reader({"Identity": Identity}, renew=lambda fitted: {"new_": fitted["old_"]})
-    reader.model({"class": "Identity", "parameters": {}, "fitted": {"old_": 3}})
-    assert vars(reader.models[0])["new_"] == 3

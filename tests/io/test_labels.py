@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from calibrant.cli._commands import read_all  # needs pyarrow
-from calibrant.io._columns import FileOptions
+from calibrant.io import open_scores
 
 
 @pytest.fixture
@@ -21,11 +20,8 @@ def labels_of(tmp_path):
         path.write_text(
             ",".join([*columns, "y"]) + "\n" + "".join(f"{score},{label}\n" for label in labels)
         )
-        notes = []
-        data = read_all(
-            FileOptions(path, label="y", **said), notes.append, lambda blocks, n: blocks
-        )
-        return data.labels.tolist(), data.classes.tolist(), notes
+        file = open_scores(path, label="y", **said)
+        return file.load().labels.tolist(), file.classes.tolist(), list(file.guesses)
 
     return read
 
@@ -40,13 +36,24 @@ def test_labels_are_matched_to_the_names_of_the_columns(labels_of):
 def test_whole_numbers_are_matched_to_columns_called_by_numbers(labels_of):
     assert labels_of(["p_2", "p_1"], [1, 2, 1], proba="p_*")[:2] == ([1, 2, 1], [2, 1])
     with pytest.raises(
-        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*--classes"
+        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*classes="
     ):
         labels_of(["p_2", "p_1"], [1, 0], proba="p_*")
 
 
 def test_whole_numbers_are_places_among_columns_called_by_words(labels_of):
     assert labels_of(["p_b", "p_a"], [0, 1], proba="p_*")[:2] == (["b", "a"], ["b", "a"])
+
+
+@pytest.mark.parametrize("columns", [["p1", "p0"], ["True", "False"], ["p(1)", "p(0)"]])
+def test_whole_numbers_are_matched_to_columns_that_hold_them_as_of_a_data_frame(columns, labels_of):
+    labels, classes, notes = labels_of(columns, [0, 1, 1], proba=",".join(columns))
+    assert (labels, classes, notes) == ([0, 1, 1], [1, 0], [])
+
+
+def test_columns_that_may_count_from_one_are_taken_by_their_places(labels_of):
+    labels, classes, _ = labels_of(["p1", "p2", "p3"], [0, 1, 2], proba="p1,p2,p3")
+    assert (labels, classes) == (["p1", "p2", "p3"], ["p1", "p2", "p3"])
 
 
 def test_given_classes_name_the_columns(labels_of):
@@ -98,8 +105,6 @@ def test_a_class_that_never_occurs_is_fine(labels_of):
 def test_one_column_is_the_probability_of_class_one(tmp_path):
     path = tmp_path / "binary.csv"
     path.write_text("p,y\n0.2,0\n0.9,1\n")
-    data = read_all(
-        FileOptions(path, label="y", proba="p"), lambda line: None, lambda blocks, n: blocks
-    )
-    np.testing.assert_allclose(data.scores, [[0.8, 0.2], [0.1, 0.9]])
-    assert data.classes.tolist() == [0, 1]
+    file = open_scores(path, label="y", proba="p")
+    np.testing.assert_allclose(file.load().scores, [[0.8, 0.2], [0.1, 0.9]])
+    assert file.classes.tolist() == [0, 1]

@@ -152,7 +152,7 @@ def test_what_needs_all_rows_says_so(data):
     blocks = blocks_of(logits, labels)
     with pytest.raises(TypeError, match="read in chunks"):
         np.asarray(blocks.scores)
-    with pytest.raises(TypeError, match="are read in blocks"):
+    with pytest.raises(TypeError, match="needs all rows in memory, but the labels"):
         np.asarray(blocks.labels)
     with pytest.raises(ValueError, match="to other blocks than the scores"):
         evaluate(blocks_of(logits, labels).labels, blocks.scores)
@@ -164,8 +164,9 @@ def test_blocks_say_what_they_are(data):
     logits, labels, _ = data
     blocks = blocks_of(logits, labels, n_rows=1000)
     assert repr(blocks) == "<RowBlocks: 1,000 rows in blocks>"
+    assert [len(scores) for scores in blocks][:3] == [130, 130, 130]
     assert repr(blocks.labels) == "<labels of <RowBlocks: 1,000 rows in blocks>>"
-    assert [part.start for part in blocks][:3] == [0, 130, 260]
+    assert [chunk.start for chunk in blocks.chunks()][:3] == [0, 130, 260]
 
 
 class Thirds(ScoreChunks):

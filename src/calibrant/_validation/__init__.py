@@ -31,7 +31,10 @@ from calibrant._validation._columns import (
     arrange_as_fitted,
     categories_of,
     column_names,
+    match_columns,
+    match_labels,
     order_of,
+    readings,
 )
 from calibrant._validation._labels import (
     as_labels,
@@ -42,6 +45,7 @@ from calibrant._validation._labels import (
     remark_count_from_one,
 )
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
+from calibrant._validation._parameters import Message, ParameterError, Spelling
 from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
@@ -64,7 +68,10 @@ __all__ = [
     "LOGITS_HINT",
     "SOFTMAX_HINT",
     "FlatPredictions",
+    "Message",
+    "ParameterError",
     "Predictions",
+    "Spelling",
     "arrange_as_fitted",
     "as_array",
     "as_seed",
@@ -88,12 +95,15 @@ __all__ = [
     "flatten_predictions",
     "look_like_proba",
     "map_scores",
+    "match_columns",
+    "match_labels",
     "missing_as_text",
     "one_seed",
     "order_of",
     "printable",
     "printable_lines",
     "raise_if_missing",
+    "readings",
     "remark",
     "remark_few_weights",
     "remark_other_order",

@@ -1,14 +1,14 @@
-"""Data frames speak: which column is which class is read from their names, never from their order.
+"""Names of columns, of data frames and of files: they say which column is which class.
 
-Names are compared with labels as text, so that a column ``"2"`` is that of the label 2. What all
-columns share before or after a sign that is neither letter nor digit (``p_cat``, ``P(dog)``,
+Names are compared with labels as text, so a column ``"2"`` is the column of the label 2. The text
+that all names share before or after a sign that is neither letter nor digit (``p_cat``, ``P(dog)``,
 ``owl.prob``) may be left out, and so may letters before numbers (``p0``, ``p1``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,9 +86,9 @@ def _implied_classes(
     if categories is not None and len(categories) != table.shape[1]:
         categories = None
     if names is not None and (categories is None or order_of(names, categories) is None):
-        found = classes_of(names, y)
-        if found is not None:
-            return found
+        named = classes_of(names, y)
+        if named is not None:
+            return named
     return categories
 
 
@@ -115,23 +115,41 @@ def categories_of(labels: LabelsLike) -> AnyArray | None:
     return None
 
 
+def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
+    """For each class the position of the column that is named after it; None if the names are not
+    those of the classes.
+    """
+    wanted = [_key(label) for label in classes]
+    for keys in readings(names):
+        if len(keys) == len(wanted) and set(keys) == set(wanted):
+            return np.array([keys.index(key) for key in wanted], dtype=np.intp)
+    return None
+
+
+def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | None:
+    """The classes that columns are named after, as text; None if some labels are not among them."""
+    for keys in readings(names):
+        if len(set(keys)) == len(keys) and set(labels) <= set(keys):
+            return None if _may_count_from_zero(names, keys, labels) else keys
+    return None
+
+
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
     """For each class the position of its column; None where the names are not about the classes.
 
     Some names that are classes beside some that are not are a contradiction, and an error.
     """
-    wanted = [_key(label) for label in classes]
-    for keys in _readings(names):
-        if len(keys) == len(wanted) and set(keys) == set(wanted):
-            return np.array([keys.index(key) for key in wanted], dtype=np.intp)
-    own = [_key(name) for name in names]
-    known = [key for key in own if key in set(wanted)]
-    if known and len(own) == len(wanted) and own != wanted:
-        strange = next((key for key in own if key not in set(wanted)), own[0])
+    order = match_columns(names, classes)
+    if order is not None:
+        return order
+    columns, wanted = [_key(name) for name in names], [_key(label) for label in classes]
+    matches = [key for key in columns if key in set(wanted)]
+    if matches and len(columns) == len(wanted):
+        strange = next((key for key in columns if key not in set(wanted)), columns[0])
         raise ValueError(
-            f"the columns are called {shortened(own)} and the classes {shortened(wanted)}: column "
-            f"{strange!r} is none of the classes, although {known[0]!r} is; rename the columns, "
-            f"or give classes=[...] with the names of the columns; {POSITION_HINT}"
+            f"the columns are called {shortened(columns)} and the classes {shortened(wanted)}: "
+            f"column {strange!r} is none of the classes, although {matches[0]!r} is; rename the "
+            f"columns, or give classes=[...] with the names of the columns; {POSITION_HINT}"
         )
     return None
 
@@ -141,39 +159,37 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     in theirs); None where the labels are not among the names.
     """
     labels = labels.astype(np.intp) if labels.dtype.kind == "b" else labels
-    occur = {_key(label): label for label in _distinct(labels)}
-    for keys in _readings(names):
-        if len(set(keys)) == len(keys) and occur.keys() <= set(keys):
-            if _may_count_from_zero(names, keys, occur):
-                return None
-            if labels.dtype.kind in "OSU":
-                return _text_classes(keys, occur, labels.dtype)
-            return _number_classes(keys, labels.dtype)
-    own = {_key(name) for name in names}
-    known = [label for label in occur if label in own]
-    if known and labels.dtype.kind in "OSU":
-        strange = next(label for label in occur if label not in own)
+    label_of = {_key(label): label for label in _distinct(labels)}
+    keys = match_labels(names, label_of)
+    if keys is not None and labels.dtype.kind in "OSU":
+        return _text_classes(keys, label_of, labels.dtype)
+    if keys is not None:
+        return _number_classes(keys, labels.dtype)
+    columns = {_key(name) for name in names}
+    matches = [label for label in label_of if label in columns]
+    if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
+        strange = next(label for label in label_of if label not in columns)
         raise ValueError(
             f"label {strange!r} is none of the columns {shortened(list(names))}, although "
-            f"{known[0]!r} is: add its column, or rename the columns; {POSITION_HINT}"
+            f"{matches[0]!r} is: add its column, or rename the columns; {POSITION_HINT}"
         )
     return None
 
 
-def _may_count_from_zero(names: Sequence[Any], keys: list[str], occur: dict[str, Any]) -> bool:
+def _may_count_from_zero(names: Sequence[Any], keys: list[str], labels: Collection[str]) -> bool:
     """Whether columns such as p1, p2, p3 are called so by who counts from one, while the labels,
     column indices, do not: 1 and 2 among them do not say.
     """
     n_classes = len(keys)
-    numbered = {*map(str, range(1, n_classes + 1))} == {*keys} and str(n_classes) not in occur
+    numbered = {*map(str, range(1, n_classes + 1))} == {*keys} and str(n_classes) not in labels
     return numbered and all(str(name)[0].isalpha() and str(name).isalnum() for name in names)
 
 
-def _text_classes(keys: list[str], occur: dict[str, Any], dtype: np.dtype[Any]) -> AnyArray:
+def _text_classes(keys: list[str], label_of: dict[str, Any], dtype: np.dtype[Any]) -> AnyArray:
     """The names as labels; those that no row has are of the type of the others."""
     if dtype.kind == "S":
         return np.array([key.encode() for key in keys])
-    return np.array([occur.get(key, key) for key in keys], dtype=dtype.kind)
+    return np.array([label_of.get(key, key) for key in keys], dtype=dtype.kind)
 
 
 def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
@@ -187,22 +203,22 @@ def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
         return None
 
 
-def _readings(names: Sequence[Any]) -> Iterator[list[str]]:
+def readings(names: Sequence[Any]) -> Iterator[list[str]]:
     """The names as text: as they are, then without what they share at their ends, then as the
     truth values or whole numbers in them.
     """
-    own = [_key(name) for name in names]
-    yield own
-    for start in _shared(own):
-        for end in _shared([name[start:][::-1] for name in own]):
+    keys = [_key(name) for name in names]
+    yield keys
+    for start in _shared(keys):
+        for end in _shared([key[start:][::-1] for key in keys]):
             if start or end:
-                yield [name[start : len(name) - end] for name in own]
-    if {name.lower() for name in own} == {"false", "true"}:
-        yield [name.capitalize() for name in own]
-        yield [str(int(name.lower() == "true")) for name in own]
-    numbers = [_NUMBER.fullmatch(name) for name in own]
-    if len({found and found["letters"] for found in numbers}) == 1 and all(numbers):
-        yield [str(int(found["number"])) for found in numbers if found]
+                yield [key[start : len(key) - end] for key in keys]
+    if {key.lower() for key in keys} == {"false", "true"}:
+        yield [key.capitalize() for key in keys]
+        yield [str(int(key.lower() == "true")) for key in keys]
+    numbers = [_NUMBER.fullmatch(key) for key in keys]
+    if len({number and number["letters"] for number in numbers}) == 1 and all(numbers):
+        yield [str(int(number["number"])) for number in numbers if number]
 
 
 _NUMBER = re.compile(r"(?P<letters>[^\W\d]*)(?P<number>-?\d+)(\.0*)?")

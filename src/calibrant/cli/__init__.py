@@ -9,7 +9,9 @@ with 128 and its number. The commands themselves are in `calibrant.cli._app`, wh
 
 from __future__ import annotations
 
+import ast
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -26,7 +28,7 @@ _LONGEST_MESSAGE = 2000
 """Characters of a message: it may repeat what a file holds."""
 
 
-class _Ended(BaseException):
+class _Termination(BaseException):
     """A signal asks the command to end: what it has begun to write is removed on the way out."""
 
 
@@ -38,14 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
     try:
-        with _ended_by_signals():
+        with _catch_signals():
             code = _run(arguments)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except _Ended as ended:
-        code = _KILLED + int(ended.args[0])
+    except _Termination as signal_error:
+        code = _KILLED + int(signal_error.args[0])
     if code > _KILLED:
-        return _complain("interrupted; nothing was written", code)
+        return _report_error("interrupted; nothing was written", code)
     return code
 
 
@@ -59,7 +61,7 @@ def _run(arguments: Sequence[str]) -> int:
 
         from calibrant.cli._app import app
     except ImportError as error:
-        return _complain(
+        return _report_error(
             f'the command line needs the package {error.name}: pip install "calibrant[cli]"'
         )
     try:
@@ -67,12 +69,12 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         code = INTERRUPTED
     except Exception as error:
-        return _explain(error, _usage_error(typer))
+        return _handle_error(error, _usage_error(typer))
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _catch_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end a command as an error does, so that nothing is left behind."""
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
@@ -89,8 +91,16 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+def spell_option(name: str, value: str) -> str:
+    """A parameter as an option of the command line; ``value`` is a Python literal, or empty."""
+    option = f"--{name.replace('_', '-')}"
+    if value in ("", "True"):
+        return option
+    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"
+
+
 def _end(number: int, frame: Any) -> NoReturn:
-    raise _Ended(number)
+    raise _Termination(number)
 
 
 def _usage_error(typer: Any) -> Any:
@@ -100,7 +110,7 @@ def _usage_error(typer: Any) -> Any:
     return next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
-def _explain(error: Exception, usage_error: Any) -> int:
+def _handle_error(error: Exception, usage_error: Any) -> int:
     """One line about bad input; anything else is a defect of ours, and raised again."""
     if isinstance(error, BrokenPipeError):
         # Whoever reads our output has seen enough; Python must not complain when it flushes at
@@ -108,13 +118,21 @@ def _explain(error: Exception, usage_error: Any) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, usage_error):
-        return _complain(error.format_message())
+        return _report_error(error.format_message())
     if isinstance(error, ValueError | TypeError | OSError | MemoryError):
-        return _complain(str(error) or type(error).__name__)
+        return _report_error(_text_of(error))
     raise error
 
 
-def _complain(message: str, code: int = BAD_INPUT) -> int:
+def _text_of(error: Exception) -> str:
+    from calibrant._validation import ParameterError  # not at once: it imports scikit-learn
+
+    if isinstance(error, ParameterError):
+        return error.message.spell(spell_option)
+    return str(error) or type(error).__name__
+
+
+def _report_error(message: str, code: int = BAD_INPUT) -> int:
     from calibrant._validation import printable  # not at once: it imports scikit-learn
 
     shown = printable(" ".join(message.split()))

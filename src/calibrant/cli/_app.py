@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -17,9 +17,11 @@ import calibrant
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
+    Chunked,
     ClassifierOutput,
     Compose,
     ExportToWrite,
+    FileArguments,
     Folds,
     MethodName,
     MethodNames,
@@ -28,7 +30,6 @@ from calibrant.cli._options import (
     NotionName,
     Printing,
     ReportToWrite,
-    ScoreFile,
     Seed,
     SqlColumns,
     SqlDialect,
@@ -36,13 +37,10 @@ from calibrant.cli._options import (
     SqlTable,
     TableToWrite,
     Target,
-    WeightedFile,
-    flattened,
+    TopFileArguments,
+    WeightedFileArguments,
+    flatten,
 )
-
-if TYPE_CHECKING:
-    from calibrant.cli._commands import LabelledScores
-    from calibrant.evaluation import Evaluation, TopEvaluation
 
 app = typer.Typer(
     help=(
@@ -77,10 +75,10 @@ class _ListsMethods(typer.core.TyperCommand):
     epilog: str | None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        own = self.epilog
-        self.epilog = f"{method_help()}\n\n{own}"
+        epilog = self.epilog
+        self.epilog = f"{method_help()}\n\n{epilog}"
         super().format_epilog(ctx, formatter)
-        self.epilog = own
+        self.epilog = epilog
 
 
 def _command(
@@ -89,7 +87,7 @@ def _command(
     """A command of the app, with an example at the end of its help."""
 
     def register(command: Callable[..., None]) -> Any:
-        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flattened(command))
+        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flatten(command))
 
     return register
 
@@ -115,20 +113,15 @@ def _root(
 
 
 @_command("calibrant evaluate predictions.csv --label y --proba 'p_*'")
-def evaluate(data: WeightedFile, printing: Printing, bins: Bins = 15) -> None:
+def evaluate(data: TopFileArguments, printing: Printing, bins: Bins = 15) -> None:
     """How good and how honest the predictions of a file are. Files larger than memory are read in
     blocks.
     """
     from calibrant.cli._commands import evaluate_file
-    from calibrant.cli._top import evaluate_top_file, is_top_file
+    from calibrant.cli._files import open_file
 
     output = printing.output()
-    options = data.options()
-    result: Evaluation | TopEvaluation
-    if is_top_file(options):
-        result = evaluate_top_file(options, bins)
-    else:
-        result = evaluate_file(options, bins, output.say, output.watch)
+    result = evaluate_file(open_file(data, output, takes_top_scores=True), bins)
     output.show(str(result))
     output.result(result.to_dict())
 
@@ -137,43 +130,38 @@ def evaluate(data: WeightedFile, printing: Printing, bins: Bins = 15) -> None:
     "calibrant fit predictions.csv --label y --proba 'p_*' -m auto -o model.json", _ListsMethods
 )
 def fit(
-    data: WeightedFile,
+    data: TopFileArguments,
     output_path: ModelToWrite,
     printing: Printing,
     method: MethodName = "auto",
     notion: NotionName = None,
     seed: Seed = 0,
+    chunked: Chunked = None,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
     not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
     canonical need all rows, and keep them in a temporary file.
     """
-    from calibrant.cli._commands import check_other_file, fit_file, read_all
+    from calibrant._output.files import check_writable
+    from calibrant.cli._commands import check_other_file, fit_file, make_calibrator
+    from calibrant.cli._files import open_file, rows_for
     from calibrant.cli._output import before_after
-    from calibrant.cli._passes import fit_passes, is_passed, open_passes
-    from calibrant.cli._top import fit_top_file, is_top_file
 
     output = printing.output()
     check_other_file(output_path, data.file, data.labels)
-    options = data.options()
-    if is_top_file(options):
-        with output.working(f"Fitting {method}"):
-            fitted = fit_top_file(options, method, output_path)
-    elif is_passed(options, method, notion):
-        file = open_passes(options, output.say, progress=not output.quiet)
-        with output.working(f"Fitting {method}", spins=False):  # each pass has a bar
-            fitted = fit_passes(file, method, notion, seed, output_path)
-    else:
-        rows = read_all(options, output.say, output.watch)
-        with output.working(f"Fitting {method}"):
-            fitted = fit_file(rows, method, notion, seed, output_path)
-    output.show(before_after(fitted.before, fitted.after), fitted.remark, f"Saved {output_path}")
-    output.result(fitted.to_dict(output_path))
+    check_writable(output_path)
+    file = open_file(data, output, takes_top_scores=True)
+    calibrator = make_calibrator(method, notion, file, seed)
+    rows = rows_for([calibrator], file, chunked)
+    with output.working(f"Fitting {method}", spins=rows is not file):  # a pass has a bar
+        result = fit_file(rows, file, calibrator, method, output_path)
+    output.show(before_after(result.before, result.after), result.remarks, f"Saved {output_path}")
+    output.result(result.to_dict(output_path))
 
 
 @_command("calibrant apply model.json new.csv -o calibrated.csv")
 def apply(
-    model: ModelToRead, data: ScoreFile, output_path: TableToWrite, printing: Printing
+    model: ModelToRead, data: FileArguments, output_path: TableToWrite, printing: Printing
 ) -> None:
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
@@ -183,7 +171,7 @@ def apply(
     output = printing.output()
     check_other_file(output_path, model)
     calibrator = calibrant.load(model)
-    n_rows = apply_file(calibrator, data.options(), output_path, output.say, output.watch)
+    n_rows = apply_file(calibrator, data, output_path, output)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
     output.result({"n_rows": n_rows, "output": str(output_path)})
 
@@ -214,34 +202,33 @@ def export(
 
 @_command("calibrant compare predictions.parquet -m temperature -m dirichlet -m auto")
 def compare(
-    data: WeightedFile,
+    data: WeightedFileArguments,
     printing: Printing,
     methods: MethodNames = None,
     cv: Folds = 5,
     seed: Seed = 0,
+    chunked: Chunked = None,
 ) -> None:
     """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
     more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
     for.
     """
-    from calibrant.cli._commands import read_all
-    from calibrant.cli._passes import is_compared_by_passes, open_passes
+    from calibrant.cli._files import open_file, rows_for
+    from calibrant.selection import method
     from calibrant.selection._methods import default_methods
 
-    output, options = printing.output(), data.options()
-    rows: LabelledScores
-    if is_compared_by_passes(options, methods or default_methods()):
-        rows = open_passes(options, output.say, progress=not output.quiet)
-    else:
-        rows = read_all(options, output.say, output.watch)
+    output = printing.output()
+    file = open_file(data, output)
+    calibrators = [method(name) for name in methods or default_methods()]
+    rows = rows_for(calibrators, file, chunked)
     result = calibrant.compare(
         rows.labels,
         rows.scores,
-        inputs=rows.inputs,
+        inputs=file.inputs,
         methods=methods or None,
         cv=cv,
         sample_weight=rows.weight,
-        classes=rows.classes,
+        classes=file.classes,
         random_state=seed,
         progress=not output.quiet,
     )
@@ -251,32 +238,40 @@ def compare(
 
 @_command("calibrant report predictions.csv --label y --proba 'p_*' -o report.html")
 def report(
-    data: WeightedFile,
+    data: WeightedFileArguments,
     output_path: ReportToWrite,
     printing: Printing,
     method: MethodName = "auto",
     notion: NotionName = None,
     cv: Folds = 5,
     seed: Seed = 0,
+    chunked: Chunked = None,
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
     where there are no weights and the method is neither gp nor canonical.
     """
-    from calibrant.cli._commands import check_other_file, file_report, read_all
-    from calibrant.cli._passes import is_reported_by_passes, open_passes
+    from calibrant.cli import _commands as commands
+    from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    check_other_file(output_path, data.file, data.labels)
-    options = data.options()
-    passes = is_reported_by_passes(options, method, notion)
-    rows: LabelledScores
-    if passes:
-        rows = open_passes(options, output.say, progress=not output.quiet)
-    else:
-        rows = read_all(options, output.say, output.watch)
-    with output.working("Calibrating, testing and drawing", spins=not passes):
-        content = file_report(rows, method, notion, cv, seed, options, output_path)
+    commands.check_other_file(output_path, data.file, data.labels)
+    file = open_file(data, output)
+    calibrator = commands.make_calibrator(method, notion, file, seed)
+    commands.check_report_path(output_path)
+    rows = rows_for([calibrator], file, False if data.weight and chunked is None else chunked)
+    with output.working("Calibrating, testing and drawing", spins=rows is not file):
+        content = commands.report_file(
+            rows,
+            file,
+            calibrator,
+            method,
+            output_path,
+            notion=notion,
+            cv=cv,
+            seed=seed,
+            chunked=chunked,
+        )
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

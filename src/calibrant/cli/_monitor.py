@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._options import Printing, WeightedFile, flattened
+from calibrant.cli._options import Printing, WeightedFileArguments, flatten
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
-    from calibrant.cli._commands import FilePredictions, Say, Watch
-    from calibrant.io._columns import FileOptions
-    from calibrant.io._sources import Block, Source
+    from calibrant.cli._output import Output
+    from calibrant.io import ScoreFile
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
 ALARM = 3
@@ -63,14 +62,14 @@ Title = Annotated[
 
 def _command(example: str) -> Callable[[Callable[..., None]], Any]:
     def register(command: Callable[..., None]) -> Any:
-        return monitor_app.command(epilog=f"\b\nExample:\n  {example}")(flattened(command))
+        return monitor_app.command(epilog=f"\b\nExample:\n  {example}")(flatten(command))
 
     return register
 
 
 @_command("calibrant monitor start reference.parquet --tolerance 0.02 -o state.json")
 def start(
-    data: WeightedFile,
+    data: WeightedFileArguments,
     output_path: StateToWrite,
     printing: Printing,
     tolerance: Tolerance = 0.02,
@@ -80,18 +79,19 @@ def start(
     """Begin to watch: classes and columns are those of a reference file, whose rows are judged but
     not counted.
     """
-    from calibrant.cli._commands import read_all
+    from calibrant.cli._files import open_file
     from calibrant.monitoring import CalibrationMonitor
 
     output = printing.output()
     check_writable(output_path)
-    rows = read_all(data.options(), output.say, output.watch)
+    file = open_file(data, output)
+    rows = file.load()
     options: dict[str, Any] = {
         "false_alarm": false_alarm,
         "horizon": horizon,
         "tolerance": tolerance,
-        "classes": rows.classes,
-        "inputs": rows.inputs,
+        "classes": file.classes,
+        "inputs": file.inputs,
     }
     judged = CalibrationMonitor(**options)
     judged.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
@@ -108,7 +108,7 @@ def start(
 @_command("calibrant monitor update state.json week-45.parquet --metrics calibrant.prom")
 def update(
     state: State,
-    data: WeightedFile,
+    data: WeightedFileArguments,
     printing: Printing,
     metrics: Metrics = None,
     when: When = None,
@@ -122,7 +122,9 @@ def update(
         check_writable(metrics)
     with locked(state):
         monitor = read_monitor(state)
-        rows, groups = read_for(monitor, data.options(), group, output.say, output.watch)
+        file = open_for(monitor, data, output)
+        groups = None if group is None else read_groups(file, group)
+        rows = file.load()
         step = monitor.update(
             rows.labels,
             rows.scores,
@@ -166,66 +168,36 @@ def read_monitor(path: Path) -> CalibrationMonitor:
         raise ValueError(f"{path}: {error}") from None
 
 
-def read_for(
-    monitor: CalibrationMonitor, options: FileOptions, group: str | None, say: Say, watch: Watch
-) -> tuple[FilePredictions, list[str] | None]:
-    """Scores, labels and weights of a file, by the classes and the kind of scores of a monitor; and
-    the names in its column ``group``.
-    """
-    from calibrant.cli._commands import FilePredictions
-    from calibrant.io._columns import Columns
-    from calibrant.io._labels import label_rule
-    from calibrant.io._sources import Notes, check_block, open_source
+def open_for(monitor: CalibrationMonitor, data: WeightedFileArguments, output: Output) -> ScoreFile:
+    """A file with the classes and the kind of scores of a monitor."""
+    from calibrant.cli._files import open_file
+    from calibrant.io import ModelScores
 
     classes: Any = monitor.classes
-    names = tuple(str(label) for label in classes.tolist())
-    inputs = monitor.to_dict()["rule"]["inputs"]
-    expected = Columns((), names, inputs, None, None, was_guessed=True)
-    source = open_source(options, needs_label=True, expected=expected)
-    rule = label_rule(source, replace(options, classes=names))
-    if group is not None:
-        check_column(source, group)
-    if source.said:
-        say(source.said)
-    notes = Notes()
-    groups: list[str] = []
-
-    def parts() -> Iterator[tuple[Any, Any, Any]]:
-        for block in watch(source.blocks(whole=group is not None), source.n_rows):
-            if group is not None:
-                groups.extend(names_of(block, group))
-            checked = check_block(block, source, options.renormalize, notes)
-            yield checked, rule.codes(block.labels, block.start), block.weight
-
-    read = FilePredictions.of_blocks(parts(), classes, inputs)
-    notes.tell(say)
-    return read, groups if group is not None else None
+    model = ModelScores(classes, monitor.to_dict()["rule"]["inputs"])
+    return open_file(replace(data, classes=None), output, model=model)
 
 
-def check_column(source: Source, name: str) -> None:
-    """Raise where a file has no such column."""
+def read_groups(file: ScoreFile, name: str) -> list[str]:
+    """The group of every row, from a column of the file."""
     from calibrant._validation import shortened
 
-    there = list(getattr(source, "kinds", ()))
-    if name not in there:
-        has = f"has columns {shortened(there)}" if there else "holds arrays without such columns"
-        raise ValueError(f"--group names the column {name!r}: {source.path} {has}")
-
-
-def names_of(block: Block, name: str) -> list[str]:
-    """What a column says of every row."""
-    from calibrant.io._sources import as_text
-
+    columns = list(file.reader.kinds)
+    if name not in columns:
+        has = (
+            f"has columns {shortened(columns)}" if columns else "holds arrays without such columns"
+        )
+        raise ValueError(f"--group names the column {name!r}: {file.path} {has}")
     try:
-        found = as_text(block.table.column(name)).to_pylist()
+        groups = file.reader.text_column(name)
     except ValueError:
         raise ValueError(
             f"--group {name}: groups are names or whole numbers, which the column does not hold"
         ) from None
-    for row, value in enumerate(found, start=block.start):
-        if not value:
+    for row, group in enumerate(groups):
+        if not group:
             raise ValueError(f"row {row} has no group in column {name!r}")
-    return found
+    return [str(group) for group in groups]
 
 
 @contextmanager

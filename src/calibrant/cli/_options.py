@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
-    from calibrant.io._columns import FileOptions
+    from calibrant.io import FileOptions
 
 File = Annotated[
     Path,
@@ -25,6 +25,10 @@ Proba = Annotated[
 ]
 Logits = Annotated[
     str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
+]
+LogProba = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Columns of log-probabilities: 'lp_*', or a,b,c."),
 ]
 Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")]
 Classes = Annotated[
@@ -61,6 +65,14 @@ NotionName = Annotated[
     typer.Option("--notion", metavar="NOTION", help="Of binary methods: what they calibrate."),
 ]
 Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Folds of cross-fitting.")]
+Chunked = Annotated[
+    bool | None,
+    typer.Option(
+        "--chunked/--in-memory",
+        help="Read the file in blocks, or load it (default: load up to 256 MB of scores).",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Decides everything random.")]
 ModelToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="The model to write, JSON.")
@@ -111,28 +123,29 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no pr
 
 
 @dataclass(frozen=True)
-class ScoreFile:
-    """A file of scores."""
+class FileArguments:
+    """Arguments about a file of scores."""
 
     file: File
     proba: Proba = None
     logits: Logits = None
+    log_proba: LogProba = None
     split: Split = None
     renormalize: Renormalize = False
 
     def options(self) -> FileOptions:
-        """What was said, without the command line."""
-        from calibrant.io._columns import FileOptions
+        """The same without the command line."""
+        from calibrant.io import FileOptions
 
-        said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        if said.get("classes") is not None:
-            said["classes"] = tuple(name.strip() for name in said["classes"].split(","))
-        return FileOptions(said.pop("file"), **said)
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if values.get("classes") is not None:
+            values["classes"] = tuple(name.strip() for name in values["classes"].split(","))
+        return FileOptions(values.pop("file"), **values)
 
 
 @dataclass(frozen=True)
-class LabelledFile(ScoreFile):
-    """A file of scores and labels."""
+class LabeledFileArguments(FileArguments):
+    """Arguments about a file of scores and labels."""
 
     label: Label = None
     classes: Classes = None
@@ -140,10 +153,16 @@ class LabelledFile(ScoreFile):
 
 
 @dataclass(frozen=True)
-class WeightedFile(LabelledFile):
-    """A file of scores and labels, perhaps with weights."""
+class WeightedFileArguments(LabeledFileArguments):
+    """Arguments about a file of scores and labels, perhaps with weights."""
 
     weight: Weight = None
+
+
+@dataclass(frozen=True)
+class TopFileArguments(WeightedFileArguments):
+    """The same about a file that may hold top scores."""
+
     n_classes: NClasses = None
 
 
@@ -161,24 +180,24 @@ class Printing:
         return Output(as_json=self.as_json, quiet=self.quiet)
 
 
-def flattened(command: Callable[..., None]) -> Callable[..., None]:
+def flatten(command: Callable[..., None]) -> Callable[..., None]:
     """A command for typer, of one whose parameters may be dataclasses: it has an option for each of
     their fields.
     """
     hints = get_type_hints(command, include_extras=True)
-    given = inspect.signature(command).parameters.values()
+    parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    flat = [own for one in given for own in _options(one, hints[one.name])]
+    options = [option for p in parameters for option in _options(p, hints[p.name])]
 
     @wraps(command)
     def run(**values: Any) -> None:
         for name, group in groups.items():
-            own = {entry.name: values.pop(entry.name) for entry in fields(group)}
-            values[name] = group(**own)
+            members = {entry.name: values.pop(entry.name) for entry in fields(group)}
+            values[name] = group(**members)
         command(**values)
 
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {one.name: one.annotation for one in flat}
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {option.name: option.annotation for option in options}
     return run
 
 

@@ -2,12 +2,15 @@
 
 from calibrant._data.chunks import Chunk
 from calibrant.io._registry import register
+from calibrant.io._roles import FileOptions as FileOptions
+from calibrant.io._roles import ModelScores as ModelScores
 from calibrant.io._row_blocks import RowBlocks, ScoreChunks
 from calibrant.io._saving import load, save
-from calibrant.io._score_file import ScoreFile, open_scores
+from calibrant.io._score_file import LoadedRows, ScoreFile, open_scores
 
 __all__ = [
     "Chunk",
+    "LoadedRows",
     "RowBlocks",
     "ScoreChunks",
     "ScoreFile",

@@ -170,26 +170,23 @@ def _is_fitted(name: str) -> bool:
     return name.endswith("_") and not name.startswith("_")
 
 
-def _accept(name: str, made: Any, fitted: dict[str, Any]) -> None:
+def _accept(name: str, calibrator: Any, fitted: dict[str, Any]) -> None:
     """Nothing is asked of fitted attributes."""
 
 
 class Reader:
-    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``renew`` makes fitted
-    attributes of an earlier version those of this one; ``check`` raises where those of a calibrator
-    are not what they must be.
+    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``check`` raises if the
+    fitted attributes of a calibrator are not what they must be.
     """
 
     def __init__(
         self,
         classes: Mapping[str, type],
         may_be_nan: frozenset[str] = frozenset(),
-        renew: Callable[[dict[str, Any]], dict[str, Any]] = dict,
         check: Callable[[str, Any, dict[str, Any]], None] = _accept,
     ) -> None:
         self.classes = classes
         self.may_be_nan = may_be_nan
-        self.renew = renew
         self.check = check
         self.models: list[Any] = []
         self.references = References()
@@ -211,17 +208,16 @@ class Reader:
             raise ValueError(
                 f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
             )
-        made = cls(**parameters)
-        fitted = self.renew(fitted)
+        calibrator = cls(**parameters)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property
             ):
                 raise ValueError(f"{name!r} is no fitted attribute of {entry['class']}")
-            setattr(made, name, value)
-        self.check(entry["class"], made, fitted)
+            setattr(calibrator, name, value)
+        self.check(entry["class"], calibrator, fitted)
         self.references.close()
-        self.models.append(made)
+        self.models.append(calibrator)
 
     def _class(self, name: Any) -> type[Any]:
         if not isinstance(name, str) or name not in self.classes:
@@ -237,10 +233,10 @@ class Reader:
         return {key: self._member(f"{owner}.{key}", value) for key, value in values.items()}
 
     def _member(self, where: str, value: Any) -> Any:
-        made = self.value(value)
-        if where not in self.may_be_nan and _holds_nan(made):
+        decoded = self.value(value)
+        if where not in self.may_be_nan and _holds_nan(decoded):
             raise ValueError(f"{where} holds NaN, which no fit leaves behind")
-        return made
+        return decoded
 
     def value(self, value: Any) -> Any:
         """The value that JSON stands for."""
@@ -330,9 +326,9 @@ class Reader:
 
 def _is_complete(record: type[Any], given: set[str]) -> bool:
     """Whether a record can be made of these fields; of fields added since, the default holds."""
-    known = {field.name: field.default for field in fields(record)}
-    needed = {name for name, default in known.items() if default is MISSING}
-    return needed <= given <= set(known)
+    defaults = {field.name: field.default for field in fields(record)}
+    needed = {name for name, default in defaults.items() if default is MISSING}
+    return needed <= given <= set(defaults)
 
 
 def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:

@@ -4,10 +4,8 @@ look like twice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant._typing import AnyArray, IntArray
-from calibrant._validation import shortened
-from calibrant.io._columns import FileOptions
-from calibrant.io._sources import Source, as_text
+from calibrant._validation import ParameterError, match_labels, readings, shortened
+from calibrant.io._readers import FileReader, as_text
+from calibrant.io._roles import FileOptions, ModelScores
 
 
 @dataclass(frozen=True)
@@ -26,28 +24,31 @@ class LabelRule:
 
     keys: tuple[str, ...]
     classes: AnyArray
-    said: str | None = None
+    note: str | None = None
 
     def codes(self, labels: Any, start: int) -> IntArray:
         """Column codes of a block of labels that begins with row ``start`` of the file."""
         text = as_text(labels)
-        found = pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
-        if found.null_count:
-            found = self._found_by_meaning(text)
-        if found.null_count:
-            row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
-            raise ValueError(_unknown(text[row].as_py(), start + row, self.keys))
-        return found.to_numpy(zero_copy_only=False).astype(np.intp)
+        places = self._places_of(text)
+        if places.null_count:
+            places = self._places_by_meaning(text)
+        if places.null_count:
+            row = int(np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))[0])
+            raise _unknown_label(text[row].as_py(), start + row, self.keys)
+        return places.to_numpy(zero_copy_only=False).astype(np.intp)
 
-    def _found_by_meaning(self, text: Any) -> Any:
-        """Places of labels of another spelling, where no two classes mean the same."""
-        meant = [meaning(key) for key in self.keys]
-        if len(set(meant)) != len(meant):
-            return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
-        own = text.dictionary_encode()
-        spelt = [None if one is None else meaning(one) for one in own.dictionary.to_pylist()]
-        places = pc.index_in(pa.array(spelt, pa.string()), value_set=pa.array(meant, pa.string()))
-        return places.take(own.indices)
+    def _places_of(self, text: Any) -> Any:
+        return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
+
+    def _places_by_meaning(self, text: Any) -> Any:
+        """Places of labels of another spelling, if no two classes mean the same."""
+        meanings = [meaning(key) for key in self.keys]
+        if len(set(meanings)) != len(meanings):
+            return self._places_of(text)
+        encoded = text.dictionary_encode()
+        labels = [label and meaning(label) for label in encoded.dictionary.to_pylist()]
+        values = pa.array(meanings, pa.string())
+        return pc.index_in(pa.array(labels, pa.string()), value_set=values).take(encoded.indices)
 
 
 def meaning(label: str) -> str:
@@ -68,68 +69,86 @@ def meaning(label: str) -> str:
     return str(int(whole)) if len(whole) < 19 else text
 
 
-def _unknown(label: str | None, row: int, keys: Sequence[str]) -> str:
+def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueError:
     if label is None:
-        return f"the label of row {row} is missing: remove such rows"
-    return (
-        f"label {label!r} in row {row} is not among the classes {shortened(keys)}: "
-        "name the classes in the order of the columns by --classes"
+        return ValueError(f"the label of row {row} is missing: remove such rows")
+    return ParameterError(
+        "label {label!r} in row {row} is not among the classes {keys}: name the classes in the "
+        "order of the columns by {classes}",
+        {"label": label, "row": row, "keys": shortened(keys)},
     )
 
 
-def label_rule(source: Source, options: FileOptions) -> LabelRule:
-    """How the labels of a file are matched to its columns of scores."""
-    names = options.classes or source.names
-    n_classes = source.n_classes
+def label_rule(
+    reader: FileReader, options: FileOptions, model: ModelScores | None = None
+) -> LabelRule:
+    """How the labels of a file are matched to its score columns, or to the classes of a model."""
+    given = options.classes if model is None else model.names
+    rule = _match_names(reader, given or reader.names, is_given=given is not None)
+    return rule if model is None else replace(rule, classes=model.classes)
+
+
+def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> LabelRule:
+    """How the labels of a file of top scores are read."""
+    if model is not None:
+        return LabelRule(model.names, model.classes)
+    if options.classes is not None:
+        return LabelRule(options.classes, class_values(options.classes))
+    if options.n_classes is None:
+        raise ParameterError(
+            "the file holds the best classes of each row: say how many there are in all by "
+            "{n_classes} where they are numbers from 0 on, or name them by {classes}"
+        )
+    return LabelRule(tuple(map(str, range(options.n_classes))), np.arange(options.n_classes))
+
+
+def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
+    n_classes = reader.n_classes
     if len(names) != n_classes:
-        raise ValueError(
-            f"--classes names {len(names)} classes and the file has {n_classes} columns of scores"
+        raise ParameterError(
+            "{classes} names {n} classes and the file has {n_columns} columns of scores",
+            {"n": len(names), "n_columns": n_classes},
         )
     if len(set(names)) != n_classes:
         raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
-    if source.has_text_labels:
-        return _text_rule(source, names, is_given=options.classes is not None)
-    if options.classes is not None and not _mean_places(source, names):
+    if reader.has_text_labels:
+        return _text_rule(reader, names, is_given=is_given)
+    if is_given and not _are_places(reader, names):
         return LabelRule(tuple(names), class_values(names))
-    if _are_whole(names):
-        return LabelRule(tuple(str(int(n)) for n in names), class_values(names))
-    said = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
-    return LabelRule(tuple(map(str, range(n_classes))), class_values(names), said)
+    keys = names if _are_whole(names) else _numbers_of(reader, names)
+    if keys is not None:
+        return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
+    note = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
+    return LabelRule(tuple(map(str, range(n_classes))), class_values(names), note)
 
 
-def _mean_places(source: Source, names: Sequence[str]) -> bool:
+def _are_places(reader: FileReader, names: Sequence[str]) -> bool:
     """Whether numbers as labels are places among named classes, and not names of them."""
-    meant = {meaning(name) for name in names}
-    return not {meaning(label) for label in source.distinct_labels()} <= meant
+    meanings = {meaning(name) for name in names}
+    return not {meaning(label) for label in reader.distinct_labels()} <= meanings
 
 
-def _text_rule(source: Source, names: Sequence[str], *, is_given: bool) -> LabelRule:
+def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
+    """The whole numbers in the names of columns such as p0, p1, if the labels are among them."""
+    if not any(_are_whole(keys) for keys in readings(names)):
+        return None  # without a pass over the labels
+    keys = match_labels(names, reader.distinct_labels())
+    return keys if keys is not None and _are_whole(keys) else None
+
+
+def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
     """Names of columns decide: the order of the alphabet may be another."""
-    seen = {label.strip() for label in source.distinct_labels()}
-    bare = _without_common_ends(names)
-    chosen = names if is_given or seen & set(names) or not seen <= set(bare) else bare
-    if not (is_given or seen & set(chosen)) and len(seen) == len(names):
-        raise ValueError(
-            f"the labels are {shortened(sorted(seen))} and the columns of scores "
-            f"{shortened(names)}: say which column is which by --classes, in the order of the "
-            f"columns"
+    if is_given:
+        return LabelRule(tuple(names), class_values(names))
+    labels = {label.strip() for label in reader.distinct_labels()}
+    keys = match_labels(names, labels)
+    if keys is None and not labels & set(names) and len(labels) == len(names):
+        raise ParameterError(
+            "the labels are {labels} and the columns of scores {names}: say which column is which "
+            "by {classes}, in the order of the columns",
+            {"labels": shortened(sorted(labels)), "names": shortened(names)},
         )
-    return LabelRule(tuple(chosen), class_values(chosen))
-
-
-def _without_common_ends(names: Sequence[str]) -> list[str]:
-    """Names without what all of them begin and end with, up to a letter that is no part of words:
-    "score of cat", "score of dog" are cat and dog.
-    """
-    start = re.sub(r"[^\W_]*$", "", _common_start(names))
-    rest = [name[len(start) :] for name in names]
-    end = re.sub(r"[^\W_]*$", "", _common_start([name[::-1] for name in rest]))
-    return [name[: len(name) - len(end)] for name in rest]
-
-
-def _common_start(names: Sequence[str]) -> str:
-    letters = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
-    return "".join(column[0] for column in letters)
+    return LabelRule(tuple(keys or names), class_values(keys or names))
 
 
 def class_values(names: Sequence[str]) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Predictions that come as blocks of rows, any number of times: more than memory holds."""
+"""Predictions that are read as blocks of rows, any number of times: more than memory holds."""
 
 from __future__ import annotations
 
@@ -15,32 +15,29 @@ from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_classes
 
-Block = tuple[Any, ...]
-"""Scores and labels, or scores, labels and weights."""
 
+class RowBlocks(ChunkedScores):
+    """Predictions that a function returns block by block, and returns again at each pass.
 
-class RowBlocks:
-    """Predictions that a function gives block by block, and gives again at each pass over them.
-
-    What is a sum over rows takes ``scores``, ``labels`` and ``weight`` in the place of arrays: fits
-    of the scaling family, of histogram binning, `evaluate`, the metrics. A few blocks are in memory
-    at a time; threads work on some while the next is read.
+    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to everything that is a sum over
+    rows: most fits, `evaluate`, the metrics. A few blocks are in memory at a time; threads work on
+    some while the next one is read.
 
     Parameters
     ----------
     read : callable without arguments
-        Gives an iterable of blocks that begins with the first row at each call: tuples ``(scores,
-        labels)`` or ``(scores, labels, weights)``.
+        Returns an iterable of blocks that starts with the first row at each call: tuples
+        ``(scores, labels)`` or ``(scores, labels, weights)``.
     n_rows : int, optional
-        Rows in all, where they are known, for the bar.
+        Number of all rows, if it is known, for the progress bar.
     classes : labels of the columns, optional
     progress : bool
-        Show a bar for each pass, where there is a terminal.
+        Show a bar for each pass, if there is a terminal.
 
     Attributes
     ----------
     scores, labels, weight
-        Stand for all rows; ``weight`` is None where blocks have none.
+        Stand for all rows; ``weight`` is None if blocks have none.
     n_classes : int
 
     Examples
@@ -56,7 +53,7 @@ class RowBlocks:
 
     def __init__(
         self,
-        read: Callable[[], Iterable[Block]],
+        read: Callable[[], Iterable[tuple[Any, ...]]],
         *,
         n_rows: int | None = None,
         classes: LabelsLike | None = None,
@@ -66,26 +63,13 @@ class RowBlocks:
         self.n_rows = n_rows
         self._given_classes = classes
         self.progress = progress
-        self._seen: int | None = None
-        self.scores, self.labels = BlockScores(self), BlockColumn(self, "labels")
+        self._n_rows_read: int | None = None
+        self.labels = BlockColumn(self, "labels")
 
-    @cached_property
-    def _first(self) -> Block:
-        for block in self.read():
-            return block
-        raise ValueError("there are no blocks: read() must give at least one, at every call")
-
-    @cached_property
-    def n_classes(self) -> int:
-        """Columns of the scores; 2 where there is one score a row."""
-        scores = as_array(self._first[0])
-        return int(scores.shape[1]) if scores.ndim == 2 else 2
-
-    @cached_property
-    def classes(self) -> AnyArray | None:
-        """Labels of the columns, or None where nobody said them."""
-        given = self._given_classes
-        return None if given is None else check_classes(given, self.n_classes)
+    @property
+    def scores(self) -> RowBlocks:
+        """Stands for the scores of all rows."""
+        return self
 
     @property
     def weight(self) -> BlockColumn | None:
@@ -93,20 +77,47 @@ class RowBlocks:
         has_none = len(self._first) < 3 or self._first[2] is None
         return None if has_none else BlockColumn(self, "weights")
 
-    def __iter__(self) -> Iterator[Chunk]:
-        """The blocks, from the first row on: scores, labels, weights or None, and the number of the
-        first row.
-        """
+    @cached_property
+    def _first(self) -> tuple[Any, ...]:
+        for block in self.read():
+            return block
+        raise ValueError("there are no blocks: read() must give at least one, at every call")
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number of columns of the scores; 2 if there is one score per row."""
+        scores = as_array(self._first[0])
+        return int(scores.shape[1]) if scores.ndim == 2 else 2
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_classes
+
+    @property
+    def n_features(self) -> int:
+        return 1 if np.ndim(as_array(self._first[0])) == 1 else self.n_classes
+
+    @cached_property
+    def classes(self) -> AnyArray | None:
+        """Labels of the columns, or None if they were not given."""
+        given = self._given_classes
+        return None if given is None else check_classes(given, self.n_classes)
+
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> BlockSource:
+        return BlockSource(self, y, weight, groups)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The blocks, from the first row on: one pass."""
         start = 0
         for scores, labels, *rest in self.read():
             yield Chunk(scores, labels, rest[0] if rest else None, start)
             start += len(scores)
-        if self._seen not in (None, start):
+        if self._n_rows_read not in (None, start):
             raise ValueError(
-                f"read() gave {start:,} rows, and {self._seen:,} before: it must begin anew with "
-                "the first row at every call"
+                f"read() gave {start:,} rows, and {self._n_rows_read:,} before: it must begin anew "
+                "with the first row at every call"
             )
-        self._seen = start
+        self._n_rows_read = start
 
     def __repr__(self) -> str:
         rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
@@ -116,68 +127,47 @@ class RowBlocks:
 class BlockColumn:
     """Stands for the labels, or the weights, of `RowBlocks`."""
 
-    def __init__(self, rows: RowBlocks, name: str) -> None:
-        self.rows, self.name = rows, name
+    def __init__(self, blocks: RowBlocks, name: str) -> None:
+        self.blocks, self.name = blocks, name
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"This operation needs all rows in memory, but these {self.name} are read in blocks. "
-            "Load them first, for example with ScoreFile.load(), or process each block."
+            f"This operation needs all rows in memory, but the {self.name} are read in blocks. "
+            "Load them first, or process each block."
         )
 
     def __repr__(self) -> str:
-        return f"<{self.name} of {self.rows!r}>"
-
-
-class BlockScores(ChunkedScores):
-    """Stands for the scores of `RowBlocks`."""
-
-    def __init__(self, rows: RowBlocks) -> None:
-        self.rows = rows
-
-    @property
-    def n_columns(self) -> int:
-        return self.rows.n_classes
-
-    @property
-    def n_features(self) -> int:
-        return 1 if np.ndim(as_array(self.rows._first[0])) == 1 else self.n_columns
-
-    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> BlockSource:
-        return BlockSource(self.rows, y, weight, groups)
-
-    def __repr__(self) -> str:
-        return f"<scores of {self.rows!r}>"
+        return f"<{self.name} of {self.blocks!r}>"
 
 
 class BlockSource(ChunkSource):
-    """The blocks with labels and weights of their own, or with those of an array of all rows.
+    """The blocks with their labels and weights, or with those of an array of all rows.
 
     Group columns are arrays of all rows.
     """
 
     def __init__(
         self,
-        rows: RowBlocks,
+        blocks: RowBlocks,
         y: LabelsLike | BlockColumn | None,
         weight: WeightsLike | BlockColumn | None = None,
         groups: tuple[AnyArray, ...] = (),
     ) -> None:
-        self.rows, self.n_rows = rows, rows.n_rows
-        self._columns = [_check_column(rows, column) for column in (y, weight, *groups)]
-        classes = rows.classes if isinstance(self._columns[0], BlockColumn) else None
+        self.blocks, self.n_rows = blocks, blocks.n_rows
+        self._columns = [_check_column(blocks, column) for column in (y, weight, *groups)]
+        classes = blocks.classes if isinstance(self._columns[0], BlockColumn) else None
         # Column numbers need no lookup.
         is_numbered = classes is not None and np.array_equal(classes, np.arange(self.n_columns))
         self.classes = None if is_numbered else classes
 
     @property
     def n_columns(self) -> int:
-        return self.rows.n_classes
+        return self.blocks.n_classes
 
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterator[Any]:
         # Threads work on some blocks while the next one is read.
         with ThreadPoolExecutor(n_threads()) as pool:
-            yield from in_order(pool, function, self._watched(), ahead=n_threads() + 1)
+            yield from in_order(pool, function, self._tracked(), ahead=n_threads() + 1)
 
     def distinct_labels(self) -> AnyArray | None:
         labels = self._columns[0]
@@ -185,39 +175,33 @@ class BlockSource(ChunkSource):
             return None
         if not isinstance(labels, BlockColumn):
             return None if labels.dtype.kind in "bui" else np.unique(labels)
-        if as_array(self.rows._first[1]).dtype.kind in "bui":
+        if as_array(self.blocks._first[1]).dtype.kind in "bui":
             return None
-        return np.unique(np.concatenate([np.unique(as_array(chunk.y)) for chunk in self.rows]))
+        chunks = self.blocks.chunks()
+        return np.unique(np.concatenate([np.unique(as_array(chunk.y)) for chunk in chunks]))
 
-    def _watched(self) -> Iterator[Chunk]:
+    def _tracked(self) -> Iterator[Chunk]:
         return tracked(
             self._with_columns(),
-            total=self.rows.n_rows,
+            total=self.blocks.n_rows,
             description="Reading",
-            progress=self.rows.progress,
+            progress=self.blocks.progress,
             size=lambda chunk: len(chunk.scores),
         )
 
     def _with_columns(self) -> Iterator[Chunk]:
         """Blocks with the labels, weights and groups that were asked for."""
-        stop = 0
-        for chunk in self.rows:
-            stop = chunk.start + len(chunk.scores)
-            rows = slice(chunk.start, stop)
-            blocks = (chunk.y, chunk.weight, *[None] * len(self._columns))
-            y, weight, *groups = (
-                block
-                if isinstance(column, BlockColumn)
-                else column
-                if column is None
-                else column[rows]
-                for column, block in zip(self._columns, blocks, strict=False)
-            )
+        n_rows = 0
+        for chunk in self.blocks.chunks():
+            n_rows = chunk.start + len(chunk.scores)
+            rows = slice(chunk.start, n_rows)
+            y, weight, *groups = (_rows_of(column, chunk, rows) for column in self._columns)
             yield chunk._replace(y=y, weight=weight, groups=tuple(groups))
         for column in self._columns:
-            if isinstance(column, np.ndarray) and len(column) != stop:
+            if isinstance(column, np.ndarray) and len(column) != n_rows:
                 raise ValueError(
-                    f"rows do not match: {len(column):,} labels, weights or groups, {stop:,} scores"
+                    f"rows do not match: {len(column):,} labels, weights or groups, {n_rows:,} "
+                    "scores"
                 )
 
 
@@ -259,10 +243,10 @@ def _rows_of(column: Any, chunk: Chunk, rows: slice) -> Any:
     return None if column is None else column[rows]
 
 
-def _check_column(rows: RowBlocks, column: Any) -> Any:
+def _check_column(blocks: RowBlocks, column: Any) -> Any:
     """A column of the blocks themselves, or an array of all rows."""
     if isinstance(column, BlockColumn):
-        if column.rows is not rows:
+        if column.blocks is not blocks:
             raise ValueError(f"The {column.name} belong to other blocks than the scores.")
         return column
     return None if column is None else as_array(column)

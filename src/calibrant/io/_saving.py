@@ -15,7 +15,6 @@ from calibrant._output.files import write_text
 from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
-from calibrant.base._training import TrainingSummary
 from calibrant.classifier import CalibratedClassifier
 from calibrant.io._codec import Reader, Writer
 from calibrant.io._registry import registered
@@ -157,15 +156,14 @@ def _from_document(document: Any) -> Any:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"it does not begin as one ('format' must be {FORMAT!r})")
     schema = document.get("schema")
-    if type(schema) is not int or not 1 <= schema <= SCHEMA:
+    if type(schema) is not int or schema != SCHEMA:
         raise ValueError(
-            f"its schema is {schema!r} and this version of calibrant ({__version__}) reads up to "
-            f"{SCHEMA}"
+            f"its schema is {schema!r} and this version of calibrant ({__version__}) reads {SCHEMA}"
         )
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it holds no model")
-    reader = Reader(registered(), _MAY_BE_NAN, _renewed, check_fitted_values)
+    reader = Reader(registered(), _MAY_BE_NAN, check_fitted_values)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
@@ -179,22 +177,9 @@ def _check_header(document: dict[str, Any], loaded: Any) -> None:
     if document.get("classes") != np.asarray(loaded.classes_).tolist():
         raise ValueError("the classes at its head are not those of its calibrator")
     training = vars(loaded).get("training_")
-    own, said = ({} if training is None else training.to_dict()), document.get("training") or {}
-    if not isinstance(said, dict) or any(own.get(key) != value for key, value in said.items()):
+    values, header = {} if training is None else training.to_dict(), document.get("training") or {}
+    if not isinstance(header, dict) or any(values.get(key) != header[key] for key in header):
         raise ValueError("the training at its head is not that of its calibrator")
-
-
-def _renewed(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Version 0.1.0 kept the shares of the classes; now it is their weights."""
-    if "class_prior_" not in fitted or "class_weights_" in fitted:
-        return fitted
-    prior = fitted["class_prior_"]
-    if not isinstance(prior, np.ndarray) or prior.dtype.kind != "f":
-        raise ValueError("class_prior_ must be the shares of the classes")
-    training = fitted.get("training_")
-    total = training.n_samples if isinstance(training, TrainingSummary) else 1.0
-    kept = {name: value for name, value in fitted.items() if name != "class_prior_"}
-    return {**kept, "class_weights_": prior * np.float64(total)}
 
 
 def _check_works(loaded: Any) -> None:
@@ -207,8 +192,8 @@ def _check_works(loaded: Any) -> None:
     except RecursionError:
         raise
     except Exception as error:  # whatever a made-up combination of numbers may end in
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"its parts do not fit together ({said[:300]})") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"its parts do not fit together ({reason[:300]})") from None
 
 
 def _check_prediction(loaded: Any) -> None:

@@ -1,50 +1,285 @@
-"""Files of predictions, opened and not read: the reader of the command line for Python."""
+"""Files of predictions, for Python and for the command line."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant._typing import Inputs
-from calibrant._validation import check_inputs
-from calibrant.io._row_blocks import Block, RowBlocks
+from calibrant._data.top_scores import TopScores
+from calibrant._output.progress import tracked
+from calibrant._typing import AnyArray, FloatArray, Inputs
+from calibrant._validation import (
+    Message,
+    ParameterError,
+    check_inputs,
+    check_scores,
+    look_like_proba,
+    remark,
+)
+from calibrant.io._roles import KINDS, FileOptions, ModelScores
+from calibrant.io._row_blocks import RowBlocks
+from calibrant.io._spool import Spool
+
+if TYPE_CHECKING:  # needs pyarrow
+    from calibrant.io._labels import LabelRule
+    from calibrant.io._readers import FileBlock, FileReader
+
+_SCORE_BYTES = 8
+"""Bytes of a score in memory."""
 
 
-class ScoreFile(RowBlocks):
-    """A file of predictions, of which blocks are read: `RowBlocks` that know more.
+class LoadedRows(NamedTuple):
+    """All rows of a file: checked scores, labels, and weights or None."""
+
+    scores: Any
+    labels: AnyArray
+    weight: FloatArray | None
+
+
+class ScoreFile:
+    """A file of predictions, as `open_scores` opens it.
+
+    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to everything that is a sum over
+    rows: the file is read block by block, once per pass. For everything else, `load` it.
 
     Attributes
     ----------
     scores, labels, weight
-        Stand for all rows; ``weight`` is None where no column of weights was named.
+        Stand for all rows; ``weight`` is None if no column of weights was named. A file of top
+        scores is loaded at once, and its ``scores`` are `calibrant.TopScores`.
     inputs : {"proba", "logits", "log_proba"}
-        What the scores are, as was said or as the names of the columns say.
+        What the scores are, as the user or the names of the columns say.
     classes : ndarray of shape (K,)
         Labels of the columns.
     n_rows : int or None
-        None of text files, whose rows are not counted beforehand.
+        None for text files, whose rows are not counted beforehand.
     n_classes : int
+    has_top_scores : bool
+        Whether the file holds the best few classes of each row.
+    guesses : tuple of str
+        What was guessed about columns and labels, in sentences.
     path : Path
     """
 
-    def __init__(self, source: Any, rule: Any, *, renormalize: bool, progress: bool) -> None:
-        self.source, self.rule, self.renormalize = source, rule, renormalize
-        self.path: Path = source.path
-        self.inputs: Inputs = check_inputs(source.inputs)
-        super().__init__(self._read, n_rows=source.n_rows, classes=rule.classes, progress=progress)
+    def __init__(
+        self,
+        options: FileOptions,
+        *,
+        model: ModelScores | None = None,
+        needs_label: bool = True,
+        keeps_text: bool = False,
+        note: Callable[[Message], None] = lambda message: remark(str(message)),
+        progress: bool = False,
+    ) -> None:
+        self.options, self.path, self.progress = options, options.path, progress
+        self.reader = _open_reader(options, model, needs_label=needs_label, keeps_text=keeps_text)
+        self._model, self._needs_label = model, needs_label
+        self._note = note
+        self._notes: set[str] = set()
+        self._is_checked = False
 
-    def _read(self) -> Iterator[Block]:
-        with _said_in_python():
-            for block in self.source.blocks():
-                scores = _divided(block.scores) if self.renormalize else block.scores
-                labels = self.rule.classes[self.rule.codes(block.labels, block.start)]
-                yield scores, labels, block.weight
+    @cached_property
+    def _rule(self) -> LabelRule:
+        from calibrant.io._labels import label_rule, top_label_rule
+
+        if self.has_top_scores:
+            return top_label_rule(self.options, self._model)
+        return label_rule(self.reader, self.options, self._model)
+
+    def check_labels(self) -> None:
+        """Raise if the labels cannot be matched to the score columns."""
+        _ = self._rule
+
+    @property
+    def inputs(self) -> Inputs:
+        return check_inputs(self.reader.inputs)
+
+    @property
+    def classes(self) -> AnyArray:
+        return self._rule.classes if self._model is None else self._model.classes
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def n_rows(self) -> int | None:
+        return self.reader.n_rows
+
+    @property
+    def has_top_scores(self) -> bool:
+        return bool(self.reader.top_labels)
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        notes = (self.reader.note, self._rule.note if self._needs_label else None)
+        return tuple(note for note in notes if note)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all scores in memory; for a text file its size."""
+        if self.n_rows is None:
+            return self.path.stat().st_size
+        return self.n_rows * self.n_classes * _SCORE_BYTES
+
+    @property
+    def scores(self) -> Any:
+        return self._rows.scores
+
+    @property
+    def labels(self) -> Any:
+        return self._rows.labels
+
+    @property
+    def weight(self) -> Any:
+        return self._rows.weight
+
+    @cached_property
+    def _rows(self) -> RowBlocks | LoadedRows:
+        if self.has_top_scores:
+            return self.load()
+        return RowBlocks(
+            self._read, n_rows=self.n_rows, classes=self.classes, progress=self.progress
+        )
+
+    def load(self) -> LoadedRows:
+        """All rows: ``scores, labels, weight = file.load()``.
+
+        Scores beyond 256 MB are copied to a temporary file (in ``TMPDIR``), which is mapped.
+        """
+        from calibrant.io._readers import check_size
+
+        if self.has_top_scores:
+            return self._load_top_scores()
+        check_size(self.path, (self.n_rows or 0) * self.n_classes * _SCORE_BYTES)
+        codes, weights = [], []
+        with Spool() as spool:
+            for block in self._tracked(self._read_codes(), lambda block: len(block[0])):
+                spool.add(block[0])
+                codes.append(block[1])
+                weights.append(block[2])
+            scores = spool.rows()
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return LoadedRows(scores, self.classes[np.concatenate(codes)], weight)
+
+    def _load_top_scores(self) -> LoadedRows:
+        rule = self._rule
+        blocks = list(self._tracked(self.reader.blocks(), lambda block: len(block.scores)))
+        labels = [rule.classes[rule.codes(block.labels, block.start)] for block in blocks]
+        weights = [block.weight for block in blocks if block.weight is not None]
+        weight = np.concatenate(weights) if weights else None
+        return LoadedRows(self._top_scores(blocks), np.concatenate(labels), weight)
+
+    def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
+        """The rows with checked scores, block by block, and with all columns if asked for.
+
+        Scores that were accepted as they are in one pass are not checked in the next.
+        """
+        repairs: list[str] = []
+        is_plain = True
+        for block in self.reader.blocks(all_columns=all_columns):
+            scores = block.scores if self._is_checked else self._check(block, repairs)
+            is_plain = is_plain and scores is block.scores
+            yield block._replace(scores=scores)
+        self._is_checked = is_plain
+        if repairs:
+            self._note_once("{repair}; {renormalize:True} says so", {"repair": repairs[0]})
+
+    def with_codes(self) -> RowBlocks:
+        """The rows with column numbers for labels: those who need no names save a lookup."""
+        return RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
+
+    def _read_codes(self) -> Iterator[tuple[Any, ...]]:
+        for block in self.blocks():
+            yield block.scores, self._rule.codes(block.labels, block.start), block.weight
+
+    def _read(self) -> Iterator[tuple[Any, ...]]:
+        for scores, codes, weight in self._read_codes():
+            yield scores, self.classes[codes], weight
+
+    def _check(self, block: FileBlock, repairs: list[str]) -> Any:
+        if self.has_top_scores:
+            return self._top_scores([block])
+        try:
+            scores = check_scores(
+                block.scores,
+                inputs=self.inputs,
+                hint="say {logits} for raw scores",
+                sum_hint="or {renormalize:True} for rounded rows",
+                first_row=block.start,
+                renormalize=self.options.renormalize,
+                note=repairs.append,
+            )
+        except ValueError as error:
+            # The hints are the only braces in a message of numbers.
+            raise ParameterError(str(error)) from None
+        if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
+            self._note_once(
+                "the logits are between 0 and 1 and every row sums to one: if these are "
+                "probabilities, say {proba}"
+            )
+        return scores
+
+    def _top_scores(self, blocks: Sequence[FileBlock]) -> TopScores:
+        """The best classes of the rows of some blocks."""
+        rule, names = self._rule, self.reader.top_labels
+        codes = [
+            [rule.codes(block.table.column(name), block.start) for name in names]
+            for block in blocks
+        ]
+        n_top = len(names)
+        labels = rule.classes[np.concatenate([np.column_stack(columns) for columns in codes])]
+        values = np.concatenate([block.scores.reshape(len(block.table), -1) for block in blocks])
+        rest = values[:, n_top] if values.shape[1] > n_top else "complement"
+        return TopScores(labels, values[:, :n_top], rest=rest, classes=rule.classes)
+
+    def _tracked(self, blocks: Iterable[Any], size: Callable[[Any], int]) -> Iterator[Any]:
+        return tracked(
+            blocks, total=self.n_rows, description="Reading", progress=self.progress, size=size
+        )
+
+    def _note_once(self, template: str, values: dict[str, object] | None = None) -> None:
+        message = Message(template, values or {})
+        if str(message) not in self._notes:
+            self._notes.add(str(message))
+            self._note(message)
+
+    def __repr__(self) -> str:
+        rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
+        return f"<ScoreFile {self.path.name}: {rows} of {KINDS[self.inputs]}>"
+
+
+def _open_reader(
+    options: FileOptions, model: ModelScores | None, *, needs_label: bool, keeps_text: bool
+) -> FileReader:
+    try:
+        from calibrant.io._readers import open_reader
+    except ImportError as error:
+        raise ImportError(
+            f'open_scores reads files with pyarrow: pip install "calibrant[cli]" ({error})'
+        ) from error
+    reader = open_reader(options, needs_label=needs_label, model=model, keeps_text=keeps_text)
+    if model is not None and not reader.top_labels:
+        _check_model(reader, model)
+    return reader
+
+
+def _check_model(reader: FileReader, model: ModelScores) -> None:
+    """Raise if the scores of a file are not those that a model takes."""
+    if reader.inputs != model.inputs:
+        raise ValueError(
+            f"the model takes {KINDS[model.inputs]} and the file holds {KINDS[reader.inputs]}"
+        )
+    if reader.n_classes != len(model.classes):
+        raise ValueError(
+            f"the model has {len(model.classes)} classes and the file {reader.n_classes} columns "
+            "of scores"
+        )
 
 
 def open_scores(
@@ -53,15 +288,16 @@ def open_scores(
     label: str | None = None,
     proba: str | Sequence[str] | None = None,
     logits: str | Sequence[str] | None = None,
+    log_proba: str | Sequence[str] | None = None,
     weight: str | None = None,
     classes: Iterable[Any] | None = None,
+    n_classes: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     split: str | None = None,
     renormalize: bool = False,
     progress: bool = False,
 ) -> ScoreFile:
-    """A file of scores and labels, larger than memory or not, to fit and to evaluate block by
-    block.
+    """Open a file of scores and labels, which may be larger than memory.
 
     Parameters
     ----------
@@ -69,22 +305,25 @@ def open_scores(
         Parquet, Arrow (``.arrow``, ``.feather``), CSV (``.tsv`` is separated by tabs), ``.npz``
         with arrays ``probs`` or ``logits`` and ``labels``, or ``.npy`` with ``labels``.
     label : str, optional
-        The column of labels; the one that is called so (label, y, target, ...) unless said.
-    proba, logits : str or list of str, optional
+        The column of labels. By default the column with a usual name (label, y, target, ...).
+    proba, logits, log_proba : str or list of str, optional
         The columns of scores and what they hold: a pattern (``"p_*"``) or names. Columns that begin
-        with ``p_``, ``z_`` or ``lp_`` are found by themselves.
+        with ``p_``, ``z_`` or ``lp_`` need not be named, and neither do columns of top scores
+        (``top1_label``, ``top1_logprob``, ``top2_label``, ...).
     weight : str, optional
         The column of weights.
     classes : labels of the columns, optional
-        In their order, where the columns are not called after the classes.
+        In their order, if the columns are not named after the classes.
+    n_classes : int, optional
+        Number of all classes, for top scores whose labels are numbers from 0 on.
     labels : path, optional
-        An ``.npy`` file of labels beside one of scores.
+        An ``.npy`` file of labels for one of scores.
     split : str, optional
-        Of an ``.npz`` file with arrays such as ``test_logits``, ``test_labels``.
+        For an ``.npz`` file with arrays such as ``test_logits``, ``test_labels``.
     renormalize : bool
         Divide rows of probabilities by their sum, however far from one it is.
     progress : bool
-        Show a bar for each pass over the file, where there is a terminal.
+        Show a bar for each pass over the file, if there is a terminal.
 
     Returns
     -------
@@ -103,46 +342,23 @@ def open_scores(
     >>> model.fit(file.scores, file.labels)  # doctest: +SKIP
     >>> evaluate(file.labels, file.scores, inputs=file.inputs)  # doctest: +SKIP
     """
-    try:
-        from calibrant.io._columns import FileOptions
-        from calibrant.io._labels import label_rule
-        from calibrant.io._sources import open_source
-    except ImportError as error:
-        raise ImportError(
-            f'open_scores reads files with pyarrow: pip install "calibrant[cli]" ({error})'
-        ) from error
     options = FileOptions(
         Path(path),
         label=label,
-        proba=_listed(proba),
-        logits=_listed(logits),
+        proba=_join(proba),
+        logits=_join(logits),
+        log_proba=_join(log_proba),
         weight=weight,
         classes=None if classes is None else tuple(map(str, classes)),
         labels=None if labels is None else Path(labels),
         split=split,
         renormalize=renormalize,
+        n_classes=n_classes,
     )
-    with _said_in_python():
-        source = open_source(options, needs_label=True)
-        rule = label_rule(source, options)
-    return ScoreFile(source, rule, renormalize=renormalize, progress=progress)
+    file = ScoreFile(options, progress=progress)
+    file.check_labels()
+    return file
 
 
-def _listed(columns: str | Sequence[str] | None) -> str | None:
+def _join(columns: str | Sequence[str] | None) -> str | None:
     return columns if columns is None or isinstance(columns, str) else ",".join(columns)
-
-
-@contextmanager
-def _said_in_python() -> Iterator[None]:
-    """Errors that name options of the command line name the parameters instead."""
-    try:
-        yield
-    except ValueError as error:
-        said = re.sub(r"--(\w+) (?=')", r"\1=", str(error))
-        raise ValueError(re.sub(r"--(\w+)", r"\1=", said)) from None
-
-
-def _divided(scores: Any) -> Any:
-    if scores.ndim == 1:
-        return scores
-    return scores / np.sum(scores, axis=1, keepdims=True, dtype=np.float64)

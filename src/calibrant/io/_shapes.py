@@ -18,7 +18,6 @@ _EVERYWHERE = frozenset(
     | {
         "out_of_fold_",
         "class_weights_",
-        "class_prior_",
         "converged_",
         "n_iter_",
         "objective_",
@@ -27,16 +26,16 @@ _EVERYWHERE = frozenset(
 )
 
 
-def check_fitted_values(name: str, made: Any, fitted: Mapping[str, Any]) -> None:
+def check_fitted_values(name: str, calibrator: Any, fitted: Mapping[str, Any]) -> None:
     """Raise where fitted attributes of a calibrator are not what a fit leaves behind."""
-    _check_known(name, type(made), fitted)
+    _check_known(name, type(calibrator), fitted)
     if not fitted:
         return
     sizes = dict(_check_classes(fitted))
-    for key, expected in made.fitted_values.items():
+    for key, expected in calibrator.fitted_values.items():
         if key in fitted and (wrong := expected.check(fitted[key], sizes)):
             raise ValueError(f"{name}.{key} {wrong}")
-    made._check_together(fitted)
+    calibrator._check_together(fitted)
 
 
 def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:

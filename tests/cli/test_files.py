@@ -1,4 +1,4 @@
-"""Files that are fitted pass by pass: the fit of all rows, and nothing of them kept."""
+"""How a file is read: loaded, or in blocks, which gives the fit of all rows and keeps nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ import pyarrow.parquet
 import calibrant
 from calibrant._crossfit.members import set_up
 from calibrant.cli import run
-from calibrant.cli._passes import (
-    is_compared_by_passes,
-    is_passed,
-    is_reported_by_passes,
-    takes_parts,
-)
 from calibrant.io import open_scores
-from calibrant.io._columns import FileOptions
 from calibrant.selection import method
 from calibrant.selection._methods import METHODS
 
@@ -34,14 +27,22 @@ NAMES = np.array(["pear", "apple", "fig"])
 @pytest.fixture
 def file(rng, tmp_path, monkeypatch):
     """600 rows in blocks of about 60, of which the scores are too many to be kept."""
-    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 1000)
-    monkeypatch.setattr("calibrant.io._sources.FILE_ELEMENTS", 180)
+    monkeypatch.setattr("calibrant.cli._files.LOADED_BYTES", 1000)
+    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 180)
     logits = 2 * rng.normal(size=(600, 3))
     labels = (0.6 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     columns = {f"z_{name}": logits[:, k] for k, name in enumerate(NAMES)}
     table = pa.table({**columns, "label": NAMES[labels], "w": rng.integers(1, 4, 600)})
     pa.parquet.write_table(table, tmp_path / "x.parquet")
     return tmp_path / "x.parquet"
+
+
+@pytest.fixture
+def nothing_is_loaded(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("rows were loaded")
+
+    monkeypatch.setattr("calibrant.io._spool.Spool.add", refuse)
 
 
 def fitted(file, capsys, *options):
@@ -51,16 +52,16 @@ def fitted(file, capsys, *options):
 
 
 @pytest.mark.parametrize("name", ["temperature", "structured-vector", "vector"])
-def test_a_fit_pass_by_pass_is_the_fit_of_all_rows(name, file, capsys, monkeypatch):
-    assert is_passed(FileOptions(file), name, None)
-    model, said = fitted(file, capsys, "-m", name, "--weight", "w")
-    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
-    whole, all_said = fitted(file, capsys, "-m", name, "--weight", "w")
+def test_a_fit_in_blocks_is_the_fit_of_all_rows(name, file, capsys):
+    model, result = fitted(file, capsys, "-m", name, "--weight", "w")
+    whole, expected = fitted(file, capsys, "-m", name, "--weight", "w", "--in-memory")
+    assert (result["chunked"], expected["chunked"]) == (True, False)
     scores = np.random.default_rng(0).normal(size=(20, 3))
     assert np.abs(model.predict_proba(scores) - whole.predict_proba(scores)).max() < 1e-8
     assert model.classes_.tolist() == NAMES.tolist()
     for when in ("before", "after"):
-        assert said[when] == pytest.approx(all_said[when], rel=1e-7)
+        assert result[when] == pytest.approx(expected[when], rel=1e-7)
+    assert "note" not in result
 
 
 ORDERED = ["platt", "beta", "isotonic", "histogram", "bbq", "spline", "venn-abers"]
@@ -70,56 +71,77 @@ ORDERED = ["platt", "beta", "isotonic", "histogram", "bbq", "spline", "venn-aber
     ("name", "notion"),
     [*((name, None) for name in ORDERED), ("histogram", "top-label"), ("isotonic", "confidence")],
 )
-def test_a_map_of_ordered_scores_is_fitted_pass_by_pass_and_its_cells_are_told(
-    name, notion, file, capsys, monkeypatch
+def test_a_calibrator_of_ordered_scores_is_fitted_in_blocks_with_a_note_about_cells(
+    name, notion, file, capsys
 ):
     options = ["-m", name, *(["--notion", notion] if notion else [])]
-    assert is_passed(FileOptions(file), name, notion)
-    model, said = fitted(file, capsys, *options)
-    assert "8,192 cells of scores a claim" in said["passes"]
-    assert "differs by less than 0.00338 s (1 - s), at most 0.000845" in said["passes"]
+    model, result = fitted(file, capsys, *options)
     opened, scores = open_scores(file), np.random.default_rng(0).normal(size=(200, 3))
     own = set_up(method(name, notion=notion), "logits", 3, model.classes_)
     own.fit(opened.scores, opened.labels)
     assert np.abs(model.predict_proba(scores) - own.predict_proba(scores)).max() < 1e-9
-    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
-    assert "passes" not in fitted(file, capsys, *options)[1]
+    assert result["note"] == own._chunked_note()
+    assert "cells of scores" in result["note"]
+    assert "note" not in fitted(file, capsys, *options, "--in-memory")[1]
 
 
-def test_a_stack_is_fitted_pass_by_pass_as_it_is_to_blocks(file, capsys):
-    assert is_passed(FileOptions(file), "auto", None)
-    model, said = fitted(file, capsys, "-m", "auto")
+def test_a_stack_is_fitted_in_blocks_as_in_python(file, capsys):
+    model, result = fitted(file, capsys, "-m", "auto")
     opened = open_scores(file)
     own = calibrant.AutoCalibration(inputs="logits", classes=model.classes_)
     own.fit(opened.scores, opened.labels)
     assert model.names_ == own.names_
     assert model.weights_ == pytest.approx(own.weights_, abs=1e-9)
-    assert "no isotonic maps" in said["passes"]
-    assert "not corrected" in said["passes"]
+    assert result.get("note", "") == own._chunked_note()
 
 
-def test_what_needs_all_rows_is_not_fitted_pass_by_pass(file):
-    assert not is_passed(FileOptions(file), "gp", None)
-    assert not is_passed(FileOptions(file), "canonical", None)
+@pytest.mark.parametrize("name", ["gp", "canonical"])
+def test_what_needs_all_rows_loads_them_or_is_rejected(name, file, capsys):
+    assert fitted(file, capsys, "-m", name)[1]["chunked"] is False
+    arguments = ["fit", str(file), "-m", name, "-o", str(file.with_name("m.json"))]
+    assert run([*arguments, "--chunked"]) == 2
+    assert "needs all rows at once, and cannot be fitted in blocks. Pass --in-memory." in (
+        capsys.readouterr().err
+    )
 
 
-def test_the_calibrators_say_themselves_which_of_them_take_parts():
-    refused = {name for name in METHODS if not takes_parts(method(name))}
-    assert refused == {"gp", "canonical"}
+def test_the_calibrators_say_themselves_which_of_them_need_all_rows():
+    assert {name for name in METHODS if method(name).needs_rows} == {"gp", "canonical"}
 
 
-def test_what_is_a_sum_has_no_remark_about_passes(file, capsys):
-    _, said = fitted(file, capsys, "-m", "temperature")
-    assert "passes" not in said
+def test_how_a_file_was_read_is_said_and_can_be_chosen(file, capsys, monkeypatch):
+    arguments = ["fit", str(file), "-m", "isotonic", "-o", str(file.with_name("m.json")), "-q"]
+    run(arguments)
+    in_blocks = capsys.readouterr().out
+    assert "The file was read in blocks. Pass --in-memory to fit on all rows at once." in in_blocks
+    assert "cells of scores" in in_blocks
+    run([*arguments, "--in-memory"])
+    loaded = capsys.readouterr().out
+    assert "read in blocks" not in loaded
+    monkeypatch.setattr("calibrant.cli._files.LOADED_BYTES", 2**28)
+    run(arguments)
+    assert capsys.readouterr().out == loaded
+    run([*arguments, "--chunked"])
+    assert capsys.readouterr().out == in_blocks
 
 
-def test_nothing_is_written_beside_the_model(file, capsys, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("a temporary file was made")
-
-    monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
+@pytest.mark.usefixtures("nothing_is_loaded")
+def test_nothing_is_loaded_if_a_file_is_read_in_blocks(file, capsys):
     for name in ("temperature", "auto", "histogram"):
         fitted(file, capsys, "-m", name)
+
+
+def test_blocks_without_weight_do_not_matter(file, capsys):
+    table = pa.parquet.read_table(file)
+    weight = np.where(np.arange(600) < 200, 0, 1)
+    path = file.with_name("weighted.parquet")
+    pa.parquet.write_table(table.set_column(4, "w", pa.array(weight)), path)
+    for options in ([], ["--in-memory"]):
+        _, result = fitted(path, capsys, "-m", "temperature", "--weight", "w", *options)
+        assert result["before"]["n_samples"] == 400
+    assert run(["evaluate", str(path), "--weight", "w", "--json"]) == 0
+    evaluation = json.loads(capsys.readouterr().out)
+    assert evaluation == pytest.approx(result["before"], rel=1e-12)
 
 
 def test_a_text_file_is_large_by_its_size(file, capsys):
@@ -157,10 +179,11 @@ def reported(file, capsys, *options):
     return json.loads(capsys.readouterr().out), out.read_text(encoding="utf-8")
 
 
-def test_a_report_pass_by_pass_has_the_numbers_of_all_rows(file, capsys, monkeypatch):
+def test_a_report_in_blocks_has_the_numbers_of_all_rows(file, capsys):
     passed, page = reported(file, capsys, "-m", "temperature")
-    monkeypatch.setattr("calibrant.cli._passes.KEEP_BYTES", 2**28)
-    whole, _ = reported(file, capsys, "-m", "temperature")
+    whole, _ = reported(file, capsys, "-m", "temperature", "--in-memory")
+    assert "--in-memory" in whole["code"]
+    assert "--in-memory" not in passed["code"]
     assert passed["n_samples"] == whole["n_samples"] == 600
     assert passed["classes"] == whole["classes"]
     assert "read in passes and not kept" in page
@@ -168,18 +191,14 @@ def test_a_report_pass_by_pass_has_the_numbers_of_all_rows(file, capsys, monkeyp
         assert own["before"]["value"] == pytest.approx(other["before"]["value"], abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("isotonic", "cells of scores a claim"), ("auto", "no isotonic maps")]
-)
-def test_a_report_pass_by_pass_says_what_its_map_was_made_of(name, said, file, capsys):
-    assert is_reported_by_passes(FileOptions(file), name, None)
-    _, page = reported(file, capsys, "-m", name)
-    assert said in page
+@pytest.mark.usefixtures("nothing_is_loaded")
+def test_a_report_in_blocks_says_how_its_calibrator_differs(file, capsys):
+    _, page = reported(file, capsys, "-m", "isotonic")
+    assert "cells of scores" in page
 
 
-def test_a_report_needs_all_rows_where_they_have_weights_or_the_method_needs_them(file):
-    assert not is_reported_by_passes(FileOptions(file, weight="w"), "temperature", None)
-    assert not is_reported_by_passes(FileOptions(file), "canonical", None)
+def test_a_report_loads_rows_that_have_weights_unless_told_otherwise(file, capsys):
+    assert "read in passes" not in reported(file, capsys, "-m", "temperature", "--weight", "w")[1]
 
 
 def compared(file, capsys, *options):
@@ -187,14 +206,8 @@ def compared(file, capsys, *options):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_comparison_goes_pass_by_pass_where_all_methods_can(file, capsys, monkeypatch):
-    assert is_compared_by_passes(FileOptions(file), ["temperature", "isotonic", "auto"])
-    assert not is_compared_by_passes(FileOptions(file), ["temperature", "gp"])
-
-    def refuse(*_, **__):
-        raise AssertionError("a temporary file was made")
-
-    monkeypatch.setattr("calibrant.cli._spool.Spool.add", refuse)
+@pytest.mark.usefixtures("nothing_is_loaded")
+def test_a_comparison_reads_blocks_if_all_methods_can(file, capsys):
     found = compared(file, capsys, "-m", "temperature", "-m", "isotonic", "--weight", "w")
     opened = open_scores(file, weight="w")
     own = calibrant.compare(
@@ -206,3 +219,10 @@ def test_a_comparison_goes_pass_by_pass_where_all_methods_can(file, capsys, monk
     )
     assert found == json.loads(json.dumps(own.to_dict()))
     assert "cells of scores" in found["notes"][0]
+
+
+def test_a_comparison_loads_rows_if_one_method_needs_all_of_them(file, capsys):
+    found = compared(file, capsys, "-m", "isotonic", "-m", "canonical", "--cv", "2")
+    assert not any("cells of scores" in note for note in found.get("notes", []))
+    assert run(["compare", str(file), "-m", "canonical", "--chunked"]) == 2
+    assert "Pass --in-memory." in capsys.readouterr().err

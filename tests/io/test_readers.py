@@ -9,19 +9,19 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from calibrant.io._columns import Columns, FileOptions
-from calibrant.io._sources import Block, Notes, as_text, check_block, open_source
+from calibrant.io._readers import as_text, open_reader
+from calibrant.io._roles import FileOptions, ModelScores
 
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]])
 LABELS = np.array([0, 1, 1])
 
 
-def opened(path, expected=None, needs_label=True, **said):
-    return open_source(FileOptions(path, **said), needs_label=needs_label, expected=expected)
+def opened(path, model=None, needs_label=True, **said):
+    return open_reader(FileOptions(path, **said), needs_label=needs_label, model=model)
 
 
 def expecting(inputs):
-    return Columns((), ("0", "1"), inputs, None, None, was_guessed=True)
+    return ModelScores(np.arange(2), inputs)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_splits_of_an_npz_file_are_chosen_by_name(tmp_path):
     np.savez(tmp_path / "s.npz", val_logits=PROBA, val_labels=LABELS, test_probs=PROBA)
     source = opened(tmp_path / "s.npz", split="val")
     assert (source.score_name, source.inputs, source.n_rows) == ("val_logits", "logits", 3)
-    with pytest.raises(ValueError, match="choose by --split test or val"):
+    with pytest.raises(ValueError, match="choose test or val by split="):
         opened(tmp_path / "s.npz")
     with pytest.raises(ValueError, match="has no labels"):
         opened(tmp_path / "s.npz", split="test")
@@ -61,29 +61,6 @@ def test_an_npy_file_holds_what_is_said(tmp_path):
     np.savez(tmp_path / "labels.npz", labels=LABELS)
     with pytest.raises(ValueError, match=r"must be an \.npy file of labels"):
         opened(path, labels=tmp_path / "labels.npz")
-
-
-def test_errors_name_rows_of_the_file_and_options_of_the_command_line(tmp_path):
-    np.savez(tmp_path / "good.npz", probs=PROBA, labels=LABELS)
-    source = opened(tmp_path / "good.npz")
-    with pytest.raises(ValueError, match=r"row 101 .* --logits .*, or --renormalize for rounded"):
-        check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, False, Notes())
-    rows = check_block(Block(100, np.array([[0.5, 0.5], [0.9, 0.9]])), source, True, Notes())
-    np.testing.assert_array_equal(rows, 0.5)
-    with pytest.raises(ValueError, match=r"row 100 .* cannot be renormalised"):
-        check_block(Block(100, np.zeros((1, 2))), source, True, Notes())
-
-
-def test_rounded_rows_are_taken_and_it_is_told_once_of_the_first_block(tmp_path):
-    np.savez(tmp_path / "good.npz", probs=PROBA, labels=LABELS)
-    source, notes, said = opened(tmp_path / "good.npz"), Notes(), []
-    for start in (200, 100):
-        rows = check_block(Block(start, np.array([[0.333, 0.666]])), source, False, notes)
-        np.testing.assert_allclose(rows, [[1 / 3, 2 / 3]])
-    notes.tell(said.append)
-    assert len(said) == 1
-    assert "(row 100 sums to 0.999" in said[0]
-    assert said[0].endswith("were divided by their sum; --renormalize says so")
 
 
 def test_labels_become_text_without_decimal_points():

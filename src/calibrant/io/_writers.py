@@ -16,19 +16,23 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from calibrant._data.top_scores import TopScores
 from calibrant._output.files import written_aside
 from calibrant._typing import FloatArray
-from calibrant.io._arrays import ArraySource
-from calibrant.io._sources import Block, Source
+from calibrant.io._array_reader import ArrayReader
+from calibrant.io._readers import FileBlock, FileReader
+from calibrant.io._roles import TAIL_COLUMN
+from calibrant.io._score_file import ScoreFile
 
-ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".npz", ".npy")
+ARRAY_ENDINGS = (".npz", ".npy")
+ENDINGS = (".csv", ".tsv", ".parquet", ".pq", *ARRAY_ENDINGS)
 
 
-class Writer(ABC):
-    """Takes blocks with their calibrated probabilities."""
+class ScoreWriter(ABC):
+    """Writes blocks with their calibrated scores: probabilities, or top scores."""
 
     @abstractmethod
-    def write(self, block: Block, proba: FloatArray) -> None:
+    def write(self, block: FileBlock, scores: Any) -> None:
         """Add rows."""
 
     @abstractmethod
@@ -41,15 +45,20 @@ class Writer(ABC):
 
 
 @contextmanager
-def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Writer]:
+def open_writer(path: Path, file: ScoreFile) -> Iterator[ScoreWriter]:
     """A writer of the format that the ending of ``path`` says; the file is whole or not there."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(
             f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written"
         )
+    if ending in ARRAY_ENDINGS and file.has_top_scores:
+        raise ValueError(
+            f"{path} would hold arrays, and top scores are columns of a table. Write a .csv or "
+            ".parquet file."
+        )
     with written_aside(path) as aside:
-        writer = _make_writer(aside, ending, source, [f"p_{name}" for name in names])
+        writer = _make_writer(aside, ending, file)
         try:
             yield writer
             writer.finish()
@@ -57,36 +66,52 @@ def open_writer(path: Path, source: Source, names: Sequence[str]) -> Iterator[Wr
             writer.release()
 
 
-def _make_writer(path: Path, ending: str, source: Source, names: Sequence[str]) -> Writer:
-    if ending in (".npz", ".npy"):
-        return _ArrayWriter(path, source, ending)
+def _make_writer(path: Path, ending: str, file: ScoreFile) -> ScoreWriter:
+    if ending in ARRAY_ENDINGS:
+        return _ArrayWriter(path, file.reader, ending)
+    names = [f"p_{label}" for label in file.classes.tolist()]
     if ending in (".parquet", ".pq"):
         return _ParquetWriter(path, names)
     return _CsvWriter(path, names, "\t" if ending == ".tsv" else ",")
 
 
-def extended(batch: Any, proba: FloatArray, names: Sequence[str]) -> Any:
-    """A table with the calibrated columns ``names`` added; columns that are called so are kept as
-    ``raw_...``, or replaced where such a one is kept already.
+def add_scores(batch: Any, scores: Any, names: Sequence[str]) -> Any:
+    """A table with columns of calibrated scores, called ``names`` unless they are top scores.
+
+    A column of the table that is called so is kept as ``raw_...``, or replaced if such a column is
+    there already.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    own = set(table.column_names)
-    kept = [n for n in table.column_names if n not in names or f"raw_{n}" not in own]
-    columns = [(f"raw_{n}" if n in names else n, table.column(n)) for n in kept]
-    added = zip(names, map(pa.array, np.asfortranarray(proba).T), strict=True)
-    names_and_columns = [*columns, *added]
-    return pa.table(
-        [column for _, column in names_and_columns], names=[name for name, _ in names_and_columns]
-    )
+    if isinstance(scores, TopScores):
+        new = _top_columns(scores, table.column_names)
+    else:
+        columns = np.asfortranarray(scores).T
+        new = {name: pa.array(column) for name, column in zip(names, columns, strict=True)}
+    kept: dict[str, Any] = {}
+    for name in table.column_names:
+        if name not in new:
+            kept[name] = table.column(name)
+        elif f"raw_{name}" not in table.column_names:
+            kept[f"raw_{name}"] = table.column(name)
+    return pa.table(kept | new)
 
 
-class _ParquetWriter(Writer):
+def _top_columns(top: TopScores, names: Sequence[str]) -> dict[str, Any]:
+    """The columns of top scores; the tail mass is written if the input has it."""
+    columns: dict[str, Any] = {}
+    for k in range(top.n_known):
+        columns[f"top{k + 1}_label"] = pa.array(top.classes[top.labels[:, k]])
+        columns[f"top{k + 1}_logprob"] = pa.array(top.log_proba[:, k])
+    return columns | ({TAIL_COLUMN: pa.array(top.log_rest)} if TAIL_COLUMN in names else {})
+
+
+class _ParquetWriter(ScoreWriter):
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.path, self.names = path, names
         self._writer: Any = None
 
-    def write(self, block: Block, proba: FloatArray) -> None:
-        table = extended(block.table, proba, self.names)
+    def write(self, block: FileBlock, scores: Any) -> None:
+        table = add_scores(block.table, scores, self.names)
         if self._writer is None:
             self._writer = pa_parquet.ParquetWriter(self.path, table.schema)
         self._writer.write_table(table)
@@ -99,7 +124,7 @@ class _ParquetWriter(Writer):
             self._writer.close()
 
 
-class _CsvWriter(Writer):
+class _CsvWriter(ScoreWriter):
     """Text is put in quotes only where it must be: Arrow alone would quote all text of a file, or
     none.
     """
@@ -109,8 +134,8 @@ class _CsvWriter(Writer):
         self._file = path.open("wb")
         self._is_new = True
 
-    def write(self, block: Block, proba: FloatArray) -> None:
-        table = extended(block.table, proba, self.names)
+    def write(self, block: FileBlock, scores: Any) -> None:
+        table = add_scores(block.table, scores, self.names)
         if self._is_new:
             line = io.StringIO()
             csv.writer(line, delimiter=self.separator, lineterminator="\n").writerow(
@@ -136,27 +161,27 @@ class _CsvWriter(Writer):
         self._file.close()
 
 
-class _ArrayWriter(Writer):
+class _ArrayWriter(ScoreWriter):
     """Arrays are written at the end: they are held until then."""
 
-    def __init__(self, path: Path, source: Source, ending: str) -> None:
-        self.path, self.source, self.ending = path, source, ending
-        self.parts: list[FloatArray] = []
+    def __init__(self, path: Path, reader: FileReader, ending: str) -> None:
+        self.path, self.reader, self.ending = path, reader, ending
+        self.blocks: list[FloatArray] = []
 
-    def write(self, block: Block, proba: FloatArray) -> None:
-        self.parts.append(proba)
+    def write(self, block: FileBlock, scores: Any) -> None:
+        self.blocks.append(scores)
 
     def finish(self) -> None:
-        proba = np.concatenate(self.parts)
+        proba = np.concatenate(self.blocks)
         with self.path.open("wb") as file:
             if self.ending == ".npy":
                 np.save(file, proba)
                 return
-            held = self.source.arrays if isinstance(self.source, ArraySource) else {}
+            kept = self.reader.arrays if isinstance(self.reader, ArrayReader) else {}
             arrays: dict[str, Any] = {
-                ("raw_probs" if name == "probs" else name): array for name, array in held.items()
+                ("raw_probs" if name == "probs" else name): array for name, array in kept.items()
             }
             np.savez(file, **arrays, probs=proba)
 
     def release(self) -> None:
-        self.parts.clear()
+        self.blocks.clear()

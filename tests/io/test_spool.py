@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling
-from calibrant.cli._spool import Spool
+from calibrant.io._spool import Spool
 
 
 def blocks(rng, dtype=np.float32):

@@ -1,5 +1,5 @@
-"""Files of predictions as blocks of rows: scores, and where they are asked for labels, weights and
-all columns.
+"""Tables of predictions, read as blocks of rows: scores, and if asked for labels, weights and all
+columns.
 """
 
 from __future__ import annotations
@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,96 +23,102 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._blocks import FILE_ELEMENTS
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import check_scores
-from calibrant.io._columns import Columns, FileOptions, choose_columns
+from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 
 _CSV_BYTES = 2**23
-"""Of a block of a text file: about as many scores as those of other files, at eight letters each
-and some."""
+"""Bytes of a block of a text file: about as many scores as a block of other files has."""
 
-_LOOKED_AT = 2**20
-"""Bytes of a text file that are looked at for quotes."""
+_QUOTE_BYTES = 2**20
+"""Bytes of a text file in which quotes are looked for."""
 
-_MOST_CLASSES = 10_000
-"""Different labels beyond which a column is taken for something else, such as an identifier."""
+_MAX_CLASSES = 10_000
+"""Different labels beyond which a column is something else, such as an identifier."""
 
-_MOST_PROMISED = 2**28
-"""Bytes that a file may promise whatever its own size."""
+_MAX_BYTES = 2**28
+"""Bytes that a file may announce whatever its size."""
 
-_MOST_PACKED = 500
-"""Times its own size that a file may promise beyond: predictions that differ from row to row do not
-pack so well."""
+_MAX_COMPRESSION = 500
+"""Times its own size that a larger file may announce: predictions that differ from row to row do
+not compress so well."""
 
 
-def check_promise(path: Path, promised: int) -> None:
-    """Raise where a file says that it holds far more bytes than it can, before memory is taken for
+def check_size(path: Path, n_bytes: int) -> None:
+    """Raise if a file announces far more bytes than it can hold, before memory is taken for
     them.
     """
-    held = path.stat().st_size
-    if promised > max(_MOST_PROMISED, _MOST_PACKED * held):
+    size = path.stat().st_size
+    if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(
-            f"{path} has {held:,} bytes and says that it holds {promised:,}: it is damaged, or "
+            f"{path} has {size:,} bytes and says that it holds {n_bytes:,}: it is damaged, or "
             f"packed so well that its rows must be all alike; unpack it first if you trust it"
         )
 
 
-class Block(NamedTuple):
-    """Rows of a file from ``start`` on: raw scores, labels as an Arrow array, weights, and a table
-    of all columns.
+class FileBlock(NamedTuple):
+    """Rows of a file from ``start`` on: scores, labels as an Arrow array, weights, and a table of
+    the columns that were read.
     """
 
     start: int
-    scores: FloatArray
+    scores: Any
     labels: Any = None
     weight: FloatArray | None = None
     table: Any = None
 
 
-class Source(ABC):
-    """A file of predictions: what its columns are, and its rows block by block."""
+class FileReader(ABC):
+    """Reads a file of predictions block by block.
+
+    ``names`` are the classes that the score columns are named after, ``kinds`` the types of all
+    columns, ``top_labels`` the columns of the labels of top scores. ``note`` says what was guessed.
+    """
 
     path: Path
     names: tuple[str, ...]
     inputs: str
+    kinds: Mapping[str, str] = MappingProxyType({})
+    top_labels: tuple[str, ...] = ()
     n_rows: int | None = None
     has_text_labels = False
-    said: str | None = None
+    note: str | None = None
 
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """Columns of scores; 2 where one column is the probability of class 1."""
+        """Number of score columns; 2 if one column is the probability of class 1."""
 
     @abstractmethod
-    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
-        """The rows; ``whole`` asks for all columns."""
+    def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
+        """The rows, with a table of all columns if asked for."""
 
     def distinct_labels(self) -> set[str]:
         """The different labels of the file as text, in a pass over its label column alone."""
-        seen: set[str] = set()
-        for column in self._label_parts():
-            seen.update(as_text(column).unique().drop_null().to_pylist())
-            if len(seen) > _MOST_CLASSES:
+        labels: set[str] = set()
+        for column in self._label_blocks():
+            labels.update(as_text(column).unique().drop_null().to_pylist())
+            if len(labels) > _MAX_CLASSES:
                 raise ValueError(
-                    f"the label column holds more than {_MOST_CLASSES:,} different values: is it "
+                    f"the label column holds more than {_MAX_CLASSES:,} different values: is it "
                     f"the label?"
                 )
-        return seen
+        return labels
 
     @abstractmethod
-    def _label_parts(self) -> Iterator[Any]: ...
+    def _label_blocks(self) -> Iterator[Any]: ...
+
+    def text_column(self, name: str) -> list[str | None]:
+        """One of ``kinds`` as text, for all rows."""
+        raise NotImplementedError
 
 
-def open_source(
+def open_reader(
     options: FileOptions,
     *,
     needs_label: bool,
-    expected: Columns | None = None,
-    as_text: bool = False,
-) -> Source:
-    """The file that the options are about; ``as_text`` keeps the columns of a CSV file letter by
-    letter.
-    """
+    model: ModelScores | None = None,
+    keeps_text: bool = False,
+) -> FileReader:
+    """The reader of a file; ``keeps_text`` leaves the columns of a CSV file as they are written."""
     path = options.path
     if path.is_dir():
         raise ValueError(f"{path} is a directory: give a file")
@@ -119,15 +126,15 @@ def open_source(
         raise FileNotFoundError(f"there is no file {path}")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
-        from calibrant.io._arrays import ArraySource
+        from calibrant.io._array_reader import ArrayReader
 
-        return ArraySource(options, needs_label=needs_label, expected=expected)
+        return ArrayReader(options, needs_label=needs_label, model=model)
     if ending in (".csv", ".tsv", ".txt"):
-        return CsvSource(options, needs_label=needs_label, expected=expected, as_text=as_text)
+        return CsvReader(options, needs_label=needs_label, model=model, keeps_text=keeps_text)
     if ending in (".parquet", ".pq"):
-        return ParquetSource(options, needs_label=needs_label, expected=expected)
+        return ParquetReader(options, needs_label=needs_label, model=model)
     if ending in (".arrow", ".feather"):
-        return ArrowSource(options, needs_label=needs_label, expected=expected)
+        return ArrowReader(options, needs_label=needs_label, model=model)
     raise ValueError(
         f"{path} has an ending that is not known: CSV, Parquet, Arrow, .npz and .npy files are read"
     )
@@ -145,7 +152,7 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
             text = text.replace(column[0], f"column {names[int(column[1])]!r}")
         raise ValueError(f"{path} cannot be read: {text}") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} cannot be read: it is no text in UTF-8 ({error})") from None
+        raise ValueError(f"{path} cannot be read: it is not valid UTF-8 ({error})") from None
 
 
 def as_text(labels: Any) -> Any:
@@ -168,7 +175,7 @@ def as_text(labels: Any) -> Any:
     return labels.cast(pa.string())
 
 
-def _is_spelt(column: Any) -> bool:
+def _has_padding(column: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())
 
 
@@ -185,19 +192,13 @@ def _kind(dtype: Any) -> str:
     return "text" if any(is_kind(dtype) for is_kind in is_text) else "other"
 
 
-class TableSource(Source):
-    """A file of named columns; a format says how its schema and its batches are read."""
+class TableReader(FileReader):
+    """Reads a file of named columns; a format says how its schema and its batches are read."""
 
     def __init__(
-        self,
-        options: FileOptions,
-        *,
-        needs_label: bool,
-        expected: Columns | None,
-        chosen: Columns | None = None,
+        self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
     ) -> None:
         self.path = options.path
-        self.options = options
         with _named_errors(self.path):
             self.schema = self._read_schema()
         repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
@@ -206,15 +207,11 @@ class TableSource(Source):
                 f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
             )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
-        self.columns = chosen or choose_columns(
-            self.kinds, options, needs_label=needs_label, expected=expected
-        )
-        self.inputs = self.columns.inputs
+        self.columns = choose_columns(self.kinds, options, needs_label=needs_label, model=model)
+        self.inputs, self.top_labels = self.columns.inputs, self.columns.top_labels
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
-        self.has_text_labels = self.columns.label is not None and self.kinds[
-            self.columns.label
-        ] in ("text", "time")
-        self.said = self.columns.said() if self.columns.was_guessed else None
+        self.has_text_labels = self.kinds.get(self.columns.label or "") in ("text", "time")
+        self.note = self.columns.summary() if self.columns.was_guessed else None
 
     @property
     def n_classes(self) -> int:
@@ -226,13 +223,10 @@ class TableSource(Source):
     @abstractmethod
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]: ...
 
-    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
-        """The rows; ``whole`` asks for all columns."""
-        own = [*self.columns.scores, *(c for c in (self.columns.label, self.columns.weight) if c)]
-        start = 0
-        for batch in self._read_batches(
-            self.schema.names if whole else own, max(1, FILE_ELEMENTS // len(self.columns.scores))
-        ):
+    def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
+        start, names = 0, self.schema.names if all_columns else self.columns.all_names()
+        n_rows = max(1, FILE_ELEMENTS // len(self.columns.scores))
+        for batch in self._read_batches(names, n_rows):
             with _named_errors(self.path):
                 block = self._block(batch, start)
             yield block
@@ -244,7 +238,11 @@ class TableSource(Source):
         with _named_errors(self.path, self.schema.names):
             yield from (batch for batch in self._batches(names, rows) if batch.num_rows)
 
-    def _block(self, batch: Any, start: int) -> Block:
+    def text_column(self, name: str) -> list[str | None]:
+        batches = self._read_batches([name], FILE_ELEMENTS)
+        return [value for batch in batches for value in as_text(batch.column(0)).to_pylist()]
+
+    def _block(self, batch: Any, start: int) -> FileBlock:
         columns = self.columns
         scores = np.stack([self._numbers(batch, name) for name in columns.scores], axis=1)
         weight = (
@@ -253,7 +251,8 @@ class TableSource(Source):
             else self._numbers(batch, columns.weight).astype(np.float64)
         )
         labels = None if columns.label is None else batch.column(columns.label)
-        return Block(start, scores if scores.shape[1] > 1 else scores[:, 0], labels, weight, batch)
+        scores = scores if scores.shape[1] > 1 else scores[:, 0]
+        return FileBlock(start, scores, labels, weight, batch)
 
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
@@ -261,14 +260,14 @@ class TableSource(Source):
             column = column.cast(pa.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
-    def _label_parts(self) -> Iterator[Any]:
+    def _label_blocks(self) -> Iterator[Any]:
         assert self.columns.label is not None
         for batch in self._read_batches([self.columns.label], FILE_ELEMENTS):
             yield batch.column(0)
 
 
-class ParquetSource(TableSource):
-    """A Parquet file."""
+class ParquetReader(TableReader):
+    """Reads a Parquet file."""
 
     def _read_schema(self) -> Any:
         with self._open() as file:
@@ -283,8 +282,8 @@ class ParquetSource(TableSource):
             yield from file.iter_batches(batch_size=rows, columns=names)
 
 
-class ArrowSource(TableSource):
-    """An Arrow file (version 2 of Feather), mapped: its batches are those that were written."""
+class ArrowReader(TableReader):
+    """Reads an Arrow file (version 2 of Feather) by a memory map, in the batches that it holds."""
 
     def _read_schema(self) -> Any:
         with self._open() as file:
@@ -303,20 +302,19 @@ class ArrowSource(TableSource):
                     yield batch.slice(start, rows)
 
 
-class CsvSource(TableSource):
-    """A text file with a line of names; ``.tsv`` is separated by tabs."""
+class CsvReader(TableReader):
+    """Reads a text file with a line of names; ``.tsv`` is separated by tabs."""
 
     def __init__(
         self,
         options: FileOptions,
         *,
         needs_label: bool,
-        expected: Columns | None,
-        as_text: bool,
-        chosen: Columns | None = None,
+        model: ModelScores | None,
+        keeps_text: bool,
     ) -> None:
-        self.as_text = as_text
-        super().__init__(options, needs_label=needs_label, expected=expected, chosen=chosen)
+        self.keeps_text = keeps_text
+        super().__init__(options, needs_label=needs_label, model=model)
 
     def _open(self, **convert: Any) -> Any:
         return pa_csv.open_csv(
@@ -333,23 +331,23 @@ class CsvSource(TableSource):
     def _has_quotes(self) -> bool:
         """Whether text may hold line ends: looking for them is slower."""
         with self.path.open("rb") as file:
-            return b'"' in file.read(_LOOKED_AT)
+            return b'"' in file.read(_QUOTE_BYTES)
 
     @cached_property
-    def _spelt(self) -> list[str]:
-        """Columns of whole numbers that are written as no number is ("00007"), and so are text:
-        looked for in all rows before any is written.
+    def _padded(self) -> list[str]:
+        """Columns of digits that are text, because some are written as no number is ("00007"): all
+        rows are looked at before any is written.
         """
-        whole = [name for name, kind in self.kinds.items() if kind == "int"]
-        spelt: set[str] = set()
-        if not whole:
+        integers = [name for name, kind in self.kinds.items() if kind == "int"]
+        padded: set[str] = set()
+        if not integers:
             return []
-        kinds = dict.fromkeys(whole, pa.string())
-        with self._open(column_types=kinds, include_columns=whole) as reader:
+        types = dict.fromkeys(integers, pa.string())
+        with self._open(column_types=types, include_columns=integers) as reader:
             for batch in reader:
                 columns = zip(batch.schema.names, batch.columns, strict=True)
-                spelt.update(name for name, column in columns if _is_spelt(column))
-        return sorted(spelt)
+                padded.update(name for name, column in columns if _has_padding(column))
+        return sorted(padded)
 
     def _read_schema(self) -> Any:
         with self._open() as reader:
@@ -361,45 +359,17 @@ class CsvSource(TableSource):
         return schema
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        columns = self.columns
-        numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
-        if self.as_text:
-            kinds = dict.fromkeys(names, pa.string())
-        else:
-            kinds = dict.fromkeys([c for c in numbers if c in names], pa.float64())
-            kinds |= {columns.label: pa.string()} if columns.label in names else {}
-            if len(names) == len(self.schema.names):
-                kinds |= {name: pa.string() for name in self._spelt if name not in kinds}
-        with self._open(column_types=kinds, include_columns=names) as reader:
+        with self._open(column_types=self._types_of(names), include_columns=names) as reader:
             yield from reader
 
-
-class Notes:
-    """What was repaired in the blocks of a file; of the first that needed it, it is told once."""
-
-    def __init__(self) -> None:
-        self._of_blocks: dict[int, str] = {}
-
-    def of(self, block: Block) -> Callable[[str], None]:
-        """What takes the notes of a block, from any thread."""
-        return lambda line: self._of_blocks.__setitem__(block.start, line)
-
-    def tell(self, say: Callable[[str], None]) -> None:
-        """Say the first note."""
-        if self._of_blocks:
-            say(f"note: {self._of_blocks[min(self._of_blocks)]}; --renormalize says so")
-
-
-def check_block(block: Block, source: Source, renormalize: bool, notes: Notes) -> FloatArray:
-    """Scores of a block, checked; errors name rows of the file and options of the command line,
-    and ``notes`` keeps what was repaired.
-    """
-    return check_scores(
-        block.scores,
-        inputs=source.inputs,
-        hint="say --logits for raw scores",
-        sum_hint="or --renormalize for rounded rows",
-        first_row=block.start,
-        renormalize=renormalize,
-        note=notes.of(block),
-    )
+    def _types_of(self, names: list[str]) -> dict[str, Any]:
+        """Types of columns that are not left to Arrow."""
+        columns = self.columns
+        if self.keeps_text:
+            return dict.fromkeys(names, pa.string())
+        text = [*columns.top_labels, *([columns.label] if columns.label else [])]
+        numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
+        types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
+        if len(names) == len(self.schema.names):
+            types = dict.fromkeys(self._padded, pa.string()) | types
+        return {name: type_ for name, type_ in types.items() if name in names}
