@@ -169,12 +169,12 @@ class _OneBlasThread:
                     library.set_num_threads(count)
 
 
-_limited = _OneBlasThread()
+_limited, _unlimited = _OneBlasThread(), nullcontext()
 
 
 def one_blas_thread(n_elements: int) -> AbstractContextManager[None]:
     """A context in which BLAS has one thread, for loops over so many elements; few need none."""
-    return _limited if n_elements >= BLAS_ELEMENTS else nullcontext()
+    return _limited if n_elements >= BLAS_ELEMENTS else _unlimited
 
 
 def map_blocks(

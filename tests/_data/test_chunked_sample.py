@@ -106,11 +106,11 @@ def test_bad_rows_are_named_by_their_number_among_all(data):
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(Slices(logits, y, weight), None)
     weight[900], y[800] = -1.0, 7
-    with pytest.raises(ValueError, match="begins with row 780: label 7"):
+    with pytest.raises(ValueError, match="begins with row 780: label 7 in row 800"):
         model.fit(Slices(logits, y), None)
     y[800], logits[777, 2] = 0, np.nan
     with pytest.raises(ValueError, match="row 777 of the logits"):
         model.fit(Slices(logits, y), None)
     logits[777, 2] = 0
-    with pytest.raises(ValueError, match="begins with row 780: sample_weight of row 120"):
+    with pytest.raises(ValueError, match="begins with row 780: sample_weight of row 900"):
         model.fit(Slices(logits, y, weight), None)

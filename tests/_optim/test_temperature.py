@@ -1,184 +1,149 @@
-from __future__ import annotations
+"""The fast search finds what the plain one does."""
 
-from functools import partial
+from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
-from calibrant._data.sample import ArraySample, LazyRows, RowBlock
-from calibrant._optim import temperature
+from calibrant._data.sample import ArraySample, LazyRows
+from calibrant._optim import fast_temperature, slope_search
+from calibrant._optim.plain_temperature import find_log_beta_plainly
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_softmax
+from calibrant._optim.temperature import find_log_beta
+
+SHAPES = [(5, 2), (30, 3), (500, 10), (60, 400), (3_000, 10), (700, 60), (8_000, 4), (20_000, 12)]
+"""Samples of few scores, of few rows with many scores, and of so many rows that some give the
+start; the last one has more than one block."""
 
 
-def solved_in_double(u, y, weight, start=0.0):
-    """The optimum by passes in double precision alone."""
-    sums = partial(temperature.loss_sums, ArraySample(u, y, weight))
-    return temperature.solve_sums(sums, weight.sum(), None, temperature.Near(start))
+def sample_of(rng, n_rows, n_classes, *, temperature=1.5, spread=2.0, is_weighted=False):
+    u = spread * rng.normal(size=(n_rows, n_classes))
+    y = (u + rng.gumbel(size=u.shape)).argmax(axis=1)
+    weight = rng.exponential(size=n_rows) * (rng.random(n_rows) < 0.9) if is_weighted else None
+    u = temperature * u + 0.3 * rng.normal(size=u.shape)
+    return ArraySample(u, y, np.broadcast_to(1.0, n_rows) if weight is None else weight)
 
 
-def mean_loss(t, u, y, weight):
-    return -np.average(log_softmax(np.exp(t) * u)[np.arange(len(y)), y], weights=weight)
+def assert_same(sample, prior_scale=None):
+    """Temperatures agree to 1e-9, log-losses to 1e-12."""
+    found = find_log_beta(sample, prior_scale=prior_scale)
+    plain = find_log_beta_plainly(sample, prior_scale=prior_scale)
+    assert found.outcome is plain.outcome is Outcome.CONVERGED
+    assert found.parameters[0] == pytest.approx(plain.parameters[0], abs=1e-9)
+    assert found.objective == pytest.approx(plain.objective, abs=1e-12)
 
 
-@pytest.fixture
-def data(rng):
-    u = 3 * rng.normal(size=(500, 5))
-    return u, (0.5 * u + rng.gumbel(size=u.shape)).argmax(axis=1), rng.random(500)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 6.0])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_fast_search_finds_the_temperature_of_the_plain_one(
+    rng, shape, temperature, is_weighted
+):
+    assert_same(sample_of(rng, *shape, temperature=temperature, is_weighted=is_weighted), 2.0)
 
 
-def test_derivatives_are_those_of_finite_differences(data):
-    u, y, weight = data
-    value, slope, variance = temperature.block_sums(0.7, RowBlock(u, y, weight, 0))
-    step = 1e-5
-    ahead, behind = (
-        temperature.block_sums(0.7 + s, RowBlock(u, y, weight, 0)) for s in (step, -step)
-    )
-    assert slope == pytest.approx((ahead[0] - behind[0]) / (2 * step), rel=1e-8)
-    assert variance == pytest.approx((ahead[1] - behind[1]) / (2 * step), rel=1e-8)
-    assert value == pytest.approx(mean_loss(np.log(0.7), u, y, weight) * weight.sum(), rel=1e-12)
-
-
+@pytest.mark.parametrize("shape", SHAPES[1:])
+@pytest.mark.parametrize("spread", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("prior_scale", [None, 0.25])
-def test_the_optimum_is_that_of_a_plain_search(data, prior_scale):
-    u, y, weight = data
-    precision = 0 if prior_scale is None else 1 / (weight.sum() * prior_scale**2)
-    plain = minimize_scalar(
-        lambda t: mean_loss(t, u, y, weight) + precision * t * t / 2,
-        bounds=(-3, 3),
-        options={"xatol": 1e-10},
-    )
-    solution = temperature.log_inverse_temperature(
-        ArraySample(u, y, weight), prior_scale=prior_scale
-    )
-    assert solution.parameters[0] == pytest.approx(plain.x, abs=1e-7)
-    assert solution.objective == pytest.approx(plain.fun, abs=1e-12)
+def test_priors_and_scores_of_any_spread_have_the_same_result(rng, shape, spread, prior_scale):
+    assert_same(sample_of(rng, *shape, spread=spread), prior_scale)
 
 
-def test_large_data_start_from_a_part_and_end_at_the_optimum_of_all(rng):
-    u = 3 * rng.normal(size=(20_000, 4))
-    y = (0.4 * u + rng.gumbel(size=u.shape)).argmax(axis=1)
-    warm = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(len(y))))
-    cold = solved_in_double(u, y, np.ones(len(y)))
-    assert warm.parameters[0] == pytest.approx(cold.parameters[0], abs=1e-9)
-    assert warm.n_iter < cold.n_iter
+@pytest.mark.parametrize("seed", range(100))
+def test_random_samples_have_the_same_result(seed):
+    rng = np.random.default_rng(seed)
+    shape = int(rng.integers(30, 400)), int(rng.integers(2, 30))
+    temperature, spread = np.exp(rng.normal()), rng.uniform(0.5, 4.0)
+    sample = sample_of(rng, *shape, temperature=temperature, spread=spread, is_weighted=True)
+    assert_same(sample, rng.choice([0.1, 0.5, 3.0]))
+
+
+@pytest.mark.parametrize("shape", [(500, 10), (8_000, 10)])
+def test_single_precision_input_has_the_same_result(rng, shape):
+    sample = sample_of(rng, *shape)
+    assert_same(ArraySample(sample.u.astype(np.float32), sample.y, sample.weight))
+
+
+@pytest.mark.parametrize("n_rows", [200, 6_000])
+def test_rows_that_are_nearly_separable_have_the_same_result(rng, n_rows):
+    y = rng.integers(3, size=n_rows)
+    u = 8 * np.eye(3)[y] + 0.1 * rng.normal(size=(n_rows, 3))
+    y[0] = (y[0] + 1) % 3  # without this row every margin would be positive
+    assert_same(ArraySample(u, y, np.ones(n_rows)))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0, 1e4])
-@pytest.mark.parametrize("shift", [0.0, 60.0, 1e5])
-def test_a_way_in_single_precision_ends_where_one_in_double_does(data, scale, shift):
-    u, y, weight = data
-    u = scale * u + shift
-    exact = solved_in_double(u, y, weight, -np.log(scale))
-    found = temperature.log_inverse_temperature(ArraySample(u, y, weight))
-    assert found.parameters[0] == pytest.approx(exact.parameters[0], abs=1e-9)
-    assert found.objective <= exact.objective + 1e-14
+@pytest.mark.parametrize("shift", [0.0, 60.0, -720.0, 1e5])
+@pytest.mark.parametrize("n_rows", [500, 6_000])
+def test_scores_of_any_scale_and_offset_have_the_same_result(rng, scale, shift, n_rows):
+    sample = sample_of(rng, n_rows, 5, is_weighted=True)
+    assert_same(ArraySample(scale * sample.u + shift, sample.y, sample.weight))
 
 
-def test_rows_lifted_on_demand_give_the_same_optimum(data):
-    u, y, weight = data
-    lazy = LazyRows(np.exp(u), np.log)
-    direct = temperature.log_inverse_temperature(ArraySample(u, y, weight))
-    assert temperature.log_inverse_temperature(
-        ArraySample(lazy, y, weight)
-    ).parameters == pytest.approx(direct.parameters, abs=1e-9)
+def test_rows_that_are_computed_on_demand_have_the_same_result(rng):
+    sample = sample_of(rng, 20_000, 12)
+    assert_same(ArraySample(LazyRows(np.exp(sample.u), np.log), sample.y, sample.weight))
 
 
-def test_separable_and_uninformative_scores_are_told():
-    y = np.arange(30) % 3
-    right = np.eye(3)[y]
-    for scale in (1e-3, 1.0, 1e4):
-        assert (
-            temperature.log_inverse_temperature(ArraySample(scale * right, y, np.ones(30))).outcome
-            is Outcome.SEPARABLE
-        )
-        worse = temperature.log_inverse_temperature(ArraySample(-scale * right, y, np.ones(30)))
+@pytest.mark.parametrize("n_rows", [30, 9_000])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_separable_and_uninformative_scores_are_named(n_rows, scale):
+    y = np.arange(n_rows) % 3
+    right, weight = np.eye(3)[y], np.ones(n_rows)
+    for find in (find_log_beta, find_log_beta_plainly):
+        assert find(ArraySample(scale * right, y, weight)).outcome is Outcome.SEPARABLE
+        worse = find(ArraySample(-scale * right, y, weight))
         assert worse.outcome is Outcome.UNINFORMATIVE
         assert np.isfinite(worse.parameters).all()
 
 
 def test_scores_without_any_information_keep_the_temperature():
-    solution = temperature.log_inverse_temperature(
-        ArraySample(np.zeros((10, 3)), np.arange(10) % 3, np.ones(10))
-    )
-    assert solution.parameters[0] == 0
-    assert solution.outcome is Outcome.CONVERGED
+    sample = ArraySample(np.zeros((10, 3)), np.arange(10) % 3, np.ones(10))
+    for find in (find_log_beta, find_log_beta_plainly):
+        solution = find(sample)
+        assert solution.parameters[0] == 0
+        assert solution.outcome is Outcome.CONVERGED
 
 
-@pytest.mark.parametrize("start", [-12.0, 0.0, 12.0])
-def test_every_start_leads_to_the_optimum(data, start):
-    u, y, weight = data
-    found = solved_in_double(u, y, weight, start).parameters[0]
-    assert found == pytest.approx(solved_in_double(u, y, weight, -0.7).parameters[0], abs=1e-9)
+def test_a_start_from_rows_without_weight_is_no_start(rng):
+    sample = sample_of(rng, 8_000, 5)
+    weight = np.ones(8_000)
+    weight[::16] = 0.0
+    assert_same(sample.weighted(weight))
 
 
-def test_newton_in_one_dimension_says_where_it_was_cut_short(monkeypatch):
-    def evaluate(t):
-        return temperature.Point((t - 3.0) ** 4, 4 * (t - 3.0) ** 3, 12 * (t - 3.0) ** 2)
-
-    whole = temperature.newton_1d(evaluate, temperature.Near(), 16.0)
-    assert whole.outcome is Outcome.CONVERGED
-    assert whole.parameters[0] == pytest.approx(3.0, abs=1e-3)
-    monkeypatch.setattr(temperature, "MAX_ITER", 2)
-    cut = temperature.newton_1d(evaluate, temperature.Near(), 16.0)
-    assert (cut.outcome, cut.n_iter) == (Outcome.ITERATION_LIMIT, 2)
-
-
-def test_a_temperature_that_ran_out_of_steps_is_no_optimum(rng, monkeypatch):
-    monkeypatch.setattr(temperature, "MAX_ITER", 1)
+def test_a_search_that_ran_out_of_steps_is_no_optimum(rng, monkeypatch):
+    monkeypatch.setattr(slope_search, "MAX_ITER", 1)
     u, y = 5 * rng.normal(size=(100, 3)), rng.integers(3, size=100)
-    solution = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(100)))
+    solution = find_log_beta(ArraySample(u, y, np.ones(100)))
     assert solution.outcome is Outcome.ITERATION_LIMIT
 
 
-def test_few_rows_know_their_third_derivative(data):
-    u, y, weight = data
-    few = temperature._FewRows(ArraySample(u, y, weight))
-    step = 1e-4
-    value, slope, variance, third = few.sums(0.7)
-    ahead, behind = few.sums(0.7 + step), few.sums(0.7 - step)
-    assert third == pytest.approx((ahead[2] - behind[2]) / (2 * step), rel=1e-6)
-    plain = temperature.block_sums(0.7, RowBlock(u, y, weight, 0))
-    assert (value, slope, variance) == pytest.approx(plain, rel=1e-12)
+@pytest.fixture
+def passes(monkeypatch):
+    """Rows and precision of every pass."""
+    done, sums = [], fast_temperature.block_sums
+
+    def counted(beta, arithmetic, n_powers, constants, block):
+        done.append((len(block.y), arithmetic is fast_temperature._SINGLE))
+        return sums(beta, arithmetic, n_powers, constants, block)
+
+    monkeypatch.setenv("CALIBRANT_FAST", "0")
+    monkeypatch.setattr(fast_temperature, "block_sums", counted)
+    return done
 
 
-@pytest.mark.parametrize("beta", [0.2, 0.65, 0.9, 2.0])
-def test_few_rows_take_few_passes_to_the_same_optimum(rng, monkeypatch, beta):
-    u = 2 * rng.normal(size=(500, 10))
-    y = (u + rng.gumbel(size=u.shape)).argmax(axis=1)
-    u /= beta
-    exact = solved_in_double(u, y, np.ones(500))
-    passes = []
-    moments = temperature.long_row_moments
-    monkeypatch.setattr(
-        temperature, "long_row_moments", lambda x, b: passes.append(b) or moments(x, b)
-    )
-    found = temperature.log_inverse_temperature(ArraySample(u, y, np.ones(500)))
-    assert found.parameters[0] == pytest.approx(exact.parameters[0], abs=1e-10)
-    assert found.objective == pytest.approx(exact.objective, abs=1e-13)
-    assert len(passes) <= (2 if 0.6 < beta < 1 else 4)
+def test_few_scores_take_three_passes_in_double_precision(rng, passes):
+    counts = []
+    for temperature in np.geomspace(0.5, 3.0, 20):
+        passes.clear()
+        find_log_beta(sample_of(rng, 500, 10, temperature=temperature))
+        counts.append(len(passes))
+        assert not any(is_single for _, is_single in passes)
+    assert np.mean(counts) <= 3
+    assert max(counts) <= 4
 
 
-def test_a_search_among_few_rows_has_met_the_losses_of_the_scores(data):
-    u, y, weight = data
-    start = temperature.log_inverse_temperature(ArraySample(u, y, weight)).start
-    losses = -log_softmax(u)[np.arange(len(y)), y]
-    assert start.loss == pytest.approx(np.average(losses, weights=weight), rel=1e-13)
-    assert start.largest == pytest.approx(losses.max(), rel=1e-13)
-
-
-def test_two_points_with_third_derivatives_know_a_slope_of_the_fifth_degree():
-    slope = np.polynomial.Polynomial([0.3, 1.0, 0.2, -0.1, 0.05, 0.02])
-
-    def point(t):
-        third = slope.deriv(2)(t)
-        return temperature.Point(slope.integ()(t), slope(t), slope.deriv()(t), third)
-
-    now, before = point(-0.25), (0.1, point(0.1))
-    terms = temperature._slope_terms(-0.25, now, before, 0.0)
-    step = temperature._root(now, terms)
-    assert slope(-0.25 + step) == pytest.approx(0.0, abs=1e-14)
-    assert now.value + temperature._rise(step, now, terms) == pytest.approx(
-        slope.integ()(-0.25 + step), rel=1e-13
-    )
+def test_many_rows_take_one_pass_in_each_precision(rng, passes):
+    find_log_beta(sample_of(rng, 10_000, 10))
+    assert [p for p in passes if p[0] == 10_000] == [(10_000, True), (10_000, False)]

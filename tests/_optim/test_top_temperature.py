@@ -7,10 +7,10 @@ import pytest
 
 from calibrant._optim.top_temperature import (
     _losses,
+    find_top_log_beta,
     lower_power,
     tail_of,
     tempered,
-    top_log_inverse_temperature,
 )
 from calibrant._simplex import log_softmax
 
@@ -90,9 +90,9 @@ def test_truths_that_were_cut_off_are_placed_by_those_of_the_lower_ranks(rng):
     inside, weight = place < m, np.ones(n_rows)
     assert 0.01 < 1 - inside.mean() < 0.1
     every = np.ones(n_rows, dtype=bool)
-    dense = top_log_inverse_temperature(log_proba, None, place, every, weight)
+    dense = find_top_log_beta(log_proba, None, place, every, weight)
     tail = tail_of(log_proba[:, :m], np.logaddexp.reduce(log_proba[:, m:], axis=1), n_classes)
     known = np.where(inside, place, 0)
-    found = top_log_inverse_temperature(log_proba[:, :m], tail, known, inside, weight)
+    found = find_top_log_beta(log_proba[:, :m], tail, known, inside, weight)
     temperatures = [np.exp(-one.parameters[0]) for one in (found, dense)]
     assert temperatures[0] == pytest.approx(temperatures[1], abs=1e-3)

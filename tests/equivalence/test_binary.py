@@ -230,6 +230,14 @@ def test_scores_with_two_decimals_are_fitted_as_in_memory(name, kind, make):
     assert_declared(EQUAL_IF_TIED, compute, in_memory(rows), make(kind, rows))
 
 
+@pytest.mark.parametrize("name", ["isotonic", "Venn-Abers", "Bayesian binning"])
+def test_scores_that_differ_by_more_than_the_width_of_a_cell_are_told_apart(name):
+    score = np.round(1024 * make_rows().scores[:, 1]) / 1024
+    rows = Rows(score, (make_rows().y == 1).astype(int))
+    compute = fit_and_predict(CALIBRATORS[name][0], rows)
+    assert_declared(EQUAL_IF_TIED, compute, in_memory(rows), as_own_chunks(rows))
+
+
 @pytest.mark.parametrize("kind", MAIN)
 def test_the_guarantee_of_chunks_is_that_of_memory(kind, make):
     rows = make_tied_rows(n_classes=2)

@@ -68,9 +68,6 @@ EXPECTED_FAILURES = {
 }
 
 
-# --- compare ------------------------------------------------------------------------------------
-
-
 class SameFolds:
     """A splitter that knows rows by their content, and holds out row i in fold i mod n."""
 
@@ -88,7 +85,7 @@ class SameFolds:
             yield np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def compared(rows, methods, **options):
+def compared(rows, methods, runs=RUNS, **options):
     """A function of data: what a comparison tells, with the folds of chunks."""
 
     def compute(data):
@@ -98,7 +95,7 @@ def compared(rows, methods, **options):
             data.scores,
             inputs=rows.inputs,
             methods=methods(is_memory) if callable(methods) else methods,
-            cv=RUNS if is_memory else N_FOLDS,
+            cv=runs if is_memory else N_FOLDS,
             sample_weight=data.weight,
             **options,
         )
@@ -124,6 +121,12 @@ def test_a_comparison_of_chunks_is_that_of_memory(kind, make):
 def test_weights_mean_the_same_in_a_comparison_of_chunks_as_in_memory(weight):
     rows = make_rows(inputs="logits", weight=weight)
     compute = compared(rows, ["temperature", "structured-vector"], metrics=["log_loss", "mce"])
+    assert_declared(SEARCHED, compute, in_memory(rows), as_own_chunks(rows))
+
+
+def test_folds_of_many_rows_are_runs_of_60():
+    rows = make_rows(801)
+    compute = compared(rows, ["temperature"], folds_by_number(801, N_FOLDS, run=60))
     assert_declared(SEARCHED, compute, in_memory(rows), as_own_chunks(rows))
 
 

@@ -232,7 +232,7 @@ def _without_ks(value):
 def test_groups_of_chunks_are_evaluated_as_in_memory(options, kind, make):
     rows = make_rows(inputs="logits", weight="integer")
     declared = UNKNOWN_GROUPS if kind == "own chunks" else EQUAL
-    compute = by_group(rows, level=0.9, **options)
+    compute = by_group(rows, level=0.9, n_bins=7, **options)
     assert_declared(declared, compute, in_memory(rows), make(kind, rows))
 
 

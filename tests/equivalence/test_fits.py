@@ -93,12 +93,23 @@ EXPECTED_FAILURES = {
 }
 
 
+EFFORT = {"n_iter_", "n_passes_"}
+"""How often data are read is not the same on every kind of data."""
+
+
+def parameters(model):
+    """All fitted numbers, which hold coefficients, penalties and losses of cross-validation."""
+    names = sorted(name for name in vars(model) if name.endswith("_") and name not in EFFORT)
+    values = {name: getattr(model, name) for name in names}
+    return {name: v for name, v in values.items() if isinstance(v, int | float | np.ndarray)}
+
+
 def fit_and_view(calibrator, rows):
     """A function of data: fit a clone, and show what users see of it."""
 
     def compute(data):
         model = clone(calibrator).set_params(inputs=rows.inputs).fit(*data)
-        return fitted_view(model, rows.scores)
+        return {**fitted_view(model, rows.scores), **parameters(model)}
 
     return compute
 

@@ -99,6 +99,9 @@ def test_predictions_for_a_memory_map_are_those_for_the_array(name, fitted, make
     for method in ("predict_proba", "predict_log_proba", "predict"):
         found = getattr(model, method)(scores)
         np.testing.assert_array_equal(found, getattr(model, method)(ROWS.scores))
+    if name in CLAIMS:
+        expected = model.predict_claims(ROWS.scores), model.predict_top(ROWS.scores)
+        assert_close([model.predict_claims(scores), model.predict_top(scores)], expected, 0)
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba", "predict"])

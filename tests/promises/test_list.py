@@ -27,5 +27,5 @@ def test_findings_are_told_apart_from_sentences(script):
         ("section_9_", "section 9"),
     ):
         assert script["_FINDINGS"].match(f"{name}a_class_of_3").group() == name
-        assert script["_spelt"](name) == spelt
+        assert script["_spell"](name) == spelt
     assert script["_FINDINGS"].match("a_class_of_3") is None

@@ -44,8 +44,10 @@ class ChunkReader(NamedTuple):
         """The checked rows of a chunk."""
         scores = np.asarray(chunk.scores) if self.is_trusted else self._check_scores(chunk)
         try:
-            y, _ = encode_labels(as_labels(chunk.y), self.n_classes, self.classes)
-            weight = _check_chunk_weight(chunk.weight, len(scores))
+            y, _ = encode_labels(
+                as_labels(chunk.y), self.n_classes, self.classes, first_row=chunk.start
+            )
+            weight = _check_chunk_weight(chunk.weight, len(scores), chunk.start)
             if len(y) != len(scores):
                 raise ValueError(f"rows do not match: {len(y)} labels, {len(scores)} scores")
         except (TypeError, ValueError) as error:
@@ -93,10 +95,10 @@ def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: 
         )
 
 
-def _check_chunk_weight(weight: Any, n_rows: int) -> FloatArray:
+def _check_chunk_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
     """Weights of a chunk, all of which may be zero."""
     if weight is None or np.any(weight):
-        return check_weight(weight, n_rows)
+        return check_weight(weight, n_rows, first_row=start)
     return np.zeros(n_rows)
 
 

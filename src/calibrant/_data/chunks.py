@@ -68,6 +68,11 @@ class ChunkedScores(ABC):
     def n_columns(self) -> int:
         """Number of classes; 2 if there is one score per row."""
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns as the user passed them: 1 if there is one score per row."""
+        return self.n_columns
+
     @abstractmethod
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         """The chunks with their labels, weights and group columns."""

@@ -45,6 +45,10 @@ class DaskScores(ChunkedScores):
     def n_columns(self) -> int:
         return 2 if self.rows.ndim == 1 else int(self.rows.shape[1])
 
+    @property
+    def n_features(self) -> int:
+        return 1 if self.rows.ndim == 1 else int(self.rows.shape[1])
+
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> DaskSource:
         return DaskSource(self, y, weight, groups)
 

@@ -172,5 +172,7 @@ def plan_folds(
         )
     n_folds = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
     n_folds = min(n_folds, sample.shape[0])
+    if n_folds < 2:  # one row has no folds
+        return NumberedFolds(sample, _NumberRule(1, 0, 1))
     run = int(np.clip(sample.shape[0] // (4 * n_folds), 1, _RUN_LENGTH)) if by_runs else 1
     return NumberedFolds(sample, _NumberRule(n_folds, 1 if one_fold else n_folds, run))

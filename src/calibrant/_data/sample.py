@@ -190,6 +190,12 @@ class Sample(ABC):
         """Sum of what ``function`` returns for row blocks that fit the cache: one pass."""
         return self.sum_chunks(partial(_sum_rows, function, elements, work))
 
+    def whole_block(self, elements: int) -> RowBlock | None:
+        """All rows as one block of at most ``elements`` elements; None if they are more, or not in
+        memory.
+        """
+        return None
+
     def normalized(self) -> Sample:
         """The same rows with weights that sum to one."""
         return self.map(partial(_divide_weight, self.total))
@@ -317,6 +323,10 @@ class ArraySample(Sample):
         rows = slice(None, None, step)
         u = np.ascontiguousarray(self.u[rows])
         return ArraySample(u, self.y[rows], self.weight[rows], self.start)
+
+    def whole_block(self, elements: int) -> RowBlock | None:
+        n_rows, n_columns = self.shape
+        return self.block(slice(0, n_rows)) if n_rows * n_columns <= elements else None
 
     def block(self, rows: slice) -> RowBlock:
         """Some consecutive rows, transformed."""

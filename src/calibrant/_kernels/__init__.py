@@ -15,6 +15,7 @@ from calibrant._kernels._numpy import (
     entries,
     ordered_pairs,
     packed_pairs,
+    power_sums,
     top_labels,
     unpacked_pairs,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "kernel",
     "ordered_pairs",
     "packed_pairs",
+    "power_sums",
     "top_labels",
     "unpacked_pairs",
 ]

@@ -56,26 +56,29 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
-def _row_sums(e, x, first, n_columns, norm, mean, square):  # type: ignore[no-untyped-def]
-    """Sums of e, e x and e x^2 of each row of a chunk; rows are cut out, because an index that
-    might be negative is not vectorised.
+def _row_sums(e, x, first, n_columns, sums):  # type: ignore[no-untyped-def]
+    """Sums of e, e x, e x^2 and e x^3 of each row of a chunk; rows are cut out, because an index
+    that might be negative is not vectorized.
     """
     for i in range(e.size // n_columns):
-        own = e[i * n_columns : (i + 1) * n_columns]
+        odds = e[i * n_columns : (i + 1) * n_columns]
         score = x[i * n_columns : (i + 1) * n_columns]
-        a = b = c = 0.0
+        a = b = c = d = 0.0
         for k in range(n_columns):
-            ex = own[k] * score[k]
-            a += own[k]
-            b += ex
-            c += ex * score[k]
-        norm[first + i] = a
-        mean[first + i] = b / a
-        square[first + i] = c / a
+            product = odds[k] * score[k]
+            a += odds[k]
+            b += product
+            product *= score[k]
+            c += product
+            d += product * score[k]
+        sums[0, first + i] = a
+        sums[1, first + i] = b
+        sums[2, first + i] = c
+        sums[3, first + i] = d
 
 
 @_compiled
-def _moments(x, beta, norm, mean, square):  # type: ignore[no-untyped-def]
+def _power_sums(x, beta, sums):  # type: ignore[no-untyped-def]
     n_rows, n_columns = x.shape
     flat = x.reshape(-1)
     step = max(1, _CHUNK // n_columns)
@@ -87,15 +90,14 @@ def _moments(x, beta, norm, mean, square):  # type: ignore[no-untyped-def]
         part = flat[first * n_columns : last * n_columns]
         m = part.size
         _exponentials(part, beta, e[:m], near[:m], bits[:m], near[:m])
-        _row_sums(e[:m], part, first, n_columns, norm, mean, square)
+        _row_sums(e[:m], part, first, n_columns, sums)
 
 
-def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As in `_numpy`; ``beta x`` must be moderate."""
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    norm, mean, square = np.empty((3, len(x)))
-    _moments(x, beta, norm, mean, square)
-    return norm, mean, square
+def power_sums(x: FloatArray, beta: float, n_powers: int) -> list[FloatArray]:
+    """As in `_numpy`, up to four powers; ``beta x`` must be moderate."""
+    sums = np.empty((4, len(x)))
+    _power_sums(np.ascontiguousarray(x, dtype=np.float64), beta, sums)
+    return list(sums[:n_powers])
 
 
 @_compiled
@@ -186,7 +188,7 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
 
 FUNCTIONS: dict[str, Any] = {
     "byte_counts": byte_counts,
-    "row_moments": row_moments,
+    "power_sums": power_sums,
     "column_cells": column_cells,
     "fits_with_a_hit": fits_with_a_hit,
 }

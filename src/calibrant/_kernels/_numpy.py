@@ -117,50 +117,27 @@ def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
     return key.view(np.float64), hit
 
 
-def row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``sum exp(beta x)`` of each row, and the mean and the mean square of x there."""
-    e = np.multiply(x, beta)
-    np.exp(e, out=e)
-    ones = _ones(x.shape[1], np.float64)
-    norm = e @ ones
-    e *= x
-    mean = e @ ones / norm
-    e *= x
-    return norm, mean, e @ ones / norm
+def power_sums(
+    x: FloatArray, beta: float, n_powers: int, dtype: type[np.floating[Any]] = np.float64
+) -> list[FloatArray]:
+    """Sums over each row of ``exp(beta x) x^j`` for j = 0, 1, ... below ``n_powers``, (n,) each.
 
-
-def single_row_moments(x: FloatArray, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`row_moments` in single precision, whose exponential costs a quarter; ``beta x`` must be at
-    most 80 or so.
+    Powers and exponentials are computed in ``dtype``.
     """
-    x = x.astype(np.float32)
-    e = np.multiply(x, np.float32(beta))
+    x = x.astype(dtype, copy=False)
+    e = np.multiply(x, dtype(beta))
     np.exp(e, out=e)
-    ones = _ones(x.shape[1], np.float32)
-    norm = (e @ ones).astype(np.float64)
-    e *= x
-    mean = e @ ones / norm
-    e *= x
-    return norm, mean, e @ ones / norm
-
-
-def long_row_moments(
-    x: FloatArray, beta: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """``sum exp(beta x)`` of each row, and that of x, its square and its cube times the same."""
-    e = np.exp(x) if beta == 1.0 else np.exp(np.multiply(x, beta))
-    ones = _ones(x.shape[1], np.float64)
-    norm = e.dot(ones)  # of few rows in less time than by @
-    e *= x
-    first = e.dot(ones)
-    e *= x
-    second = e.dot(ones)
-    e *= x
-    return norm, first, second, e.dot(ones)
+    ones = _ones(x.shape[1], e.dtype)
+    # A product with ones takes less time than a sum over short rows.
+    sums = [e.dot(ones)]
+    for _ in range(1, n_powers):
+        e *= x
+        sums.append(e.dot(ones))
+    return [total.astype(np.float64, copy=False) for total in sums]
 
 
 @lru_cache(maxsize=8)
-def _ones(size: int, dtype: type[np.floating[Any]]) -> FloatArray:
+def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
     ones = np.ones(size, dtype=dtype)
     ones.flags.writeable = False
     return ones

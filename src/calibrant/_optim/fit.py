@@ -12,7 +12,7 @@ from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.temperature import find_log_beta
 from calibrant._typing import BoolArray, FloatArray
 
 
@@ -61,7 +61,7 @@ def _best_start(objective: Objective, sample: Sample) -> FloatArray:
     curvature: the latter of data that are not kept, where to compare them costs passes.
     """
     identity = objective.map.identity()
-    beta = np.exp(log_inverse_temperature(sample).parameters[0])
+    beta = np.exp(find_log_beta(sample).parameters[0])
     if not objective.keeps:
         return beta * identity
     return min(identity, beta * identity, key=lambda theta: objective.value_and_gradient(theta)[0])

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.interpolate import BPoly
 
 from calibrant._blocks import READ_ELEMENTS
-from calibrant._data.sample import RowBlock, Sample
-from calibrant._optim.temperature import block_sums
+from calibrant._data.sample import Sample
+from calibrant._optim.fast_temperature import loss_sums_at
 from calibrant._typing import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 33)
@@ -60,15 +60,11 @@ def log_temperature_posterior(
 def _log_likelihood(sample: Sample) -> BPoly:
     """The logarithm of the likelihood of all rows, as a function of log T."""
     betas = np.exp(-KNOTS)
-    sums = sample.sum(partial(_sums_at, betas), elements=READ_ELEMENTS)
+    sums = sample.sum(partial(loss_sums_at, betas), elements=READ_ELEMENTS)
     value, slope, square = sums.T
     first = betas * slope
     derivatives = np.column_stack([-value, first, -(betas**2 * square + first)])
     return BPoly.from_derivatives(KNOTS, derivatives)
-
-
-def _sums_at(betas: FloatArray, block: RowBlock) -> FloatArray:
-    return np.array([block_sums(beta, block) for beta in betas.tolist()])
 
 
 def gauss_quadrature(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from calibrant._typing import FloatArray
 
@@ -39,29 +38,17 @@ class Outcome(Enum):
         return type(self), (self.value,)
 
 
-class Start(NamedTuple):
-    """Log-losses of the scores as they are: their weighted mean, and the largest of a row."""
-
-    loss: float
-    largest: float
-
-
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Parameters that a solver found, the objective there, the iterations it took, and how it
-    ended; ``start`` where the search has met it.
+    ended.
     """
 
     parameters: FloatArray
     objective: float
     n_iter: int
     outcome: Outcome
-    start: Start | None = None
 
     @property
     def converged(self) -> bool:
         return self.outcome is Outcome.CONVERGED
-
-    def begun(self, start: Start | None) -> Solution:
-        """The same of a search that began at ``start``."""
-        return Solution(self.parameters, self.objective, self.n_iter, self.outcome, start)

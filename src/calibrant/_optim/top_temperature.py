@@ -20,11 +20,14 @@ E_\gamma[l]`. The cost is O(n m), whatever K.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 
+from calibrant._optim.plain_temperature import name_cause, penalized_derivatives, prior_precision
+from calibrant._optim.slope_search import Point, minimize_scalar
 from calibrant._optim.solution import Solution
-from calibrant._optim.temperature import LIMIT, Near, Point, newton_1d, with_cause
+from calibrant._optim.temperature import ERROR
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 _LARGEST_EXPONENT = 1e4
@@ -77,7 +80,7 @@ def tail_of(log_proba: FloatArray, log_rest: FloatArray, n_classes: int) -> Tail
     return Tail(log_top, high, log_m, start, stop)
 
 
-def top_log_inverse_temperature(
+def find_top_log_beta(
     log_proba: FloatArray,
     tail: Tail | None,
     place: IntArray,
@@ -91,22 +94,20 @@ def top_log_inverse_temperature(
     Without a tail, of the m classes alone: the likelihood given that the truth is among them, for
     which rows are expected whose truth is.
     """
-    total = float(weight.sum())
-    precision = 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
     true = log_proba[np.arange(len(place)), place]
     if tail is not None and not is_inside.all():
         power = lower_power(log_proba, place, is_inside, weight)
         true = np.where(is_inside, true, tail.at(power)[1])
 
-    def evaluate(t: float) -> Point:
-        beta = float(np.exp(t))
-        loss, slope, square = _losses(log_proba, tail, true, beta)
-        first = beta * float(weight @ slope) / total
-        second = beta**2 * float(weight @ square) / total + first
-        value = float(weight @ loss) / total + 0.5 * precision * t * t
-        return Point(value, first + precision * t, second + precision)
+    total = float(weight.sum())
+    precision = prior_precision(total, prior_scale)
 
-    return with_cause(newton_1d(evaluate, Near(), LIMIT))
+    def evaluate(t: float) -> Point:
+        sums = [float(weight @ loss) / total for loss in _losses(log_proba, tail, true, exp(t))]
+        value, *slopes = penalized_derivatives(t, precision, *sums)
+        return Point(t, value, tuple(slopes))
+
+    return name_cause(minimize_scalar(evaluate, 0.0, ERROR).solution)
 
 
 def lower_power(
@@ -121,7 +122,7 @@ def lower_power(
         return 1.0
     known, own = log_proba[rows, first:], place[rows] - first
     inside = np.ones(len(rows), dtype=bool)
-    found = top_log_inverse_temperature(known, None, own, inside, weight[rows], prior_scale=1.0)
+    found = find_top_log_beta(known, None, own, inside, weight[rows], prior_scale=1.0)
     return float(np.exp(found.parameters[0]))
 
 

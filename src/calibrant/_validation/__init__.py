@@ -88,6 +88,7 @@ __all__ = [
     "check_same_length",
     "check_scores",
     "check_strength",
+    "check_total",
     "check_weight",
     "column_names",
     "encode_labels",
@@ -127,8 +128,12 @@ class Predictions(NamedTuple):
     classes: AnyArray
 
 
-def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArray:
-    """Weights in float64; ones that take no memory where none are given."""
+def check_weight(
+    sample_weight: WeightsLike | None, n_samples: int, *, first_row: int = 0
+) -> FloatArray:
+    """Weights in float64; ones that take no memory where none are given. Errors count rows from
+    ``first_row``.
+    """
     if sample_weight is None:
         return _unit_weights(n_samples)
     weight = _as_weights(sample_weight)
@@ -142,7 +147,8 @@ def check_weight(sample_weight: WeightsLike | None, n_samples: int) -> FloatArra
     if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
         raise ValueError(
-            f"sample_weight of row {row} is {weight[row]}: weights must be finite and not negative"
+            f"sample_weight of row {row + first_row} is {weight[row]}: weights must be finite and "
+            "not negative"
         )
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
@@ -178,7 +184,12 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
     """Raise where ``what`` needs to know how many rows there are and the weights, which are
     numbers of copies of a row, come to fewer than two.
     """
-    problem = _few_weights(total_weight(weight), int(np.count_nonzero(weight)))
+    check_total(total_weight(weight), int(np.count_nonzero(weight)), what)
+
+
+def check_total(total: float, n_rows: int, what: str) -> None:
+    """`check_row_counts` of ``n_rows`` rows by the sum of their weights."""
+    problem = _few_weights(total, n_rows)
     if problem:
         raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {problem}")
 

@@ -74,22 +74,26 @@ def is_one_hot(y: AnyArray) -> bool:
 
 
 def encode_labels(
-    labels: LabelsLike, n_classes: int, classes: LabelsLike | None = None
+    labels: LabelsLike,
+    n_classes: int,
+    classes: LabelsLike | None = None,
+    *,
+    first_row: int = 0,
 ) -> tuple[IntArray, AnyArray]:
     """Column codes of the labels, and the label of each column.
 
     Integers and booleans are column indices unless ``classes`` is given. Anything else is matched
     to ``classes``, or, if exactly K different labels occur, to the columns in sorted order, which
-    is said. A missing label (NaN, None, NaT) is an error.
+    is said. A missing label (NaN, None, NaT) is an error. Errors count rows from ``first_row``.
     """
     y = as_labels(labels)
     check_label_shape(y, n_classes)
-    raise_if_missing(labels, y)
+    raise_if_missing(labels, y, first_row=first_row)
     if classes is not None:
         names = check_classes(classes, n_classes)
-        return _match(y, names), names
+        return _match(y, names, first_row), names
     if y.dtype.kind in "bui":
-        return _check_codes(y, n_classes), np.arange(n_classes)
+        return _check_codes(y, n_classes, first_row), np.arange(n_classes)
     if y.dtype.kind == "f":
         return _encode_floats(y, n_classes)
     missing = missing_as_text(y)
@@ -113,7 +117,9 @@ def _unclear(names: AnyArray, n_classes: int) -> str:
     )
 
 
-def raise_if_missing(labels: LabelsLike, y: AnyArray, what: str = "label") -> None:
+def raise_if_missing(
+    labels: LabelsLike, y: AnyArray, what: str = "label", *, first_row: int = 0
+) -> None:
     """Name the first row without a label. NumPy makes "nan" of a NaN beside text, so that lists
     are looked at before.
     """
@@ -129,7 +135,9 @@ def raise_if_missing(labels: LabelsLike, y: AnyArray, what: str = "label") -> No
         return
     if missing.any():
         rows = np.flatnonzero(missing)
-        where = f"row {rows[0]}" + (f" and {len(rows) - 1:,} more" if len(rows) > 1 else "")
+        where = f"row {rows[0] + first_row}" + (
+            f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        )
         raise ValueError(
             f"the {what} of {where} is missing ({y[rows[0]]}): leave such rows out, of the scores "
             "too"
@@ -179,14 +187,14 @@ def _encode_floats(y: AnyArray, n_classes: int) -> tuple[IntArray, AnyArray]:
     return _match(y, names), names
 
 
-def _check_codes(y: AnyArray, n_classes: int) -> IntArray:
+def _check_codes(y: AnyArray, n_classes: int, first_row: int) -> IntArray:
     low, high = int(y.min()), int(y.max())
     if low < 0 or high >= n_classes:
         bad = low if low < 0 else high
         row = int(np.flatnonzero(y == bad)[0])
         raise ValueError(
-            f"label {bad} in row {row} is out of range: integer labels are column indices "
-            f"0..{n_classes - 1}; "
+            f"label {bad} in row {row + first_row} is out of range: integer labels are column "
+            f"indices 0..{n_classes - 1}; "
             "if your labels have other values, give them in the order of the columns by "
             "classes=[...]"
         )
@@ -206,7 +214,7 @@ def remark_count_from_one(y: IntArray, proba: FloatArray) -> None:
         )
 
 
-def _match(y: AnyArray, names: AnyArray) -> IntArray:
+def _match(y: AnyArray, names: AnyArray, first_row: int = 0) -> IntArray:
     """Position in ``names`` of each label."""
     try:
         order = np.argsort(names, kind="stable")
@@ -221,8 +229,8 @@ def _match(y: AnyArray, names: AnyArray) -> IntArray:
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {shortened(y[row : row + 1], show=repr)} in row {row} is not among the classes "
-            f"{shortened(names, show=repr)}; {_remedy(y, names, row)}"
+            f"label {shortened(y[row : row + 1], show=repr)} in row {row + first_row} is not among "
+            f"the classes {shortened(names, show=repr)}; {_remedy(y, names, row)}"
         )
     return codes.astype(np.intp, copy=False)
 

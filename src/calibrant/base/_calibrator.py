@@ -114,8 +114,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             X, y, sample_weight, groups, classes=self.classes, inputs=self.inputs
         )
         self._check_parameters(sample.n_columns)
-        if self.needs_rows:
-            sample.rows(type(self).__name__)
+        self._check_sample(sample)
         self._forget()
         remark_few_weights(sample.total, sample.n_rows)
         self._fit_checked(sample, classes)
@@ -134,6 +133,11 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             type(self).__name__, members or [self], self._member_name if members else None
         )
         return self
+
+    def _check_sample(self, sample: Sample) -> None:
+        """Raise if the method cannot be fitted to data of this kind, before they are read."""
+        if self.needs_rows:
+            sample.rows(type(self).__name__)
 
     def _forget(self) -> None:
         """Delete the fitted attributes of an earlier fit."""

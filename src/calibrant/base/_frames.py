@@ -10,12 +10,13 @@ from calibrant._typing import AnyArray, ScoresLike
 from calibrant._validation import column_names, order_of
 
 
-def n_columns(data: ScoresLike) -> int | None:
-    """Columns of what the user passed; 1 for a flat array, None if the data have no shape."""
-    try:
-        shape = np.shape(data)
-    except TypeError:  # chunked scores and top scores are not arrays
-        return None
+def n_columns(data: Any) -> int:
+    """Columns of what the user passed; 1 for a flat array."""
+    if hasattr(data, "n_features"):  # chunked scores
+        return int(data.n_features)
+    if hasattr(data, "n_classes"):  # top scores
+        return int(data.n_classes)
+    shape = np.shape(data)
     return int(shape[1]) if len(shape) > 1 else 1
 
 
@@ -46,10 +47,7 @@ def keep_columns(calibrator: Any, data: ScoresLike) -> None:
     """Set ``n_features_in_``, and ``feature_names_in_`` if a frame has column names that are text:
     in the order of ``classes_`` if they name the classes.
     """
-    count = n_columns(data)
-    if count is None:
-        return
-    calibrator.n_features_in_ = count
+    calibrator.n_features_in_ = n_columns(data)
     names = fitted_names(data, calibrator.classes_)
     if names is not None:
         calibrator.feature_names_in_ = names

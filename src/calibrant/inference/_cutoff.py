@@ -51,7 +51,9 @@ def cutoff_interval(
     alpha = (1.0 - level) / claims.n_claims
 
     def reach(claim: Claim) -> float:
-        return min(1.0, 4.0 * float(np.sqrt(np.log(4.0 / alpha) / (2.0 * len(claim.score)))))
+        return min(
+            1.0, 4.0 * float(np.sqrt(np.log(4.0 / alpha) / (2.0 * float(claim.weight.sum()))))
+        )
 
     estimate, off = claims.mean(claim_cutoff), claims.mean(reach)
     return Interval(

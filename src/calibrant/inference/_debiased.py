@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from calibrant._blocks import COLUMN_ELEMENTS, sum_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts
+from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
@@ -171,7 +171,7 @@ class _Limits:
 
 
 def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
-    check_row_counts(claims.weight, "a debiased error")
+    check_total(claims.total, claims.n_present, "a debiased error")
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more, most = _hidden_variances(table, float(ndtri((1 + level) / 2)))

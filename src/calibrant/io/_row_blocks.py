@@ -102,6 +102,10 @@ class RowBlocks(ChunkedScores):
     def n_columns(self) -> int:
         return self.n_classes
 
+    @property
+    def n_features(self) -> int:
+        return 1 if np.ndim(as_array(self._first[0])) == 1 else self.n_classes
+
     @cached_property
     def classes(self) -> AnyArray | None:
         """Labels of the columns, or None if they were not given."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts
+from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -96,7 +96,7 @@ def expected_calibration_error(
         as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
     )
     if debias:
-        check_row_counts(claims.weight, "debias=True")
+        check_total(claims.total, claims.n_present, "debias=True")
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     return table.error(norm=norm, debias=debias, aggregate=aggregate)
 

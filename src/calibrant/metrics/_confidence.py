@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_row_counts
+from calibrant._validation import check_total
 from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 
 
@@ -138,6 +138,6 @@ def sharpness(
     2.0
     """
     claims, names = _claims(y_true, y_prob, sample_weight, classes, inputs)
-    check_row_counts(claims.weight, "sharpness")
+    check_total(claims.total, claims.n_present, "sharpness")
     sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
     return sums.sharpness(len(names))

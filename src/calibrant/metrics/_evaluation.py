@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, overload
 
 from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
+from calibrant._simplex import as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
-from calibrant.metrics._ks import ks_error
+from calibrant.metrics._ks import claims_ks
 from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
+from calibrant.notions import as_notion
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
 
@@ -118,27 +121,25 @@ def evaluate(
     if isinstance(y_prob, TopScores):
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
-    if by is not None:
-        columns = as_columns(by)
-        sample, _ = as_sample(
-            y_prob,
-            y_true,
-            sample_weight,
-            classes=classes,
-            inputs=inputs,
-            renormalize=renormalize,
-            columns=tuple(columns.values()),
-        )
-        return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
-    accumulator = MetricAccumulator(
-        n_bins, classes, inputs=inputs, keep_top=None, renormalize=renormalize
+    columns = {} if by is None else as_columns(by)
+    sample, _ = as_sample(
+        y_prob,
+        y_true,
+        sample_weight,
+        classes=classes,
+        inputs=inputs,
+        renormalize=renormalize,
+        columns=tuple(columns.values()),
     )
-    result = accumulator.update(y_true, y_prob, sample_weight).compute()
+    if by is not None:
+        return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
+    accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
+    result = accumulator._update_checked(sample).compute()
     if result.ks is not None:
         return result
     # The scores of chunked rows are not kept: their KS error is computed from cells of scores.
-    ks = ks_error(y_true, y_prob, inputs=inputs, sample_weight=sample_weight, classes=classes)
-    return replace(result, ks=ks)
+    proba = sample.transformed(partial(as_proba, inputs=inputs))
+    return replace(result, ks=claims_ks(proba.claims(as_notion("confidence"))))
 
 
 def _check_level(level: float) -> None:

@@ -13,7 +13,7 @@ from calibrant._data.sample import Sample
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
-from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.temperature import find_log_beta
 from calibrant._simplex import EPS, centred, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
@@ -121,7 +121,7 @@ class StructuredScaling(SoftmaxCalibrator):
     def _fit(self, sample: Sample) -> None:
         n_samples, n_classes = sample.total, sample.shape[1]
         # Whether T is finite does not matter here: the mixture bounds the scores that follow.
-        t = log_inverse_temperature(sample, prior_scale=self.prior_scale).parameters[0]
+        t = find_log_beta(sample, prior_scale=self.prior_scale).parameters[0]
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
         tempered = sample.transformed(self._tempered)

@@ -14,12 +14,12 @@ from calibrant._optim.mixture import (
     mixture_weights,
 )
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._optim.temperature import log_inverse_temperature
+from calibrant._optim.temperature import find_log_beta
 from calibrant._optim.top_temperature import (
     Tail,
+    find_top_log_beta,
     tail_of,
     tempered,
-    top_log_inverse_temperature,
 )
 from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
@@ -116,7 +116,7 @@ class TemperatureScaling(SoftmaxCalibrator):
         if isinstance(sample, TopSample):
             solution = self._fit_top(sample)
         else:
-            solution = log_inverse_temperature(sample, prior_scale=self.prior_scale)
+            solution = find_log_beta(sample, prior_scale=self.prior_scale)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 
@@ -138,7 +138,7 @@ class TemperatureScaling(SoftmaxCalibrator):
         top, rows = sample.top, slice(None)
         if top.log_rest is None:
             rows = _rows_inside(sample)
-        return top_log_inverse_temperature(
+        return find_top_log_beta(
             top.log_proba[rows],
             _tail(top),
             sample.place[rows],
@@ -240,7 +240,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     }
 
     def _fit(self, sample: Sample) -> None:
-        temperature = log_inverse_temperature(sample)
+        temperature = find_log_beta(sample)
         self.temperature_ = float(np.exp(-temperature.parameters[0]))
         # Three numbers per row are gathered, wherever the rows are stored.
         blocks = sample.sum(self._likelihoods)

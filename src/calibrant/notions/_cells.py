@@ -97,6 +97,11 @@ class ChunkedClaims(Claims):
         state.pop("_cells", None)
         return state
 
+    @property
+    def n_present(self) -> int:
+        assert self.sample is not None
+        return self.sample.n_rows
+
     def sum_over(
         self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
     ) -> Any:

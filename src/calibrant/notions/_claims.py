@@ -143,6 +143,16 @@ class Claims:
         return {**vars(self), "select": None}
 
     @property
+    def total(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(self.weight.sum())
+
+    @property
+    def n_present(self) -> int:
+        """Rows of positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+    @property
     def n_claims(self) -> int:
         return self.n_quantities * self.n_labels
 

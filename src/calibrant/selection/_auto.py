@@ -191,6 +191,10 @@ class AutoCalibration(Calibrator):
         if self.time_budget is not None:
             check_number(self.time_budget, "time_budget")
 
+    def _check_sample(self, sample: Sample) -> None:
+        if self.candidates is not None:
+            check_members(named_candidates(self.candidates), sample)
+
     def _fit(self, sample: Sample) -> None:
         candidates = (
             candidates_for(sample) if self.candidates is None else named_candidates(self.candidates)
@@ -199,7 +203,6 @@ class AutoCalibration(Calibrator):
             name: set_up(member, self.inputs, sample.n_columns)
             for name, member in {"identity": Identity(), **candidates}.items()
         }
-        check_members(members, sample)
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
         plan = plan_folds(self.cv, sample, self.random_state, one_fold=is_large)
         # Members that do not converge are evaluated by their held-out loss, without a warning.

@@ -90,10 +90,13 @@ class CrossFitted(Calibrator):
         """As its calibrator does."""
         return needs_rows(as_calibrator(self.calibrator))
 
+    def _check_sample(self, sample: Sample) -> None:
+        member = as_calibrator(self.calibrator)
+        check_members({type(member).__name__: member}, sample)
+
     def _fit(self, sample: Sample) -> None:
         calibrator = as_calibrator(self.calibrator)
         member = set_up(calibrator, self.inputs, sample.n_columns, self.classes)
-        check_members({type(member).__name__: member}, sample)
         plan = plan_folds(self.cv, sample, self.random_state)
         # One row has no folds.
         self.calibrators_ = fit_folds(member, plan, self.inputs) or [

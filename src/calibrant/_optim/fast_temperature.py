@@ -1,0 +1,177 @@
+r"""Sums over rows for the temperature, at the least cost of a pass.
+
+An exponential is most of a pass. The sums of powers of the scores,
+
+.. math:: \sum_k e^{\beta u_k} u_k^j, \qquad j = 0, 1, 2, 3,
+
+need one exponential per score and no row maximum, and give the mean, the variance and the third
+central moment of a row. They are of no use if the exponentials overflow or vanish, or if the
+variance is a small difference of large numbers. The scores of such a block are shifted first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import exp, isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant._blocks import READ_ELEMENTS
+from calibrant._data.sample import RowBlock, Sample
+from calibrant._kernels import kernel, power_sums
+from calibrant._optim.plain_temperature import penalized_derivatives, prior_precision
+from calibrant._optim.slope_search import Point
+from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
+from calibrant._typing import FloatArray
+
+# On processors without AVX-512 a logarithm costs as much as an exponential. Products of eight norms
+# stay below the largest number if exponents are of at most this size.
+_PRODUCT_SIZE, _PRODUCT_ROWS, _PRODUCT_EXPONENT = 8, 4096, 60.0
+
+
+class Arithmetic(NamedTuple):
+    """How powers are summed over each row, up to which size of scores and exponents the sums are
+    far from overflow, and the share of the mean square below which a variance has lost too many
+    digits.
+    """
+
+    sums: Callable[[FloatArray, float, int], list[FloatArray]]
+    largest: float
+    least_variance: float
+
+
+_DOUBLE = Arithmetic(power_sums, MODERATE, 1e-6)
+# In single precision an exponential costs a quarter.
+_SINGLE = Arithmetic(partial(power_sums, dtype=np.float32), 60.0, 1e-3)
+
+
+class BlockConstants(NamedTuple):
+    """What is the same at every beta: the largest size of a score, and the weighted sum of the
+    scores of the true classes.
+    """
+
+    size: float
+    true: float
+
+    @classmethod
+    def of(cls, block: RowBlock) -> BlockConstants:
+        size = max(-float(block.u.min()), float(block.u.max()))
+        true = true_class(block.u, block.y).astype(np.float64, copy=False)
+        return cls(size, weighted_sum(block.weight, true))
+
+
+class TemperatureLoss:
+    """The mean log-loss of a sample, and the penalty of a prior, as a function of t = log beta."""
+
+    def __init__(self, sample: Sample, prior_scale: float | None) -> None:
+        self.sample, self.total = sample, sample.total
+        self.precision = prior_precision(self.total, prior_scale)
+        sums = kernel("power_sums", sample.shape[0] * sample.shape[1])
+        self.exact, self.rough = _DOUBLE, _SINGLE
+        if sums is not power_sums:
+            # Compiled loops in double precision take less time than those of NumPy in single.
+            self.exact = self.rough = _DOUBLE._replace(sums=sums)
+        self.block = sample.whole_block(READ_ELEMENTS)
+        # Chunks may be read in other processes, which share no memory with this one.
+        self.constants: dict[int, BlockConstants] | None = None if sample.is_chunked else {}
+
+    def __call__(
+        self, t: float, *, is_rough: bool = False, n_powers: int = 3, bend: float = nan
+    ) -> Point:
+        """One pass over the rows; a rough one is in single precision. Four powers give the third
+        derivative. If it is not computed, it is estimated as ``bend`` times the curvature.
+        """
+        beta = exp(t)
+        setting = beta, self.rough if is_rough else self.exact, n_powers, self.constants
+        if self.block is not None:
+            sums = block_sums(*setting, self.block)
+        else:
+            sums = self.sample.sum(partial(block_sums, *setting), elements=READ_ELEMENTS)
+        loss, slope, variance, skew = (total / self.total for total in sums)
+        value, *slopes = penalized_derivatives(t, self.precision, loss, slope, variance)
+        third = beta * (slope + beta * (3.0 * variance + beta * skew))
+        if isnan(third):
+            third = bend * slopes[1]
+        return Point(t, value, tuple(slopes) if isnan(third) else (*slopes, third))
+
+
+_Sums = tuple[float, float, float, float]
+"""Sums over rows of the log-loss and of its first three derivatives in beta; the last is NaN if it
+was not computed."""
+
+
+def block_sums(
+    beta: float,
+    arithmetic: Arithmetic,
+    n_powers: int,
+    constants: dict[int, BlockConstants] | None,
+    block: RowBlock,
+) -> _Sums:
+    """The sums of a block; ``constants`` keeps those of earlier passes."""
+    known = None if constants is None else constants.get(block.start)
+    if known is None:
+        known = BlockConstants.of(block)
+        if constants is not None:
+            constants[block.start] = known
+    size = known.size * max(beta, 1.0)
+    if size <= arithmetic.largest:
+        sums = _moment_sums(beta, arithmetic, n_powers, size, known.true, block)
+        if sums is not None:
+            return sums
+    return _shifted_sums(beta, block)
+
+
+def loss_sums_at(betas: FloatArray, block: RowBlock) -> FloatArray:
+    """The sums of `calibrant._optim.plain_temperature.loss_sums` at several betas, (m, 3)."""
+    constants: dict[int, BlockConstants] = {}
+    sums = [block_sums(beta, _DOUBLE, 3, constants, block)[:3] for beta in betas.tolist()]
+    return np.array(sums)
+
+
+def _moment_sums(
+    beta: float, arithmetic: Arithmetic, n_powers: int, size: float, true: float, block: RowBlock
+) -> _Sums | None:
+    """The sums by powers; None if the variance lost too many digits. ``size`` bounds the exponents,
+    ``true`` is the sum of the scores of the true classes.
+    """
+    norm, first, second, *cube = arithmetic.sums(block.u, beta, n_powers)
+    weight, inverse, scale = block.weight, 1.0 / norm, 1.0
+    mean = first * inverse
+    share, weighted_mean = inverse, mean
+    if weight.strides == (0,):  # equal weights are a factor of the sums
+        scale = float(weight[0])
+    else:
+        share, weighted_mean = weight * inverse, weight * mean
+    square = float(second.dot(share))
+    variance = square - float(weighted_mean.dot(mean))
+    if variance < arithmetic.least_variance * square:
+        return None
+    third = nan
+    if cube:
+        skew = cube[0].dot(share) - 3.0 * weighted_mean.dot(second * inverse)
+        third = scale * float(skew + 2.0 * weighted_mean.dot(mean * mean))
+    loss = _log_sum(weight, norm, size) - beta * true
+    slope = scale * float(weighted_mean.sum()) - true
+    return loss, slope, scale * variance, third
+
+
+def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
+    """The sums after the largest score of each row has been subtracted, which is always safe."""
+    x = np.subtract(block.u, row_max(block.u)[:, None], dtype=np.float64)
+    norm, first, second = power_sums(x, beta, 3)
+    true, mean = true_class(x, block.y), first / norm
+    rows = np.log(norm) - beta * true, mean - true, second / norm - mean * mean
+    loss, slope, variance = (weighted_sum(block.weight, row) for row in rows)
+    return loss, slope, variance, nan
+
+
+def _log_sum(weight: FloatArray, norm: FloatArray, size: float) -> float:
+    """``sum_i w_i log(norm_i)``; for equal weights by the logarithms of products of eight."""
+    is_weighted = weight.strides != (0,)
+    if is_weighted or len(norm) < _PRODUCT_ROWS or size > _PRODUCT_EXPONENT:
+        return weighted_sum(weight, np.log(norm))
+    whole = len(norm) // _PRODUCT_SIZE * _PRODUCT_SIZE
+    product = np.multiply.reduce(norm[:whole].reshape(_PRODUCT_SIZE, -1), axis=0)
+    return float(weight[0] * (np.log(product).sum() + np.log(norm[whole:]).sum()))

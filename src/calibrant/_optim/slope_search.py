@@ -1,0 +1,148 @@
+r"""The minimum of a log-loss as a function of log beta, from as few evaluations as possible.
+
+An evaluation is a pass over all rows, so it returns more than one number: the slope of the function
+and the first derivatives of the slope. A polynomial that has the m known numbers at the last point
+t, and the slope and the curvature at the point t' before it, predicts where the slope is zero. The
+error of the predicted root r is about
+
+.. math:: |r - t|^m\, |r - t'|^2 / (m + 2)^2 ,
+
+the remainder of the interpolation. The denominator is an estimate from log-losses as functions of
+:math:`\log \beta`. A bracket keeps the search safe where the prediction is not good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign, inf
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant._optim.plain_temperature import LIMIT, LONGEST_STEP, MAX_ITER, SEPARABLE_LOSS
+from calibrant._optim.solution import Outcome, Solution
+
+_ROOT_ITERATIONS = 4
+
+
+class Point(NamedTuple):
+    """The function at ``t``: its value, and its slope followed by derivatives of the slope."""
+
+    t: float
+    value: float
+    slopes: tuple[float, ...]
+
+
+class SearchResult(NamedTuple):
+    """The solution, and the last point that was evaluated, which is not the solution itself."""
+
+    solution: Solution
+    point: Point
+
+
+def minimize_scalar(
+    evaluate: Callable[[float], Point],
+    start: float,
+    tolerance: float,
+    before: Point | None = None,
+) -> SearchResult:
+    """Minimize over [-LIMIT, LIMIT] a function whose slope changes sign at most once.
+
+    The search ends when the estimated error of the next point is at most ``tolerance``. ``before``
+    is a point that an earlier search evaluated. The solution is an end of the interval if the slope
+    does not change its sign.
+    """
+    low, high, t = -LIMIT, LIMIT, start
+    for n_iter in range(1, MAX_ITER + 1):
+        point = evaluate(t)
+        if point.slopes[0] == 0.0 or point.value <= SEPARABLE_LOSS:
+            return SearchResult(_solution(t, point.value, n_iter), point)
+        low, high = (t, high) if point.slopes[0] < 0 else (low, t)
+        before = None if before is None or before.t == t else before
+        terms = interpolate_slope(point, before)
+        newton = _newton_step(point)
+        root = _root_near(newton, terms)
+        step = _safe_step(t, newton if root is None else root, low, high)
+        error = _root_error(t + step, point, before) if step == root else inf
+        if min(error, step * step) <= tolerance:
+            value = point.value + _integral(terms, step)
+            return SearchResult(_solution(t + step, value, n_iter), point)
+        before, t = point, t + step
+    unfinished = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
+    return SearchResult(unfinished, point)
+
+
+def _solution(t: float, value: float, n_iter: int) -> Solution:
+    return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
+
+
+def interpolate_slope(point: Point, before: Point | None) -> list[float]:
+    """Taylor coefficients of the slope at ``point``: those that the point knows, and two more with
+    which the polynomial has the slope and the curvature of ``before``.
+    """
+    terms = list(point.slopes)
+    if len(terms) > 2:
+        terms[2] *= 0.5  # the coefficient of the square is half the second derivative
+    if before is None:
+        return terms
+    away, order = before.t - point.t, len(terms)
+    value, slope = _polynomial(terms, away)
+    # The rest of the slope is away^order times a line: its value and its slope at ``before``.
+    power = away**order
+    height = (before.slopes[0] - value) / power
+    tilt = (before.slopes[1] - slope) / power - order * height / away
+    return [*terms, height - tilt * away, tilt]
+
+
+def _newton_step(point: Point) -> float:
+    slope, curvature = point.slopes[:2]
+    return -slope / curvature if curvature > 0 else -copysign(LIMIT, slope)
+
+
+def _root_near(newton: float, terms: list[float]) -> float | None:
+    """The root of a polynomial; None if it is not close to Newton's step."""
+    if not terms[1] > 0:
+        return None
+    step = newton
+    for _ in range(_ROOT_ITERATIONS):
+        value, slope = _polynomial(terms, step)
+        step -= value / slope if slope != 0.0 else 0.0
+    return step if abs(step - newton) <= 0.5 * abs(newton) else None
+
+
+def _polynomial(terms: list[float], x: float) -> tuple[float, float]:
+    """Value and slope of a polynomial at ``x``, by Horner's rule."""
+    value = slope = 0.0
+    for term in reversed(terms):
+        slope = slope * x + value
+        value = value * x + term
+    return value, slope
+
+
+def _root_error(root: float, point: Point, before: Point | None) -> float:
+    """The remainder of the interpolation, as in the formula above."""
+    order = len(point.slopes)
+    error = abs(root - point.t) ** order
+    if before is None:
+        return error / order**2
+    return error * (root - before.t) ** 2 / (order + 2) ** 2
+
+
+def _safe_step(t: float, step: float, low: float, high: float) -> float:
+    """The step if it stays inside the bracket; else one to an end of the interval, or to the middle
+    of the bracket.
+    """
+    step = min(LONGEST_STEP, max(-LONGEST_STEP, step))
+    if low < t + step < high:
+        return step
+    if abs(t + step) >= LIMIT:
+        return (high if step > 0 else low) - t
+    return 0.5 * (low + high) - t
+
+
+def _integral(terms: list[float], step: float) -> float:
+    """The integral of the polynomial from 0 to ``step``: what the step adds to the function."""
+    total = 0.0
+    for power in range(len(terms), 0, -1):
+        total = total * step + terms[power - 1] / power
+    return total * step
