@@ -6,18 +6,16 @@
 | memory map   | ``np.load(path, mmap_mode="r")``: an array, so always equal        |
 | dask array   | ``dask.array``; scores, labels and weights are chunked differently |
 | row iterator | ``calibrant.io.RowBlocks`` over a generator                        |
-| own chunks   | a subclass of ``calibrant.io.ScoreChunks``, as for a cluster        |
+| own chunks   | a subclass of ``calibrant.io.ScoreChunks``, as for a cluster       |
 | ... file     | ``calibrant.io.open_scores(path)``                                 |
 
-No chunk size divides the number of rows. Each test module lists the cells that fail today in
-``EXPECTED_FAILURES``: remove an entry as soon as its cells pass.
+No chunk size divides the number of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -315,19 +313,9 @@ def assert_within(found, expected, declared):
     assert np.abs(difference).max() <= declared.bound, declared.reason
 
 
-def cells(*axes, failures):
-    """All combinations of the axes as parameters with readable names; those in ``failures``, a dict
-    of pattern -> reason, are expected to fail today.
-    """
-    found, unused = [], set(failures)
-    for cell in product(*axes):
-        name = ", ".join(str(part) for part in cell)
-        matching = [pattern for pattern in failures if fnmatchcase(name, pattern)]
-        unused -= set(matching)
-        marks = [pytest.mark.xfail(strict=True, reason=failures[p]) for p in matching[:1]]
-        found.append(pytest.param(*cell, id=name, marks=marks))
-    assert not unused, f"expected failures that are no cells: {sorted(unused)}"
-    return found
+def cells(*axes):
+    """All combinations of the axes as parameters with readable names."""
+    return [pytest.param(*cell, id=", ".join(map(str, cell))) for cell in product(*axes)]
 
 
 SHOWN = ("converged_", "is_weighted_", "names_", "left_out_", "weights_", "losses_")

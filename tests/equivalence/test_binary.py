@@ -90,21 +90,6 @@ EQUAL_IF_TIED = Equal(1e-9, "of tied scores no row is moved; beta calibration is
 ROWS = "chunked histogram binning leaves out one unit of weight at an edge, memory one row"
 ROUNDING = "the mean of tied scores is rounded, and then lies on the other side of a step"
 FLAG = "is_weighted_ is False if the weights of chunks sum to one"
-EXPECTED_FAILURES = {
-    "alone": {
-        "histogram, quantile, integer, *": ROWS,
-        "histogram, quantile, fractional, *": ROWS,
-        "histogram, quantile, normalized, *": ROWS,
-        "histogram, points, integer, *": ROWS,
-        "histogram, points, fractional, *": ROWS,
-    },
-    "notions": {
-        "histogram, quantile, integer, *": ROWS,
-        "histogram, points, integer, *": ROWS,
-    },
-    "flag": {"normalized, *": FLAG},
-    "decimals": {f"{name}, *": ROUNDING for name in ("isotonic", "Venn-Abers")},
-}
 
 
 def two_columns(rows):
@@ -159,7 +144,7 @@ def test_a_fit_on_a_memory_map_is_the_fit_on_the_array(name, make):
 
 @pytest.mark.parametrize(
     ("name", "weight", "columns"),
-    cells(CALIBRATORS, WEIGHTS, ("one", "two"), failures=EXPECTED_FAILURES["alone"]),
+    cells(CALIBRATORS, WEIGHTS, ("one", "two")),
 )
 def test_tied_scores_of_two_classes_are_fitted_as_in_memory(name, weight, columns):
     cut = one_column if columns == "one" else two_columns
@@ -170,7 +155,7 @@ def test_tied_scores_of_two_classes_are_fitted_as_in_memory(name, weight, column
 
 @pytest.mark.parametrize(
     ("name", "weight", "notion"),
-    cells(CALIBRATORS, ("none", "integer"), NOTIONS, failures=EXPECTED_FAILURES["notions"]),
+    cells(CALIBRATORS, ("none", "integer"), NOTIONS),
 )
 def test_tied_scores_of_a_notion_are_fitted_as_in_memory(name, weight, notion):
     rows = make_tied_rows(weight=weight)
@@ -179,7 +164,7 @@ def test_tied_scores_of_a_notion_are_fitted_as_in_memory(name, weight, notion):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), cells(["Platt", "isotonic", "histogram, uniform"], CHUNKED, failures={})
+    ("name", "kind"), cells(["Platt", "isotonic", "histogram, uniform"], CHUNKED)
 )
 def test_every_kind_of_chunks_gives_the_fit_of_tied_scores(name, kind, make):
     rows = make_tied_rows(weight="integer")
@@ -187,7 +172,7 @@ def test_every_kind_of_chunks_gives_the_fit_of_tied_scores(name, kind, make):
     assert_declared(EQUAL_IF_TIED, compute, in_memory(rows), make(kind, rows))
 
 
-@pytest.mark.parametrize(("name", "kind"), cells(CALIBRATORS, MAIN, failures={}))
+@pytest.mark.parametrize(("name", "kind"), cells(CALIBRATORS, MAIN))
 def test_different_scores_are_fitted_within_the_bound_of_cells(name, kind, make):
     calibrator, declared = CALIBRATORS[name]
     rows = one_column(make_rows())
@@ -195,9 +180,7 @@ def test_different_scores_are_fitted_within_the_bound_of_cells(name, kind, make)
     assert_declared(declared, compute, in_memory(rows), make(kind, rows))
 
 
-@pytest.mark.parametrize(
-    ("name", "notion"), cells(CALIBRATORS, ("class-wise", "confidence"), failures={})
-)
+@pytest.mark.parametrize(("name", "notion"), cells(CALIBRATORS, ("class-wise", "confidence")))
 def test_different_logits_of_a_notion_are_fitted_within_the_bound_of_cells(name, notion):
     calibrator, declared = CALIBRATORS[name]
     rows = make_rows(inputs="logits")
@@ -209,9 +192,7 @@ def test_different_logits_of_a_notion_are_fitted_within_the_bound_of_cells(name,
     assert_declared(declared, claims, in_memory(rows), as_own_chunks(rows))
 
 
-@pytest.mark.parametrize(
-    ("weight", "kind"), cells(WEIGHTS, CHUNKED, failures=EXPECTED_FAILURES["flag"])
-)
+@pytest.mark.parametrize(("weight", "kind"), cells(WEIGHTS, CHUNKED))
 def test_a_model_knows_that_rows_had_weights(weight, kind, make):
     rows = make_rows(weight=weight)
     made = MulticlassToBinary(HistogramBinning(n_bins=5, strategy="uniform"), notion="confidence")
@@ -221,7 +202,7 @@ def test_a_model_knows_that_rows_had_weights(weight, kind, make):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    cells(["Platt", "isotonic", "Venn-Abers"], MAIN, failures=EXPECTED_FAILURES["decimals"]),
+    cells(["Platt", "isotonic", "Venn-Abers"], MAIN),
 )
 def test_scores_with_two_decimals_are_fitted_as_in_memory(name, kind, make):
     score = make_rows().scores[:, 1].round(2)

@@ -57,15 +57,6 @@ SEARCHED = Equal(1e-8, "maps are searched to 1e-13 of their objective")
 
 COUNTED_CELLS = "the interval counts cells instead of rows, and is too wide"
 OWN_LABELS = "the message is about the labels, and says to pass them with their scores, as was done"
-EXPECTED_FAILURES = {
-    "inference": {
-        f"{name}, {kind}": OWN_LABELS
-        for name in ("kernel", "bootstrap", "decomposition", "gain")
-        for kind in ("row iterator", "parquet file")
-    }
-    | {"cutoff, *": COUNTED_CELLS},
-    "tied": {"cutoff, *": COUNTED_CELLS},
-}
 
 
 class SameFolds:
@@ -305,9 +296,7 @@ def test_inference_on_a_memory_map_is_that_on_the_array(name, make):
     assert_declared(EQUAL, compute, in_memory(rows), make("memory map", rows))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), cells(INFERENCE, MAIN, failures=EXPECTED_FAILURES["inference"])
-)
+@pytest.mark.parametrize(("name", "kind"), cells(INFERENCE, MAIN))
 def test_inference_on_chunks_is_that_in_memory(name, kind, make):
     rows = make_rows(inputs="logits")
     declared = INFERENCE[name][1]
@@ -316,8 +305,7 @@ def test_inference_on_chunks_is_that_in_memory(name, kind, make):
 
 @pytest.mark.parametrize(
     ("name", "weight"),
-    cells(ORDERED, ["none"], failures=EXPECTED_FAILURES["tied"])
-    + cells(ORDERED[:-1], ("integer", "fractional"), failures={}),
+    cells(ORDERED, ["none"]) + cells(ORDERED[:-1], ("integer", "fractional")),
 )
 def test_inference_on_chunks_of_tied_scores_is_equal_to_memory(name, weight):
     rows = make_tied_rows(weight=weight)
@@ -325,9 +313,7 @@ def test_inference_on_chunks_of_tied_scores_is_equal_to_memory(name, weight):
     assert_declared(tied, inferred(name, rows), in_memory(rows), as_own_chunks(rows))
 
 
-@pytest.mark.parametrize(
-    ("metric", "kind"), cells(("conf_ece", "cw_ece", "tl_ece"), MAIN, failures={})
-)
+@pytest.mark.parametrize(("metric", "kind"), cells(("conf_ece", "cw_ece", "tl_ece"), MAIN))
 def test_the_consistency_test_of_chunks_is_that_of_memory(metric, kind, make):
     rows = make_rows(slope=1.0)
     both = make(kind, rows), in_memory(rows)

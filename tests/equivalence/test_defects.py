@@ -36,34 +36,9 @@ from equivalence.data_kinds import (
     make_rows,
 )
 
-EXPECTED_FAILURES = {
-    "wrong model": "chunked stacks never choose the structured matrix",
-    "stale state": "a chunked fit leaves attributes of an earlier fit in memory, and vice versa",
-    "ignored arguments": "chunked stacks ignore time_budget",
-    "flag": "is_weighted_ is False if the weights of chunks sum to one",
-    "apply": "apply asks for an option that does not exist",
-    "advice": "fit advises compare and report, which reject the file",
-    "commands": "compare and report ask which columns are the scores",
-    "option": "--n-classes is an option of commands that reject files of top scores",
-    "error text": "two hyphens in the name of a column are taken for an option",
-    "predictions": "scores that are read in blocks cannot be predicted",
-    "top scores": "evaluate ignores arguments that do not apply to TopScores",
-    "counts": "counts are written with four decimals",
-    "negative zero": "a small negative number is written as -0.0000",
-    "standard error": "the variance of chunks is a difference of squares",
-    "time budget": "a time_budget that is not a number ends in an error about '>='",
-    "endless fit": "vector scaling of chunks drifts along a flat direction, and does not end",
-}
-
-
-def fails_today(name):
-    return pytest.mark.xfail(strict=True, reason=EXPECTED_FAILURES[name])
-
-
 # 1. Selection
 
 
-@fails_today("wrong model")
 def test_a_stack_of_a_dask_array_chooses_the_model_that_memory_chooses():
     rng = np.random.default_rng(0)
     n_classes, n_rows = 50, 195
@@ -85,7 +60,6 @@ def fitted_names(model):
     return {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
 
 
-@fails_today("stale state")
 @pytest.mark.parametrize("is_chunked_last", [True, False], ids=["chunks last", "memory last"])
 def test_nothing_of_an_earlier_fit_survives(is_chunked_last):
     pandas = pytest.importorskip("pandas")
@@ -104,7 +78,6 @@ def test_nothing_of_an_earlier_fit_survives(is_chunked_last):
 # 3. Arguments of a stack
 
 
-@fails_today("ignored arguments")
 def test_a_stack_of_chunks_honors_its_time_budget():
     how = {"candidates": ["temperature"], "time_budget": 0.0}
     memory = AutoCalibration(**how).fit(*in_memory(make_rows()))
@@ -116,7 +89,6 @@ def test_a_stack_of_chunks_honors_its_time_budget():
 # 4. Weights that sum to one
 
 
-@fails_today("flag")
 @pytest.mark.filterwarnings("ignore:.*count rows")
 def test_a_model_knows_that_chunks_had_weights_that_sum_to_one():
     rows = make_rows(weight="normalized")
@@ -159,7 +131,6 @@ def fit_top_file(path, model):
     assert run_command(*arguments) == 0
 
 
-@fails_today("apply")
 def test_a_model_of_a_top_scores_file_is_applied_to_a_top_scores_file(top_file, tmp_path, capsys):
     csv = pytest.importorskip("pyarrow.csv")
     path, model, top = top_file
@@ -173,7 +144,6 @@ def test_a_model_of_a_top_scores_file_is_applied_to_a_top_scores_file(top_file, 
         np.testing.assert_allclose(found, expected.log_proba[:, rank], atol=1e-9)
 
 
-@fails_today("advice")
 def test_a_fit_of_a_top_scores_file_advises_only_commands_that_accept_it(top_file, capsys):
     fit_top_file(*top_file[:2])
     shown = capsys.readouterr()
@@ -181,7 +151,6 @@ def test_a_fit_of_a_top_scores_file_advises_only_commands_that_accept_it(top_fil
         assert command in ("evaluate", "fit", "apply"), command
 
 
-@fails_today("commands")
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_other_commands_reject_a_top_scores_file_and_say_what_accepts_it(
     command, top_file, tmp_path, capsys
@@ -199,10 +168,7 @@ HAS_OPTION |= {"monitor start": False, "monitor update": False}
 
 @pytest.mark.parametrize(
     ("command", "has_option"),
-    [
-        pytest.param(name, has, marks=[] if has else [fails_today("option")], id=name)
-        for name, has in HAS_OPTION.items()
-    ],
+    [pytest.param(name, has, id=name) for name, has in HAS_OPTION.items()],
 )
 def test_the_number_of_classes_is_an_option_only_where_it_works(command, has_option, capsys):
     pytest.importorskip("typer")
@@ -213,7 +179,6 @@ def test_the_number_of_classes_is_an_option_only_where_it_works(command, has_opt
 # 6. Names of columns in errors
 
 
-@fails_today("error text")
 def test_an_error_of_open_scores_names_columns_as_the_file_does(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.csv"
@@ -225,7 +190,6 @@ def test_an_error_of_open_scores_names_columns_as_the_file_does(tmp_path):
 # 7. Predictions for chunks
 
 
-@fails_today("predictions")
 @pytest.mark.parametrize("kind", [kind for kind in CHUNKED if kind != "dask array"])
 def test_every_fitted_calibrator_predicts_chunks(kind, make):
     rows = make_rows(inputs="logits")
@@ -240,7 +204,6 @@ def test_every_fitted_calibrator_predicts_chunks(kind, make):
 # 8. Arguments that do not apply to top scores
 
 
-@fails_today("top scores")
 @pytest.mark.parametrize("argument", [{"inputs": "logits"}, {"renormalize": True}, {"level": 7}])
 def test_evaluate_rejects_arguments_that_do_not_apply_to_top_scores(argument):
     top = TopScores([[0], [1]], np.log([[0.5], [0.8]]), n_classes=3)
@@ -263,7 +226,6 @@ def markdown():
     return report.to_markdown(report.summarise(y, softmax(logits, axis=1), **how))
 
 
-@fails_today("counts")
 def test_a_markdown_report_writes_counts_as_whole_numbers(markdown):
     lines = [line for line in markdown.splitlines() if line.startswith(("| before", "| after"))]
     counts = [line.split("|")[-2].strip() for line in lines]
@@ -271,7 +233,6 @@ def test_a_markdown_report_writes_counts_as_whole_numbers(markdown):
     assert all(count.isdigit() for count in counts)
 
 
-@fails_today("negative zero")
 def test_a_markdown_report_has_no_negative_zero(markdown):
     assert not re.search(r"-0\.0+\b(?!\d)", markdown)
 
@@ -279,7 +240,6 @@ def test_a_markdown_report_has_no_negative_zero(markdown):
 # 10. Standard errors of sums
 
 
-@fails_today("standard error")
 def test_a_nearly_constant_gain_of_chunks_has_the_standard_error_of_memory():
     """Every row is wrong with log-loss 20, but for 1e-7; binning gives each of them log 2."""
     rng = np.random.default_rng(0)
@@ -304,7 +264,6 @@ def test_a_nearly_constant_gain_of_chunks_has_the_standard_error_of_memory():
 # 11. Parameters that are no numbers
 
 
-@fails_today("time budget")
 def test_a_time_budget_that_is_not_a_number_is_named_in_the_error():
     with pytest.raises((TypeError, ValueError), match="time_budget"):
         AutoCalibration(time_budget="x").fit(*in_memory(make_rows()))
@@ -313,7 +272,6 @@ def test_a_time_budget_that_is_not_a_number_is_named_in_the_error():
 # Found by the grid
 
 
-@fails_today("endless fit")
 def test_vector_scaling_of_chunks_ends_after_a_few_passes():
     """About one fit in forty does not end: rounding decides which."""
     for n_classes, seed in product((3, 5), range(20)):

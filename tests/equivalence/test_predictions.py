@@ -37,11 +37,9 @@ from calibrant import (
 )
 from equivalence.data_kinds import (
     CHUNKED,
-    NEEDS_ROWS,
     Iterator,
     Rows,
     assert_close,
-    assert_declared,
     cells,
     in_memory,
     make_rows,
@@ -68,11 +66,6 @@ READ = tuple(kind for kind in CHUNKED if kind != "dask array")
 """Kinds that are read block by block."""
 
 NOT_CHUNKED = "scores that are read in blocks cannot be predicted"
-EXPECTED_FAILURES = {
-    "scores": {"*": NOT_CHUNKED},
-    "fit": {f"{kind}": NOT_CHUNKED for kind in READ},
-    "lazy": {"*": NOT_CHUNKED},
-}
 
 
 @pytest.fixture(scope="module")
@@ -157,9 +150,7 @@ def test_predictions_for_a_dask_array_can_be_evaluated(name, fitted, make):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    cells(
-        ["temperature", "histogram, top-label", "stack"], READ, failures=EXPECTED_FAILURES["scores"]
-    ),
+    cells(["temperature", "histogram, top-label", "stack"], READ),
 )
 @pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
 def test_predictions_for_blocks_can_be_evaluated(method, name, kind, fitted, make):
@@ -173,7 +164,7 @@ def test_predictions_for_blocks_can_be_evaluated(method, name, kind, fitted, mak
     assert_close(without_ks(found), without_ks(expected), 1e-10)
 
 
-@pytest.mark.parametrize("kind", cells(CHUNKED, failures=EXPECTED_FAILURES["fit"]))
+@pytest.mark.parametrize("kind", cells(CHUNKED))
 def test_a_second_calibrator_is_fitted_on_predictions_for_chunks_as_in_memory(kind, fitted, make):
     first, data = fitted("vector", ROWS), make(kind, ROWS)
     found = TemperatureScaling().fit(first.predict_proba(data.scores), data.labels)
@@ -181,7 +172,7 @@ def test_a_second_calibrator_is_fitted_on_predictions_for_chunks_as_in_memory(ki
     assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", cells(["row iterator"], failures=EXPECTED_FAILURES["lazy"]))
+@pytest.mark.parametrize("kind", cells(["row iterator"]))
 def test_blocks_are_not_read_before_their_predictions_are_used(kind, fitted):
     blocks = Iterator(ROWS)
     model, n_started = fitted("temperature", ROWS), blocks.n_started
@@ -192,6 +183,10 @@ def test_blocks_are_not_read_before_their_predictions_are_used(kind, fitted):
 
 @pytest.mark.parametrize("kind", READ)
 @pytest.mark.parametrize("method", ["predict", "predict_claims", "predict_top"])
-def test_what_has_no_chunked_form_is_rejected_for_blocks(method, kind, fitted, make):
+def test_labels_and_claims_of_blocks_are_predicted_block_by_block(method, kind, fitted, make):
     model, data = fitted("histogram, top-label", ROWS), make(kind, ROWS)
-    assert_declared(NEEDS_ROWS, lambda d: getattr(model, method)(d.scores), None, data)
+    expected, found = (getattr(model, method)(d.scores) for d in (in_memory(ROWS), data))
+    if method != "predict_top":
+        expected, found = (expected,), (found,)
+    for whole, blocks in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(np.concatenate(list(blocks)), whole)

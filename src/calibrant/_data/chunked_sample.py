@@ -18,7 +18,14 @@ from calibrant._data.sample import (
     summary_places,
 )
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
-from calibrant._validation import as_array, check_inputs, check_scores, check_weight, shortened
+from calibrant._validation import (
+    as_array,
+    check_inputs,
+    check_scores,
+    check_weight,
+    remark,
+    shortened,
+)
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
 from calibrant._validation._scores import LOGITS_HINT
 
@@ -39,6 +46,8 @@ class ChunkReader(NamedTuple):
     hint: str = LOGITS_HINT
     renormalize: bool = False
     is_trusted: bool = False
+    note: Callable[[str], None] = remark
+    """Called with what was repaired."""
 
     def read(self, chunk: Chunk) -> ArraySample:
         """The checked rows of a chunk."""
@@ -65,6 +74,7 @@ class ChunkReader(NamedTuple):
             hint=self.hint,
             first_row=chunk.start,
             renormalize=self.renormalize,
+            note=self.note,
         )
 
 
@@ -116,16 +126,23 @@ class _Counts(NamedTuple):
     """Chunks whose scores were not accepted as they are, so every pass must check them again."""
     summary: list[tuple[FloatArray, IntArray, FloatArray]]
     """Rows for a summary, if the number of all rows was known beforehand."""
+    notes: list[str]
+    """What was repaired, chunk by chunk."""
 
 
 def _count_chunk(reader: ChunkReader, places: IntArray, chunk: Chunk) -> tuple[Any, ...]:
-    rows = reader.read(chunk)
+    notes: list[str] = []
+    rows = reader._replace(note=notes.append).read(chunk)
     is_changed = not (isinstance(chunk.scores, np.ndarray) and chunk.scores is rows.u)
     n_weighted = int(((rows.weight != 0) & (rows.weight != 1)).sum()) if rows.is_weighted else 0
     counts = n_weighted, rows.count_impossible(reader.inputs), int(is_changed)
     first, stop = np.searchsorted(places, [chunk.start, chunk.start + rows.shape[0]])
     summary = [rows.columns_of(places[first:stop] - chunk.start)]
-    return rows.shape[0], rows.class_weights, rows.class_rows, *counts, summary
+    return rows.shape[0], rows.class_weights, rows.class_rows, *counts, summary, notes
+
+
+def _ignore(note: str) -> None:
+    """Rows that were repaired in the first pass are repaired silently in later ones."""
 
 
 class _CheckedSource:
@@ -145,7 +162,10 @@ class _CheckedSource:
         counts = _Counts(*self.add_up(partial(_count_chunk, self.reader, places)))
         if not counts.class_weights.sum() > 0:
             raise ValueError("all sample weights are zero: at least one row must count")
-        self.reader = self.reader._replace(is_trusted=not counts.n_changed)
+        # A warning for the first chunk speaks for the others, and for all later passes.
+        for note in counts.notes[:1]:
+            remark(note)
+        self.reader = self.reader._replace(is_trusted=not counts.n_changed, note=_ignore)
         return counts
 
 

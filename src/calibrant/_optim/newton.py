@@ -103,8 +103,8 @@ def conjugate_gradient(
     gradient is small, so that convergence is superlinear, and needs not be where it lowers the
     objective by less than ``accuracy``: that is the last one.
     """
-    # The whole Hessian as preconditioner sees every direction; its blocks alone do not see these.
-    gauge = objective.in_gauge if not objective.is_small else np.copy
+    # Without this, rounding lets the parameters drift along directions without curvature.
+    gauge = objective.in_gauge
     residual = gauge(gradient)
     start = np.linalg.norm(residual)
     step = np.zeros_like(gradient)

@@ -211,7 +211,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         self.is_weighted_ = claim.is_weighted
         if claim.ends is not None:
             values, total, hits = distinct_sums(claim.ends, claim.hits, weight)
-            self._fit_distinct(values, total, hits, total)
+            rows = total
+            if claim.cell_rows is not None:
+                rows = claim.cell_rows[np.unique(claim.ends, return_index=True)[1]]
+            self._fit_distinct(values, total, hits, rows)
         elif not is_unit(weight):
             values, total, hits = distinct_sums(score, claim.hits, weight)
             rows = _row_counts(score, weight) if self.counts_rows else total

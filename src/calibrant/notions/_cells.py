@@ -110,19 +110,24 @@ class ChunkedClaims(Claims):
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:
-        """Sums of weights, scores and hits in the cells of each claim, (3, n_claims, N)."""
+        """Sums of weights, scores and hits in the cells of each claim, and numbers of rows, (4,
+        n_claims, N).
+        """
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
         size = self.n_claims, len(cells.ends)
         index = partial(_claim_index, self.n_quantities, self.n_labels)
         total = self.sum_over(partial(_cell_sums, cells, index, size), at_least=size[0] * size[1])
-        return cells, total.reshape(3, *size)
+        return cells, total.reshape(4, *size)
 
     def __iter__(self) -> Iterator[Claim]:
         assert self.sample is not None
         cells, sums = self._cells
-        for index, (weight, score, hits) in enumerate(sums.transpose(1, 0, 2)):
+        for index, (weight, score, hits, rows) in enumerate(sums.transpose(1, 0, 2)):
             claim = claim_of_cells(index, cells.ends, weight, score, hits)
-            yield replace(claim, is_counted_weighted=self.sample.is_weighted)
+            places = np.searchsorted(cells.ends, np.asarray(claim.ends))
+            yield replace(
+                claim, is_counted_weighted=self.sample.is_weighted, cell_rows=rows[places]
+            )
 
     def batches(self, elements: int) -> Iterator[list[Claim]]:
         if self.n_labels > 1:
@@ -157,12 +162,20 @@ def claim_of_cells(
 ) -> Claim:
     """A claim whose rows are the hits and the misses of each cell."""
     used = np.flatnonzero(weight > 0)
-    mean = np.clip(score[used] / weight[used], 0.0, 1.0)
+    mean = _restore_decimals(np.clip(score[used] / weight[used], 0.0, 1.0))
     count = np.concatenate([weight[used] - hits[used], hits[used]])
     outcome = np.repeat([False, True], len(used))
     rows = np.flatnonzero(count > 0)
     both = np.concatenate([mean, mean])[rows], outcome[rows], count[rows]
     return Claim(index, slice(None), *both, np.concatenate([ends[used]] * 2)[rows])
+
+
+def _restore_decimals(mean: FloatArray) -> FloatArray:
+    """Means of tied decimal scores without their rounding error, which would move them across the
+    step of a step function.
+    """
+    decimal = np.round(mean, 15)
+    return np.where(np.abs(decimal - mean) <= 2.0 * np.spacing(mean), decimal, mean)
 
 
 def _sum_claims(
@@ -188,4 +201,7 @@ def _cell_sums(
     weight: FloatArray,
 ) -> FloatArray:
     cell = cells.place(block.score) + index(block) * size[1]
-    return np.array(cell_sums(cell, block.score, block.hit, weight, size[0] * size[1]))
+    n_cells = size[0] * size[1]
+    sums = cell_sums(cell, block.score, block.hit, weight, n_cells)
+    rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
+    return np.array([*sums, rows], dtype=np.float64)

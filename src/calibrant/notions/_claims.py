@@ -87,6 +87,8 @@ class Claim:
     """If rows were counted in cells of scores, the upper end of the cell of each."""
     is_counted_weighted: bool = False
     """If rows were counted, whether any of them had a weight other than 0 and 1."""
+    cell_rows: FloatArray | None = None
+    """If weighted rows were counted, the number of rows in the cell of each."""
 
     @property
     def hits(self) -> FloatArray:

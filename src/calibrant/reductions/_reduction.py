@@ -443,4 +443,17 @@ def _pool(claims: Sequence[Claim]) -> Claim:
     ends = [claim.ends for claim in claims if claim.ends is not None]
     cells = np.concatenate(ends) if ends else None
     is_weighted = any(claim.is_counted_weighted for claim in claims)
-    return Claim(_POOLED, slice(None), score, outcome, weight, cells, is_weighted)
+    rows = [claim.cell_rows for claim in claims if claim.cell_rows is not None]
+    counts = _pool_rows(cells, claims) if rows and cells is not None else None
+    return Claim(_POOLED, slice(None), score, outcome, weight, cells, is_weighted, counts)
+
+
+def _pool_rows(ends: FloatArray, claims: Sequence[Claim]) -> FloatArray:
+    """Rows in the cell of each entry, of all claims together."""
+    values, place = np.unique(ends, return_inverse=True)
+    total = np.zeros(len(values))
+    for claim in claims:
+        if claim.ends is not None and claim.cell_rows is not None and len(claim.ends):
+            cells, first = np.unique(claim.ends, return_index=True)
+            total[np.searchsorted(values, cells)] += claim.cell_rows[first]
+    return total[place]
