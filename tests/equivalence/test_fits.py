@@ -197,10 +197,7 @@ def test_one_score_per_row_is_one_feature(kind, make):
         fit_and_view(TemperatureScaling(), rows)(data)
         for data in (in_memory(rows), make(kind, rows))
     )
-    # Files are read, and chunks of a user are declared, as scores of both classes.
-    if kind in ("dask array", "row iterator"):
-        assert chunks["n_features_in_"] == 1
-    else:
+    if kind == "own chunks":  # which a user declares as scores of both classes
         assert chunks.pop("n_features_in_") == memory.pop("n_features_in_") + 1
     assert_close(chunks, memory, SEARCHED.tolerance)
 

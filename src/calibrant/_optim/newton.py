@@ -103,8 +103,10 @@ def conjugate_gradient(
     gradient is small, so that convergence is superlinear, and needs not be where it lowers the
     objective by less than ``accuracy``: that is the last one.
     """
-    # Without this, rounding lets the parameters drift along directions without curvature.
-    gauge = objective.in_gauge
+    # Without this, rounding lets the parameters drift along directions without curvature. The whole
+    # Hessian of a penalized objective as preconditioner sees every direction.
+    is_curved = objective.is_small and bool(objective.penalty.curvature.any())
+    gauge = np.copy if is_curved else objective.in_gauge
     residual = gauge(gradient)
     start = np.linalg.norm(residual)
     step = np.zeros_like(gradient)
