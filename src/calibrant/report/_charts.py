@@ -26,7 +26,7 @@ _DIGITS = 5
 
 
 def _rounded(values: FloatArray) -> tuple[float, ...]:
-    return tuple(np.round(values, _DIGITS).tolist())
+    return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # no negative zeros
 
 
 Tables = Mapping[str, BinTable]
@@ -69,7 +69,7 @@ def _curve(table: BinTable, claim: int) -> Curve:
         _rounded(hits / count),
         _rounded(low),
         _rounded(high),
-        tuple(count.tolist()),
+        tuple(map(_whole, count.tolist())),
     )
 
 
@@ -101,4 +101,5 @@ def class_rows(
 
 
 def _whole(count: float) -> float:
+    """A number of rows, as an integer if it is one."""
     return int(count) if count == int(count) else count

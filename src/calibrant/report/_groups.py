@@ -34,4 +34,4 @@ def _cells(before: GroupEvaluation, after: GroupEvaluation) -> tuple[Any, ...]:
 
 
 def _gap(group: GroupEvaluation) -> str:
-    return f"{group.gap:+.3f} ({group.gap_low:+.3f} to {group.gap_high:+.3f})"
+    return f"{group.gap:+z.3f} ({group.gap_low:+z.3f} to {group.gap_high:+z.3f})"
