@@ -83,3 +83,11 @@ def test_scores_that_do_not_match_their_labels_are_rejected(data):
     proba, labels = data
     with pytest.raises(ValueError, match="rows do not match"):
         summarise(labels[:-1], proba, calibrator=calibrant.Identity())
+
+
+def test_top_scores_are_rejected(data):
+    proba, labels = data
+    order = np.argsort(-proba, axis=1)[:, :2]
+    top = calibrant.TopScores(order, np.log(np.take_along_axis(proba, order, 1)), n_classes=4)
+    with pytest.raises(TypeError, match="TopScores hold the best 2"):
+        summarise(labels, top, calibrator=calibrant.Identity())
