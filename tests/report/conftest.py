@@ -1,4 +1,4 @@
-"""A small report whose names try to be more than names."""
+"""Reports that several tests read: one of an overconfident model, and one of hostile names."""
 
 from __future__ import annotations
 
@@ -32,3 +32,31 @@ def hostile():
         name="<b>file</b>.csv",
         n_resamples=99,
     )
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Probabilities of an overconfident model, and labels."""
+    rng = np.random.default_rng(7)
+    logits = rng.normal(scale=2.0, size=(600, 4))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    proba = np.exp(2 * logits) / np.exp(2 * logits).sum(axis=1, keepdims=True)
+    return proba, labels
+
+
+@pytest.fixture(scope="session")
+def report(data):
+    """The report of these predictions, calibrated by temperature scaling."""
+    proba, labels = data
+    calibrator = calibrant.TemperatureScaling()
+    return summarise(labels, proba, calibrator=calibrator, method="temperature", n_resamples=199)
+
+
+@pytest.fixture(scope="session")
+def metric():
+    """``metric(report, "ks")``: a row of the table of metrics."""
+
+    def find(report, name):
+        return next(row for row in report.metrics if row.name == name)
+
+    return find

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from calibrant.guarantees import clopper_pearson
-from calibrant.metrics import calibration_curve, expected_calibration_error, ks_error
+from calibrant.metrics import (
+    MetricAccumulator,
+    calibration_curve,
+    expected_calibration_error,
+    ks_error,
+)
+from calibrant.metrics._ks import ks_path
+from calibrant.notions import as_notion
 from calibrant.report import _charts
-from calibrant.report._charts import class_rows, confidence_path, ks_graph, reliability, tables_of
+from calibrant.report._charts import class_rows, ks_graph, reliability, tables_of
 
 NAMES = ("ant", "bee", "cat")
 
@@ -21,7 +28,19 @@ def case(rng):
 
 def tables(case):
     y, weight, *both = case
-    return [tables_of(y, weight, proba, 10) for proba in both]
+    return [tables_of(MetricAccumulator(10).update(y, proba, weight)) for proba in both]
+
+
+def confidence_path(y, proba):
+    return ks_path(next(iter(as_notion("confidence").claims(proba, y, np.ones(len(y))))))
+
+
+def test_the_tables_of_an_accumulator_are_those_of_the_metric(case):
+    y, weight, before, _ = case
+    for name, table in tables(case)[0].items():
+        expected = calibration_curve(y, before, notion=name, n_bins=10, sample_weight=weight)
+        np.testing.assert_allclose(table.outcome, expected.outcome)
+        np.testing.assert_allclose(table.score, expected.score)
 
 
 def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
@@ -67,7 +86,7 @@ def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
 
 def test_the_ks_graph_starts_at_zero_and_ends_at_outcomes_minus_scores(case):
     y, _, before, after = case
-    graph = ks_graph([confidence_path(y, np.ones(400), proba) for proba in (before, after)])
+    graph = ks_graph([confidence_path(y, proba) for proba in (before, after)])
     assert graph.before[0] == 0.0
     expected = np.mean(before.argmax(axis=1) == y) - before.max(axis=1).mean()
     assert graph.before[-1] == pytest.approx(expected, abs=1e-5)
@@ -79,7 +98,7 @@ def test_the_ks_graph_does_not_depend_on_the_order_of_tied_rows(rng):
     proba = np.repeat([[0.6, 0.4], [0.8, 0.2]], 50, axis=0)
     y = rng.integers(2, size=100)
     turned = np.r_[np.arange(50)[::-1], np.arange(50, 100)[::-1]]
-    paths = (confidence_path(own, np.ones(100), proba) for own in (y, y[turned]))
+    paths = (confidence_path(own, proba) for own in (y, y[turned]))
     one, other = (ks_graph([path, path]) for path in paths)
     assert one.before == other.before
     assert one.before_error == pytest.approx(other.before_error, abs=1e-12)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling, evaluate
+from calibrant._data.read import as_sample
 from calibrant.datasets import digits_predictions
 from calibrant.report import summarise, to_html, to_markdown
 from calibrant.report._groups import group_table
@@ -25,8 +26,9 @@ def report():
 
 def test_every_group_has_its_gaps_before_and_after():
     group = np.arange(len(DATA.val_labels)) % 3
-    weight = np.ones(len(group))
-    table = group_table(DATA.val_labels, weight, DATA.val_proba, DATA.val_proba, group, 15)
+    sample, _ = as_sample(DATA.val_proba, DATA.val_labels, columns=(group,))
+    table = group_table(sample, sample, ("third",), 15)
+    assert table.caption.startswith("Groups by third. ")
     assert [row[0] for row in table.rows] == ["0", "1", "2"]
     gap = evaluate(DATA.val_labels, DATA.val_proba, by=group)["1"].gap
     assert table.rows[1][3].startswith(f"{gap:+.3f} (")

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from calibrant.report import to_markdown
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant.inference import Interval
+from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report._content import Decomposition, Estimate, MapNote, MapTable
+from calibrant.report._sentences import what_is_left
 
 
 def test_markdown_shows_hostile_names_as_text(hostile):
@@ -26,3 +36,45 @@ def test_rows_of_a_table_have_the_cells_of_its_header(hostile):
     for block in blocks:
         cells = {line.replace("\\|", "").count("|") for line in block.splitlines()}
         assert len(cells) == 1
+
+
+def test_counts_are_integers(report):
+    lines = to_markdown(report).splitlines()
+    counts = [line.split("|")[-2].strip() for line in lines if line.startswith("| before |")]
+    first = report.reliability[0].before
+    assert counts == [str(int(count)) for count in first.count]
+    classes = [line.split("|") for line in lines if line.startswith("| 0 |")]
+    assert classes[0][2].strip() == str(report.per_class[0].rows)
+
+
+def test_counts_of_fractional_weights_have_digits(data):
+    proba, labels = data
+    weight = np.linspace(0.1, 1.9, len(labels))
+    report = summarise(
+        labels, proba, sample_weight=weight, calibrator=calibrant.Identity(), n_resamples=9
+    )
+    lines = to_markdown(report).splitlines()
+    counts = [line.split("|")[-2].strip() for line in lines if line.startswith("| before |")]
+    assert [float(c) for c in counts] == pytest.approx(report.reliability[0].before.count, abs=1e-4)
+
+
+def test_no_number_is_a_negative_zero(report):
+    """Statistics and differences may lie just below zero."""
+    tiny = -2e-5
+    tests = tuple(
+        replace(test, statistic_after=tiny, expected_after=tiny, p_after=0.001)
+        for test in report.tests
+    )
+    estimate = Estimate(tiny, tiny, tiny)
+    shown = replace(
+        report,
+        tests=tests,
+        verdict=what_is_left(Interval("gap", 0, -1, 1, 0.95, 1, "asymptotic", 9), tests),
+        metrics=tuple(replace(row, after=estimate) for row in report.metrics),
+        decomposition=Decomposition("log_loss", (tiny, 1.0), (tiny, 1.0)),
+        map=MapNote("Map", "A map.", (MapTable("Factors", ("class", "factor"), (("a", tiny),)),)),
+    )
+    page = to_html(shown).partition("<body")[2].partition("<script")[0]
+    for text in (to_markdown(shown), re.sub(r"<[^>]*>", " ", page)):
+        assert "0.0000" in text
+        assert not re.search(r"-0\.0+\b", text)

@@ -7,7 +7,7 @@ from calibrant.report._html import to_html
 from calibrant.report._markdown import to_markdown
 from calibrant.report._monitor import monitor_page
 from calibrant.report._render import render, to_json
-from calibrant.report._summarise import summarise
+from calibrant.report._summarize import summarise
 
 __all__ = [
     "Report",

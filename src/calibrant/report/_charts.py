@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from calibrant._typing import FloatArray, IntArray
+from calibrant._typing import FloatArray
 from calibrant.binning import BinTable
 from calibrant.guarantees import clopper_pearson
-from calibrant.metrics import calibration_curve
-from calibrant.metrics._ks import KsPath, ks_path
+from calibrant.metrics import MetricAccumulator
+from calibrant.metrics._ks import KsPath
 from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
 
@@ -26,19 +26,18 @@ _DIGITS = 5
 
 
 def _rounded(values: FloatArray) -> tuple[float, ...]:
-    return tuple(np.round(values, _DIGITS).tolist())
+    return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # no negative zeros
 
 
 Tables = Mapping[str, BinTable]
 """Bins of each notion."""
 
 
-def tables_of(y: IntArray, weight: FloatArray, proba: FloatArray, n_bins: int) -> Tables:
-    """Bins of equal width of what diagrams are drawn of."""
-    return {
-        name: calibration_curve(y, proba, notion=name, n_bins=n_bins, sample_weight=weight)
-        for name in NOTIONS
-    }
+def tables_of(accumulator: MetricAccumulator) -> Tables:
+    """The bins of equal width that an accumulator has filled."""
+    sums = accumulator._sums
+    assert sums is not None
+    return dict(zip(NOTIONS, (sums.confidence, sums.top_label, sums.class_wise), strict=True))
 
 
 def reliability(both: Sequence[Tables], names: Sequence[str]) -> tuple[Reliability, ...]:
@@ -70,7 +69,7 @@ def _curve(table: BinTable, claim: int) -> Curve:
         _rounded(hits / count),
         _rounded(low),
         _rounded(high),
-        tuple(count.tolist()),
+        tuple(map(_whole, count.tolist())),
     )
 
 
@@ -81,11 +80,6 @@ def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
     lines = [_rounded(-path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
-
-
-def confidence_path(y: IntArray, weight: FloatArray, proba: FloatArray) -> KsPath:
-    """The path of the top class."""
-    return ks_path(next(iter(as_notion("confidence").claims(proba, y, weight))))
 
 
 def class_rows(
@@ -107,4 +101,5 @@ def class_rows(
 
 
 def _whole(count: float) -> float:
+    """A number of rows, as an integer if it is one."""
     return int(count) if count == int(count) else count

@@ -186,7 +186,7 @@ def _head(text: str) -> str:
 def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
     if value is None:
         return '<td class="number" data-value="">-</td>'
-    return f'<td class="number {kind}" data-value="{value!r}">{value:.{digits}f}</td>'
+    return f'<td class="number {kind}" data-value="{value!r}">{value:z.{digits}f}</td>'
 
 
 def _metrics_table(rows: Sequence[MetricRow], judgement: str) -> str:
@@ -205,9 +205,9 @@ def _estimate(estimate: Estimate, kind: str) -> str:
     interval = (
         ""
         if estimate.low is None
-        else f'<span class="interval">{estimate.low:.4f} to {estimate.high:.4f}</span>'
+        else f'<span class="interval">{estimate.low:z.4f} to {estimate.high:z.4f}</span>'
     )
-    value = f'<span class="{kind}">{estimate.value:.4f}</span>'
+    value = f'<span class="{kind}">{estimate.value:z.4f}</span>'
     return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibrant._validation import printable_lines
@@ -25,7 +25,7 @@ def to_markdown(report: Report) -> str:
         f"**{plain(report.action)}** {plain(report.verdict)}",
         *_listed("Be careful", report.warnings),
         "## Before and after",
-        markdown_table(
+        _table(
             ["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]
         ),
         "## Reliability, top class",
@@ -41,7 +41,7 @@ def to_markdown(report: Report) -> str:
         plain(report.guarantee.text) if report.guarantee else no_guarantee(report),
         f"## The map: {plain(report.map.name)}",
         plain(report.map.text),
-        *(f"{plain(t.caption)}\n\n{markdown_table(t.header, t.rows)}" for t in report.map.tables),
+        *(f"{plain(t.caption)}\n\n{_table(t.header, t.rows)}" for t in report.map.tables),
         *_listed("How this was computed", report.how),
         "## Code to repeat it",
         f"```python\n{printable_lines(report.code)}\n```",
@@ -56,8 +56,17 @@ def _listed(title: str, lines: Sequence[str]) -> list[str]:
 def _groups(report: Report) -> list[str]:
     if report.groups is None:
         return []
-    table = markdown_table(report.groups.header, report.groups.rows)
+    table = _table(report.groups.header, report.groups.rows)
     return ["## Groups", plain(report.groups.caption), table]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table whose numbers have four digits, and no negative zero."""
+    return markdown_table(header, [[_shown(cell) for cell in row] for row in rows])
+
+
+def _shown(cell: Any) -> Any:
+    return f"{cell:z.4f}" if isinstance(cell, float) else cell
 
 
 def _metric_cells(row: MetricRow) -> list[Any]:
@@ -65,8 +74,8 @@ def _metric_cells(row: MetricRow) -> list[Any]:
 
 
 def _with_interval(estimate: Estimate) -> str:
-    interval = "" if estimate.low is None else f" ({estimate.low:.4f} to {estimate.high:.4f})"
-    return f"{estimate.value:.4f}{interval}"
+    interval = "" if estimate.low is None else f" ({estimate.low:z.4f} to {estimate.high:z.4f})"
+    return f"{estimate.value:z.4f}{interval}"
 
 
 def _reliability_table(report: Report) -> str:
@@ -78,7 +87,7 @@ def _reliability_table(report: Report) -> str:
             curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
         )
     ]
-    return markdown_table(["when", "said", "came true", "low", "high", "rows"], rows)
+    return _table(["when", "said", "came true", "low", "high", "rows"], rows)
 
 
 def _class_table(report: Report) -> str:
@@ -87,7 +96,7 @@ def _class_table(report: Report) -> str:
         [r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after]
         for r in report.per_class
     ]
-    return markdown_table([*header, "top-label before", "after"], rows)
+    return _table([*header, "top-label before", "after"], rows)
 
 
 def _test_table(report: Report) -> str:
@@ -97,4 +106,4 @@ def _test_table(report: Report) -> str:
         for t in report.tests
     ]
     nulls = map(null_sentence, report.tests)
-    return markdown_table(header, [[*row, null] for row, null in zip(rows, nulls, strict=True)])
+    return _table(header, [[*row, null] for row, null in zip(rows, nulls, strict=True)])

@@ -155,8 +155,8 @@ def _claim_table(monitor: CalibrationMonitor) -> str:
             gap.claim,
             "look" if gap.is_listed else "",
             f"{gap.n_rows:,}",
-            f"{gap.mean:+.4f}",
-            f"{gap.low:+.4f} to {gap.high:+.4f}",
+            f"{gap.mean:+z.4f}",
+            f"{gap.low:+z.4f} to {gap.high:+z.4f}",
             f"{gap.nats:.1f}",
         )
         for gap in gaps
@@ -166,7 +166,7 @@ def _claim_table(monitor: CalibrationMonitor) -> str:
 
 def _update_table(history: Sequence[MonitorEntry]) -> str:
     rows = [
-        (one.when, f"{one.n_rows:,}", f"{one.nats:.1f}", f"{one.mean:+.4f}", _rung(one))
+        (one.when, f"{one.n_rows:,}", f"{one.nats:.1f}", f"{one.mean:+z.4f}", _rung(one))
         for one in reversed(history)
     ]
     return _table(("update", "rows", "evidence, nats", "mean gap so far", ""), rows)

@@ -62,8 +62,8 @@ def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
             f"After it the probabilities are still {kind}, by {abs(gap.estimate):.1%} on average."
         )
     worst = min(tests, key=lambda test: test.p_after)
-    chance = "" if worst.expected_after is None else f", by chance {worst.expected_after:.4f}"
-    return f"What is left is more than chance: {worst.title} {worst.statistic_after:.4f}{chance}."
+    chance = "" if worst.expected_after is None else f", by chance {worst.expected_after:z.4f}"
+    return f"What is left is more than chance: {worst.title} {worst.statistic_after:z.4f}{chance}."
 
 
 def is_beyond(gap: Interval) -> bool:
@@ -188,7 +188,8 @@ def decomposition_sentence(report: Report) -> str:
     """The decomposition in words."""
     pairs = (("before", report.decomposition.before), ("after", report.decomposition.after))
     said = [
-        f"{when} {c + r:.4f} = calibration {c:.4f} + refinement {r:.4f}" for when, (c, r) in pairs
+        f"{when} {c + r:z.4f} = calibration {c:z.4f} + refinement {r:z.4f}"
+        for when, (c, r) in pairs
     ]
     return f"Log-loss {said[0]}; {said[1]}."
 

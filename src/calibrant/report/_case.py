@@ -1,0 +1,48 @@
+"""Everything that a report is written from: the options, the fits, the findings, and some rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from calibrant.report._findings import Findings
+from calibrant.report._fits import Fits
+from calibrant.report._request import Request
+from calibrant.report._rows import DrawnRows, ReportRows
+
+_TESTED_ROWS = 20_000
+"""Rows for tests and the decomposition. So many rows show any error that matters, and the cost of
+tests grows faster than the number of rows."""
+
+_TESTED_WEIGHTED_ROWS = 5000
+"""The same for weights that are not integers: every resample then computes the error again."""
+
+
+class Case(NamedTuple):
+    """Everything that a report is written from."""
+
+    request: Request
+    names: tuple[str, ...]
+    rows: ReportRows
+    fits: Fits
+    findings: Findings
+    drawn: DrawnRows
+    """The rows that are in memory: all of them, or some that were drawn from chunks."""
+    tested: DrawnRows
+    """The rows of tests and of the decomposition."""
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether all rows are in memory."""
+        return self.rows.places is None
+
+    @property
+    def is_part_tested(self) -> bool:
+        """Whether there are more rows than those that are tested."""
+        n_tested, n_drawn = len(self.tested.y), len(self.drawn.y)
+        return n_tested < n_drawn or n_drawn < self.rows.sample.n_rows
+
+
+def rows_to_test(drawn: DrawnRows, seed: int) -> DrawnRows:
+    """At most as many of the drawn rows as tests can afford."""
+    is_weighted = drawn.sample_weight is not None
+    return drawn.draw(_TESTED_WEIGHTED_ROWS if is_weighted else _TESTED_ROWS, seed)

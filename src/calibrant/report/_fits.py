@@ -1,0 +1,140 @@
+"""The fits of a report: one on all rows, which is shown, and one per fold, which predict held-out
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from calibrant._crossfit.members import fit_folds, fit_on, proba_blocks, proba_of
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._typing import AnyArray, FloatArray
+from calibrant.base import Calibrator
+from calibrant.base._outcome import convergence_note
+from calibrant.base._training import summarize_training
+from calibrant.multiclass import Identity
+from calibrant.report._request import Request
+from calibrant.report._rows import FoldOf, ReportRows, first_fold
+from calibrant.selection._methods import needs_rows
+
+
+class Predictor(NamedTuple):
+    """Predicts every row by the fit of the fold that holds it out."""
+
+    fits: Sequence[Any]
+    fold_of: FoldOf
+    inputs: str
+
+    def predict(self, chunk: ArraySample) -> ArraySample:
+        """A chunk of probabilities before calibration; those after it are its first column."""
+        scores = chunk.u[:]
+        rows = chunk.with_scores(self._before(scores))
+        rows.columns = (self._after(scores, chunk), *chunk.columns)
+        return rows
+
+    def _before(self, scores: FloatArray) -> FloatArray:
+        if self.inputs == "proba":
+            return np.asarray(scores, dtype=np.float64)
+        # Logits become probabilities block by block.
+        return proba_of(Identity().set_params(inputs=self.inputs), scores, self.inputs)
+
+    def _after(self, scores: FloatArray, chunk: ArraySample) -> FloatArray:
+        fold, proba = self.fold_of(chunk), np.empty(scores.shape)
+        for number, fit in enumerate(self.fits):
+            rows = np.flatnonzero(fold == number)
+            for part, block in proba_blocks(fit, scores, self.inputs, rows):
+                proba[rows[part]] = block
+        return proba
+
+
+def before_of(chunk: ArraySample) -> ArraySample:
+    """The rows of a predicted chunk before calibration, with the columns that they were given."""
+    rows = chunk.with_scores(chunk.u)
+    rows.columns = chunk.columns[1:]
+    return rows
+
+
+def after_of(chunk: ArraySample) -> ArraySample:
+    """The rows of a predicted chunk after calibration, with the columns that they were given."""
+    rows = chunk.with_scores(chunk.columns[0])
+    rows.columns = chunk.columns[1:]
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The fitted calibrator, and how held-out rows are predicted.
+
+    ``class_weights`` are those of the rows that the calibrator was fitted on, ``notes`` warnings
+    about the fits, and ``chunked_note`` says how a fit to chunked rows differs.
+    """
+
+    model: Any
+    predictor: Predictor
+    class_weights: FloatArray
+    notes: tuple[str, ...]
+    chunked_note: str
+    is_held_out: bool
+
+    @property
+    def n_folds(self) -> int:
+        """Number of fits that predict."""
+        return len(self.predictor.fits)
+
+
+def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) -> Fits:
+    """Fit the calibrator on the training rows, or cross-fit it if there are none."""
+    calibrator, inputs = request.calibrator, request.inputs
+    fitted = rows if training is None else training
+    model = _fit_model(calibrator, fitted.sample, inputs)
+    if training is None:
+        folds = rows.cut_folds(request.cv, request.seed)
+        predictor = Predictor(fit_folds(calibrator, folds.plan, inputs), folds.fold_of, inputs)
+        fold_fits = predictor.fits
+    else:
+        predictor, fold_fits = Predictor([model], first_fold, inputs), []
+    # Asked for and not caught: what warnings do is one thing for all threads of a process.
+    owner = type(calibrator).__name__
+    notes = convergence_note(owner, [model]), convergence_note(owner, fold_fits, "folds")
+    return Fits(
+        model=model,
+        predictor=predictor,
+        class_weights=fitted.sample.class_weights,
+        notes=tuple(note for note in notes if note),
+        chunked_note="" if fitted.places is None else model._chunked_note(),
+        is_held_out=training is not None,
+    )
+
+
+def _fit_model(calibrator: Any, sample: Sample, inputs: str) -> Any:
+    if needs_rows(calibrator):
+        sample.rows(type(calibrator).__name__)
+    model = fit_on(clone(calibrator), sample, inputs)
+    if isinstance(model, Calibrator):  # its losses show whether sampling noise explains the fit
+        training = summarize_training(sample, inputs, model._log_true_of)
+        if training is not None:
+            model.training_ = training
+    return model
+
+
+def check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: str) -> Sample:
+    """The rows to fit on that a user passed, as a sample."""
+    if len(calibration) not in (2, 3):
+        raise ValueError(
+            f"calibration must be (scores, labels) or (scores, labels, weights), got "
+            f"{len(calibration)} parts"
+        )
+    scores, y, *rest = calibration
+    shape: tuple[int, ...] = getattr(scores, "shape", ())
+    if len(shape) == 2 and shape[1] != len(labels):
+        raise ValueError(
+            f"the calibration rows have {shape[1]} classes and the rows to judge {len(labels)}"
+        )
+    sample, _ = as_sample(scores, y, rest[0] if rest else None, classes=labels, inputs=inputs)
+    return sample

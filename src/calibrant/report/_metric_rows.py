@@ -1,0 +1,148 @@
+"""The rows of the table of metrics, before and after calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibrant import inference
+from calibrant._blocks import BOOTSTRAP_ELEMENTS
+from calibrant._crossfit.scores import SCORES
+from calibrant.evaluation import Evaluation
+from calibrant.guarantees import clopper_pearson
+from calibrant.metrics._registry import METRICS
+from calibrant.report._case import Case
+from calibrant.report._content import CheckRow, Estimate, MetricRow
+from calibrant.report._findings import LEVEL, Findings
+
+_LEAST_RESAMPLES = 50
+"""Below this the ends of a 95 % interval are single draws."""
+
+_MEANS = ("accuracy", *SCORES)
+_NOTIONS = ("confidence", "class-wise", "top-label")
+_PLUG_IN = ("conf_ece", "cw_ece", "tl_ece", "mce", "ks", "overconfidence", "underconfidence")
+_MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
+_NOTES = {
+    "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
+    "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
+    "benefits between 0 and 1; includes chance",
+    "overconfidence": "Mean confidence where the prediction is wrong",
+    "underconfidence": "Mean lack of confidence where the prediction is right",
+}
+
+
+def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
+    """All rows of the table; ``tests`` estimate the bias of binned errors."""
+    evaluations, n_tested = case.findings.evaluations, len(case.tested.y)
+    by_how_many = f" with {n_tested:,} rows, less with all" if case.is_part_tested else ""
+    return (
+        *_mean_rows(case),
+        *(_debiased_row(notion, case) for notion in _NOTIONS),
+        *(_plug_in_row(name, evaluations, tests, by_how_many) for name in _PLUG_IN),
+        *(_measure_row(name, case) for name in _MEASURES),
+    )
+
+
+def _mean_rows(case: Case) -> list[MetricRow]:
+    """Accuracy and proper scores, with intervals if rows have no weights: by the bootstrap if all
+    rows are in memory, else by formulas.
+    """
+    if case.drawn.sample_weight is not None:
+        return [_plug_in_row(name, case.findings.evaluations, ()) for name in _MEANS]
+    if case.has_all_rows:
+        return [_bootstrap_row(name, case) for name in _MEANS]
+    return [_accuracy_row(case.findings), *(_score_row(name, case.findings) for name in SCORES)]
+
+
+def _bootstrap_row(name: str, case: Case) -> MetricRow:
+    most = BOOTSTRAP_ELEMENTS // case.drawn.before.size
+    resamples = int(np.clip(most, _LEAST_RESAMPLES, case.request.n_resamples))
+    pair = [
+        inference.bootstrap_interval(
+            name, case.drawn.y, proba, n_resamples=resamples, rng=case.request.seed
+        )
+        for proba in case.drawn.both
+    ]
+    kind = "exact interval" if name == "accuracy" else f"bootstrap interval, {resamples} resamples"
+    return _row(name, list(map(_as_estimate, pair)), _with_caution(f"95 % {kind}", pair))
+
+
+def _accuracy_row(findings: Findings) -> MetricRow:
+    total, estimates = findings.n_samples, []
+    for evaluation in findings.evaluations:
+        hits = np.array([round(evaluation.accuracy * total)])
+        low, high = clopper_pearson(hits, np.array([total]), 1 - LEVEL)
+        estimates.append(Estimate(evaluation.accuracy, float(low[0]), float(high[0])))
+    return _row("accuracy", estimates, "95 % exact interval")
+
+
+def _score_row(name: str, findings: Findings) -> MetricRow:
+    """The mean of a proper score, with the interval of a normal mean."""
+    quantile = float(ndtri((1 + LEVEL) / 2))
+    pairs = zip(findings.evaluations, findings.standard_errors[name], strict=True)
+    estimates = [
+        Estimate(mean, mean - quantile * error, mean + quantile * error)
+        for mean, error in ((getattr(evaluation, name), error) for evaluation, error in pairs)
+    ]
+    return _row(name, estimates, "95 % interval of a mean of so many rows")
+
+
+def _debiased_row(notion: str, case: Case) -> MetricRow:
+    n_bins, weight = case.request.n_bins, case.drawn.sample_weight
+    pair = [
+        inference.debiased_interval(
+            case.drawn.y, proba, notion=notion, n_bins=n_bins, sample_weight=weight
+        )
+        for proba in case.drawn.both
+    ]
+    note = _with_caution("Debiased L2 calibration error with its 95 % interval", pair)
+    before, after = map(_as_estimate, pair)
+    return MetricRow(
+        f"{notion}-l2", f"{notion.capitalize()} error (L2)", before, after, "lower", note
+    )
+
+
+def _plug_in_row(
+    name: str,
+    evaluations: Sequence[Evaluation],
+    tests: Sequence[CheckRow],
+    by_how_many: str = "",
+) -> MetricRow:
+    note = _NOTES.get(name, "")
+    for test in tests:
+        if test.name == name and test.expected_before:
+            chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
+            note = f"Includes chance: calibrated models would show {chance}{by_how_many}"
+    return _row(name, [Estimate(float(getattr(one, name))) for one in evaluations], note)
+
+
+def _measure_row(name: str, case: Case) -> MetricRow:
+    y, weight = case.tested.y, case.tested.sample_weight
+    values = [METRICS[name](y, proba, sample_weight=weight) for proba in case.tested.both]
+    return _row(name, list(map(Estimate, values)), _NOTES[name])
+
+
+def _row(name: str, estimates: Sequence[Estimate], note: str) -> MetricRow:
+    before, after = estimates
+    return MetricRow(name, metric_title(name), before, after, METRICS[name].better, note)
+
+
+def metric_title(name: str) -> str:
+    """The title of a metric, as the beginning of a line."""
+    title = METRICS[name].title
+    return title[0].upper() + title[1:]
+
+
+def _as_estimate(interval: inference.Interval) -> Estimate:
+    return Estimate(float(interval.estimate), float(interval.low), float(interval.high))
+
+
+def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
+    """A note with the reasons why the level of the intervals is not guaranteed, if it is not."""
+    if all(interval.guarantee != "heuristic" for interval in pair):
+        return note
+    reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
+    listed = "; ".join(reasons) or "few rows for so many claims"
+    return f"{note}; its level is not guaranteed: {listed}"

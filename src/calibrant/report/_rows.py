@@ -1,0 +1,158 @@
+"""The rows of a report: how they are assigned to folds, and which of them are drawn.
+
+Most numbers of a report are sums over all rows. Tests, debiased errors and the guarantee need the
+rows themselves: all of them if they are in memory, else some that are drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._blocks import FILE_ELEMENTS
+from calibrant._data.fold_plan import FoldPlan, RowFolds, plan_folds
+from calibrant._data.folds import as_folds
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._simplex import is_unit
+from calibrant._typing import FloatArray, IntArray
+from calibrant.report._weights import copy_rows
+
+_DRAWN_SCORES = FILE_ELEMENTS
+"""Scores of the rows that are drawn: as many as one chunk of a file holds."""
+
+FoldOf = Callable[[ArraySample], IntArray]
+"""The fold that holds out each row of a chunk."""
+
+
+class Folds(NamedTuple):
+    """Folds that hold out every row once, with its weight."""
+
+    plan: FoldPlan
+    fold_of: FoldOf
+
+
+class ReportRows(NamedTuple):
+    """The rows of a report.
+
+    ``places`` are the numbers of the rows to draw; None if all rows are in memory.
+    """
+
+    sample: Sample
+    places: IntArray | None
+
+    def with_copies(self) -> ReportRows:
+        """Rows of integer weight as copies, if they are in memory."""
+        if self.places is not None:
+            return self
+        return ReportRows(copy_rows(self.sample.rows("A report")), None)
+
+    def cut_folds(self, cv: int, seed: int) -> Folds:
+        """Folds by content if the rows are in memory, else by the number of the row."""
+        if self.places is None:
+            folds = _folds_by_content(self.sample.rows("A report"), cv, seed)
+        else:
+            folds = _folds_by_number(self.sample, cv)
+        if folds.plan.n_folds < 2:
+            raise ValueError(
+                "a report needs at least two rows, to fit on one part and judge on the other"
+            )
+        return folds
+
+    def gather(self) -> ArraySample:
+        """The drawn rows of a sample without weights."""
+        if self.places is None:
+            return self.sample.rows("A report")
+        return self.sample.take(self.places)
+
+
+def read_rows(sample: Sample, seed: int) -> ReportRows:
+    """The rows of a sample, with those to draw if they are read in chunks."""
+    if not sample.is_chunked:
+        # The only chunk is the sample itself. Top scores, which are no whole rows, raise here.
+        return ReportRows(sample.sum_chunks(_same), None)
+    n_rows, n_classes = sample.shape
+    n_drawn = max(1, _DRAWN_SCORES // n_classes)
+    if n_rows <= n_drawn:
+        return ReportRows(sample, np.arange(n_rows))
+    places = np.random.default_rng(seed).choice(n_rows, n_drawn, replace=False)
+    return ReportRows(sample, np.sort(places))
+
+
+def _same(chunk: ArraySample) -> ArraySample:
+    return chunk
+
+
+def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
+    weight, number = rows.weight, np.empty(len(rows.y), dtype=np.intp)
+    # Assigned as if all weights were one, so that no row is split between folds.
+    folds = as_folds(cv, np.asarray(rows.u), rows.y, np.ones(len(rows.y)), seed)
+    for place, fold in enumerate(folds):
+        number[fold.judge] = place
+    weighted = [
+        fold._replace(fit_weight=weight[fold.fit], judge_weight=weight[fold.judge])
+        for fold in folds
+    ]
+    return Folds(RowFolds(rows, weighted), partial(_numbers_of, number))
+
+
+def _numbers_of(number: IntArray, chunk: ArraySample) -> IntArray:
+    return number[chunk.start : chunk.start + chunk.shape[0]]
+
+
+def _folds_by_number(sample: Sample, cv: int) -> Folds:
+    plan: Any = plan_folds(cv, sample, by_runs=True)
+    return Folds(plan, plan._rule.fold)
+
+
+def first_fold(chunk: ArraySample) -> IntArray:
+    """The fold of rows that are all predicted by the same fit."""
+    return np.zeros(chunk.shape[0], dtype=np.intp)
+
+
+class DrawnRows(NamedTuple):
+    """Rows in memory: probabilities before and after calibration, column codes, and weights."""
+
+    before: FloatArray
+    after: FloatArray
+    y: IntArray
+    weight: FloatArray
+
+    @property
+    def both(self) -> tuple[FloatArray, FloatArray]:
+        """Probabilities before and after."""
+        return self.before, self.after
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """The weights; None if all of them are one."""
+        return None if is_unit(self.weight) else self.weight
+
+    def subset(self, rows: Any) -> DrawnRows:
+        """Some of the rows."""
+        return DrawnRows(*(column[rows] for column in self))
+
+    def draw(self, n_rows: int, seed: int) -> DrawnRows:
+        """At most so many of the rows, drawn at random, in their order."""
+        if len(self.y) <= n_rows:
+            return self
+        rows = np.random.default_rng(seed).choice(len(self.y), n_rows, replace=False)
+        return self.subset(np.sort(rows))
+
+
+def draw_rows(places: IntArray | None, chunk: ArraySample, rows: DrawnRows) -> list[DrawnRows]:
+    """The rows of a chunk that are drawn, as a list that can be added to those of other chunks."""
+    if places is None:
+        return [rows]
+    first, last = np.searchsorted(places, [chunk.start, chunk.start + chunk.shape[0]])
+    drawn = places[first:last] - chunk.start
+    return [rows.subset(drawn[chunk.weight[drawn] > 0])]
+
+
+def join_drawn(chunks: Sequence[DrawnRows]) -> DrawnRows:
+    """The drawn rows of all chunks."""
+    if len(chunks) == 1:
+        return chunks[0]
+    return DrawnRows(*map(np.concatenate, zip(*chunks, strict=True)))

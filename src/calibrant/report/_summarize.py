@@ -1,0 +1,192 @@
+"""From scores and labels to the content of a report.
+
+There is one pipeline for rows in memory and chunked rows: fit, predict held-out rows, add up sums
+over all of them, and draw rows for what needs the rows themselves. All rows in memory are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant import __version__
+from calibrant._data.read import as_sample
+from calibrant._typing import AnyArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._validation import as_seed, check_row_counts, one_seed
+from calibrant.metrics._groups import as_columns
+from calibrant.report._advice import advise
+from calibrant.report._case import Case, rows_to_test
+from calibrant.report._checks import check_rows, decompose
+from calibrant.report._code import code_lines
+from calibrant.report._content import GuaranteeNote, MapTable, Report
+from calibrant.report._describe import describe
+from calibrant.report._findings import evaluate_rows
+from calibrant.report._fits import after_of, before_of, check_calibration, fit_rows
+from calibrant.report._groups import group_table
+from calibrant.report._guarantee import guarantee_note
+from calibrant.report._how import how_sentences
+from calibrant.report._metric_rows import metric_rows
+from calibrant.report._request import Request, choose_calibrator
+from calibrant.report._rows import ReportRows, read_rows
+from calibrant.report._sentences import cautions, verdict, what_is_left
+from calibrant.report._weights import has_weights
+
+
+def summarise(
+    y_true: LabelsLike,
+    scores: ScoresLike,
+    *,
+    calibrator: Any = None,
+    calibration: tuple[Any, ...] | None = None,
+    inputs: str = "proba",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+    method: str | None = None,
+    name: str = "predictions",
+    command: str | None = None,
+    cv: int = 5,
+    n_bins: int = 15,
+    n_resamples: int = 1000,
+    random_state: int | None = None,
+    by: Any = None,
+    rng: Rng = None,
+) -> Report:
+    """What calibration does to a set of predictions.
+
+    Parameters
+    ----------
+    y_true : labels of shape (n,)
+    scores : scores of shape (n, K)
+        The rows to evaluate. Chunked scores (`calibrant.io.open_scores`, dask arrays) are added up
+        and not kept, except for some rows that are drawn at random. The report says which numbers
+        are those of all rows and which those of drawn rows.
+    calibrator : unfitted calibrator, optional
+        By default `AutoCalibration`.
+    calibration : (scores, labels) or (scores, labels, weights), optional
+        Rows to fit on. By default the calibrator is cross-fitted: every row is evaluated with a
+        calibrator that was fitted on other rows.
+    inputs : {"proba", "logits", "log_proba"}
+    sample_weight : weights of shape (n,), optional
+        Numbers of copies of a row. If weights are not integers, or rows are chunked, the report has
+        no intervals of accuracy, log-loss and Brier score, and no kernel test, because these draw
+        rows one by one. With any weights there is no guarantee.
+    classes : labels of the columns, optional
+    method, name, command : str
+        What the calibrator and the data are called (the calibrator by its class unless given), and
+        the command that made the report, if one did.
+    cv : int
+        Folds of cross-fitting.
+    n_bins : int
+    n_resamples : int
+        Of tests and intervals.
+    random_state : int, optional
+        The same as ``rng``, by the name that estimators have for it.
+    by : groups of shape (n,), or dict or data frame of such columns, optional
+        Each group is also evaluated, as by ``evaluate(..., by=...)``.
+    rng : int, Generator or None
+        Decides folds, draws and resamples; None is 0, so that a report is the same when it is made
+        again.
+
+    Returns
+    -------
+    Report
+
+    Notes
+    -----
+    Costs cv + 1 fits of the calibrator, ten of structured scaling for the decomposition, and the
+    resampling of tests.
+
+    Examples
+    --------
+    >>> from calibrant import TemperatureScaling
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> scaling = TemperatureScaling()
+    >>> report = summarise(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
+    >>> report.judgement
+    'good'
+    """
+    chosen, method = choose_calibrator(calibrator, method)
+    seed = as_seed(one_seed(rng, random_state)) or 0
+    request = Request(chosen, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
+    groups = {} if by is None else as_columns(by)
+    columns = tuple(groups.values())
+    sample, labels = as_sample(
+        scores, y_true, sample_weight, classes=classes, inputs=inputs, columns=columns
+    )
+    training = None
+    if calibration is not None:
+        training = read_rows(check_calibration(calibration, labels, inputs), seed)
+    return _summarize(read_rows(sample, seed), training, labels, tuple(groups), request)
+
+
+def _summarize(
+    given: ReportRows,
+    training: ReportRows | None,
+    labels: AnyArray,
+    groups: tuple[str, ...],
+    request: Request,
+) -> Report:
+    """The report of rows; without training rows the calibrator is cross-fitted."""
+    rows = given.with_copies()
+    request = request.set_up(rows.sample.n_columns)
+    fits = fit_rows(rows, training, request)
+    predicted = rows.sample.rescored(fits.predictor.predict)
+    names = tuple(str(label) for label in np.asarray(labels).tolist())
+    findings, drawn = evaluate_rows(rows, predicted, fits, request, names)
+    check_row_counts(drawn.weight, "a report")
+    tested = rows_to_test(drawn, request.seed)
+    case = Case(request, names, rows, fits, findings, drawn, tested)
+    table = None
+    if groups:
+        both = predicted.rescored(before_of), predicted.rescored(after_of)
+        table = group_table(*both, groups, request.n_bins)
+    note = guarantee_note(given if training is None else training, labels, request.inputs)
+    return _compose(case, given, note, table)
+
+
+def _compose(
+    case: Case, given: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
+) -> Report:
+    """The content of a report."""
+    request, findings, names = case.request, case.findings, case.names
+    tests = check_rows(case)
+    left, gain = what_is_left(findings.gaps[1], tests), findings.gain
+    judgement, sentence = verdict(
+        findings.evaluations[0], findings.gaps[0], gain, request.method, left
+    )
+    action, advice = advise(findings.n_samples, gain, tests, request.method)
+    return Report(
+        name=request.name,
+        action=action,
+        advice=advice,
+        verdict=sentence,
+        judgement=judgement,
+        n_samples=findings.n_samples,
+        n_classes=len(names),
+        classes=names,
+        metrics=metric_rows(case, tests),
+        reliability=findings.reliability,
+        ks=findings.ks,
+        per_class=findings.per_class,
+        decomposition=decompose(case),
+        tests=tests,
+        guarantee=guarantee,
+        map=describe(case.fits.model, names),
+        warnings=_warnings(case),
+        how=how_sentences(case, given.sample),
+        code=code_lines(request, is_held_out=case.fits.is_held_out),
+        version=__version__,
+        groups=groups,
+        is_weighted=has_weights(given.sample),
+    )
+
+
+def _warnings(case: Case) -> tuple[str, ...]:
+    """Warnings about the rows that count, and about the fits."""
+    is_counted = case.drawn.weight > 0
+    rows = case.drawn if is_counted.all() else case.drawn.subset(is_counted)
+    fitted = case.fits.class_weights
+    shift = fitted, case.rows.sample.class_weights
+    return cautions(rows.before, rows.y, case.names, fitted, shift, case.fits.notes)

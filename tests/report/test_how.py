@@ -1,0 +1,39 @@
+"""How a report was computed, in sentences; `test_chunks` has those of chunked rows."""
+
+from __future__ import annotations
+
+import calibrant
+from calibrant.report import _case, summarise
+
+
+def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, data):
+    proba, labels = data
+    assert report.how[0].startswith("temperature was cross-fitted in 5 folds: each of 600 rows")
+    held_out = summarise(
+        labels[300:],
+        proba[300:],
+        calibrator=calibrant.TemperatureScaling(),
+        calibration=(proba[:300], labels[:300]),
+        n_resamples=19,
+    )
+    assert "fitted on 300 calibration rows and judged on 300 others" in held_out.how[0]
+    assert "heuristic" in " ".join(report.how)
+    assert "heuristic" not in " ".join(held_out.how)
+
+
+def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, monkeypatch):
+    proba, labels = data
+    assert "look at" not in " ".join(report.how)
+    monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
+    some = summarise(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
+    assert "Tests and decomposition look at 200 of the rows, drawn at random." in some.how
+
+
+def test_a_report_shows_how_to_write_about_the_calibrator(report):
+    (line,) = [text for text in report.how if text.startswith("To write about it")]
+    assert "temperature scaling (Guo et al. 2017), fitted to 600 rows of 4 classes" in line
+    assert "arXiv:1706.04599" in line
+
+
+def test_the_last_sentence_names_the_versions(report):
+    assert report.how[-1].startswith(f"calibrant {calibrant.__version__}, NumPy ")

@@ -1,0 +1,93 @@
+"""The content of a report: the numbers of the library, and sentences that follow from them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import calibrant
+from calibrant.report import summarise, to_html, to_json, to_markdown
+
+
+def test_the_verdict_follows_from_the_gain(report, data):
+    assert report.judgement == "good"
+    assert report.verdict.startswith("Overconfident: ")
+    proba, _ = data
+    labels = calibrant.datasets.draw_labels(proba, rng=0)
+    unsure = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    assert unsure.judgement == "mixed"
+    assert "not certain" in unsure.verdict
+
+
+def test_warnings_name_what_is_wrong(data):
+    proba, labels = data
+    kept = (labels != 3) | (np.arange(len(labels)) < 20)
+    fit = kept & (np.arange(len(labels)) >= 20)
+    coarse = np.round(proba, 1)
+    coarse[:, 0] += 1 - coarse.sum(axis=1)
+    usable = coarse[:, 0] >= 0
+    report = summarise(
+        labels[usable],
+        coarse[usable],
+        calibrator=calibrant.TemperatureScaling(),
+        calibration=(coarse[fit & usable], labels[fit & usable]),
+        classes=None,
+        n_resamples=99,
+    )
+    warnings = " ".join(report.warnings)
+    for part in (
+        "Never seen in the calibration rows: 3",
+        "Label shift",
+        "Ties",
+        "probability of exactly 0",
+    ):
+        assert part in warnings
+
+
+def test_the_same_seed_gives_the_same_report(report, data):
+    proba, labels = data
+    again = summarise(
+        labels,
+        proba,
+        calibrator=calibrant.TemperatureScaling(),
+        method="temperature",
+        n_resamples=199,
+    )
+    assert to_json(again) == to_json(report)
+
+
+def test_json_holds_everything_that_html_and_markdown_show(report):
+    content = json.loads(to_json(report))
+    assert content["schema"] == "calibrant.report/1"
+    assert content["verdict"] in to_html(report).replace("&#x27;", "'")
+    assert content["verdict"] in to_markdown(report)
+    for row in content["metrics"]:
+        shown = f"{row['after']['value']:.4f}"
+        assert shown in to_html(report)
+        assert shown in to_markdown(report)
+
+
+def test_weights_of_two_are_rows_that_are_there_twice(data):
+    proba, labels = data[0][:150], data[1][:150]
+    weight, twice = np.full(150, 2), np.repeat(np.arange(150), 2)
+    options = {"calibrator": calibrant.TemperatureScaling(), "n_resamples": 19}
+    one = summarise(labels, proba, sample_weight=weight, **options)
+    other = summarise(labels[twice], proba[twice], **options)
+    assert (one.n_samples, one.metrics, one.tests) == (300, other.metrics, other.tests)
+    assert (one.is_weighted, other.is_weighted) == (True, False)
+
+
+def test_scores_that_do_not_match_their_labels_are_rejected(data):
+    proba, labels = data
+    with pytest.raises(ValueError, match="rows do not match"):
+        summarise(labels[:-1], proba, calibrator=calibrant.Identity())
+
+
+def test_top_scores_are_rejected(data):
+    proba, labels = data
+    order = np.argsort(-proba, axis=1)[:, :2]
+    top = calibrant.TopScores(order, np.log(np.take_along_axis(proba, order, 1)), n_classes=4)
+    with pytest.raises(TypeError, match="TopScores hold the best 2"):
+        summarise(labels, top, calibrator=calibrant.Identity())
