@@ -29,7 +29,7 @@ def column_names(data: ScoresLike) -> list[Any] | None:
     names = getattr(data, "column_names", None)  # Arrow, whose `columns` are the data
     if names is None and hasattr(data, "columns"):
         names = data.columns
-    if names is None or callable(names) or len(np.shape(data)) != 2:
+    if names is None or callable(names) or len(getattr(data, "shape", ())) != 2:
         return None
     listed = list(names)
     return None if listed == list(range(len(listed))) else listed

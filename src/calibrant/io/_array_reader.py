@@ -117,6 +117,10 @@ class ArrayReader(FileReader):
     def n_classes(self) -> int:
         return self.scores.shape[1] if self.scores.ndim == 2 else 2
 
+    @property
+    def n_features(self) -> int:
+        return self.scores.shape[1] if self.scores.ndim == 2 else 1
+
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
         """The rows, with a table of the labels if all columns are asked for."""
         for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):

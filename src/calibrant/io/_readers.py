@@ -87,6 +87,11 @@ class FileReader(ABC):
     def n_classes(self) -> int:
         """Number of score columns; 2 if one column is the probability of class 1."""
 
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Number of score columns in the file."""
+
     @abstractmethod
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
         """The rows, with a table of all columns if asked for."""
@@ -216,6 +221,10 @@ class TableReader(FileReader):
     @property
     def n_classes(self) -> int:
         return len(self.names)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.columns.scores)
 
     @abstractmethod
     def _read_schema(self) -> Any: ...

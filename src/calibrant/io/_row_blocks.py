@@ -102,7 +102,7 @@ class RowBlocks(ChunkedScores):
     def n_columns(self) -> int:
         return self.n_classes
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return 1 if np.ndim(as_array(self._first[0])) == 1 else self.n_classes
 

@@ -143,9 +143,12 @@ class ScoreFile:
     def _rows(self) -> RowBlocks | LoadedRows:
         if self.has_top_scores:
             return self.load()
-        return RowBlocks(
+        blocks = RowBlocks(
             self._read, n_rows=self.n_rows, classes=self.classes, progress=self.progress
         )
+        # One score per row is one column of the file, and two of a checked block.
+        blocks.n_features = self.reader.n_features
+        return blocks
 
     def load(self) -> LoadedRows:
         """All rows: ``scores, labels, weight = file.load()``.
