@@ -133,7 +133,7 @@ def power_sums(
     for _ in range(1, n_powers):
         e *= x
         sums.append(e.dot(ones))
-    return [total.astype(np.float64, copy=False) for total in sums]
+    return sums if dtype is np.float64 else [total.astype(np.float64) for total in sums]
 
 
 @lru_cache(maxsize=8)

@@ -89,12 +89,15 @@ class TemperatureLoss:
             sums = block_sums(*setting, self.block)
         else:
             sums = self.sample.sum(partial(block_sums, *setting), elements=READ_ELEMENTS)
-        loss, slope, variance, skew = (total / self.total for total in sums)
-        value, *slopes = penalized_derivatives(t, self.precision, loss, slope, variance)
-        third = beta * (slope + beta * (3.0 * variance + beta * skew))
+        loss, slope, variance, skew = sums
+        total = self.total
+        value, first, second = penalized_derivatives(
+            t, self.precision, loss / total, slope / total, variance / total
+        )
+        third = beta / total * (slope + beta * (3.0 * variance + beta * skew))
         if isnan(third):
-            third = bend * slopes[1]
-        return Point(t, value, tuple(slopes) if isnan(third) else (*slopes, third))
+            third = bend * second
+        return Point(t, value, (first, second) if isnan(third) else (first, second, third))
 
 
 _Sums = tuple[float, float, float, float]
@@ -153,7 +156,7 @@ def _moment_sums(
         skew = cube[0].dot(share) - 3.0 * weighted_mean.dot(second * inverse)
         third = scale * float(skew + 2.0 * weighted_mean.dot(mean * mean))
     loss = _log_sum(weight, norm, size) - beta * true
-    slope = scale * float(weighted_mean.sum()) - true
+    slope = scale * float(np.add.reduce(weighted_mean)) - true
     return loss, slope, scale * variance, third
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from calibrant._blocks import one_blas_thread
 from calibrant._data.sample import Sample
 from calibrant._optim.maps import DiagonalMap, ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
@@ -28,12 +29,13 @@ def fit_map(
     """Parameters of a map, of its shape, that minimise the penalised mean log-loss; the search
     begins at ``start``, or where the best temperature puts the identity.
     """
-    objective = Objective(score_map, penalty, sample)
-    if start is None:
-        start = _best_start(objective, sample)
-    if isinstance(score_map, DiagonalMap):
-        objective.penalty = _held(penalty, start, sample.class_weights > 0)
-    solution = minimize(objective, start, tol=tol, max_work=max_work)
+    with one_blas_thread(sample.shape[0] * sample.shape[1]):
+        objective = Objective(score_map, penalty, sample)
+        if start is None:
+            start = _best_start(objective, sample)
+        if isinstance(score_map, DiagonalMap):
+            objective.penalty = _held(penalty, start, sample.class_weights > 0)
+        solution = minimize(objective, start, tol=tol, max_work=max_work)
     settled = objective.settled(solution.parameters, objective.gauged(start))
     solution = replace(solution, parameters=settled)
     if not (sample.class_weights > 0).all() and not _is_bounded(penalty):

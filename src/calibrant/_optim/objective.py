@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS
+from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, THREAD_ELEMENTS
 from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
@@ -98,12 +98,16 @@ class Objective:
             self._elements = max(size, 256 * self.n_classes)
         # A matrix product costs K operations an element, the rest of a pass about sixteen.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
+        self._block = self.sample.whole_block(min(self._elements, THREAD_ELEMENTS // self._work))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to add up a part: neither the data nor what was kept."""
-        return {**vars(self), "sample": None, "_kept": {}, "_features": {}, "_hessian": None}
+        """What another process needs to sum over a chunk: neither the data nor what was kept."""
+        data = {"sample": None, "_block": None, "_hessian": None}
+        return {**vars(self), **data, "_kept": {}, "_features": {}}
 
     def _sum(self, function: Callable[[RowBlock], Any]) -> Any:
+        if self._block is not None:
+            return function(self._block)
         return self.sample.sum(function, elements=self._elements, work=self._work)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:

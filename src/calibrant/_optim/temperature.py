@@ -23,7 +23,7 @@ _FEW_SCORES = 2**14
 """Up to so many scores the calls of NumPy take as long as the arithmetic: passes in double
 precision with a third derivative are the fewest."""
 
-ERROR = 3e-11
+ERROR = 5e-11
 """The estimated error of log beta at the end of a search."""
 
 _ROUGH_ERROR = 1e-4  # that of a search in single precision, which another one continues
