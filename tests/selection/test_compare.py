@@ -84,7 +84,7 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
         ({"methods": [LogisticRegression()]}, "LogisticRegression needs all rows in memory"),
         (
             {"metrics": ["ks"]},
-            "metric ks needs all rows of a fold.* Choose from accuracy, brier",
+            "metric ks needs all rows in memory.* choose from accuracy, brier",
         ),
         (
             {"metrics": {"own": Metric("log_loss", lambda y, p: 0.0)}},

@@ -228,6 +228,9 @@ class ChunkedSample(Sample):
     def count_impossible(self, inputs: str) -> int:
         return self._source.counts.n_impossible
 
+    def kept_rows(self, most: int | None) -> int:
+        return 0
+
     def summary_rows(self) -> ArraySample | None:
         counts = self._source.counts
         # The first pass has read these rows, unless rows of weight zero shift their places.

@@ -76,10 +76,10 @@ class DaskSource(ChunkSource):
     ) -> None:
         self._scores, self._rows = scores, scores.rows
         self.n_rows = len(scores.rows)
-        self._labels = None if y is None else as_dask(y) if is_dask(y) else as_labels(y)
-        others = (as_dask(column) if is_dask(column) else column for column in (weight, *groups))
         sizes = self._rows.chunks[0]
-        self._columns = [_split(column, sizes) for column in (self._labels, *others)]
+        columns = [as_dask_or_array(column) for column in (y, weight, *groups)]
+        self._labels = columns[0]
+        self._columns = [_split(column, sizes) for column in columns]
 
     @property
     def n_columns(self) -> int:
@@ -117,8 +117,6 @@ class DaskSource(ChunkSource):
     def distinct_labels(self) -> AnyArray | None:
         if self._labels is None or self._labels.dtype.kind in "bui":
             return None
-        if not is_dask(self._labels):
-            return np.unique(self._labels)
         from dask import delayed
 
         chunks = [delayed(np.unique)(labels) for labels in self._columns[0]]
@@ -139,6 +137,13 @@ def whole_rows(scores: Any) -> Any:
 def as_dask(data: Any) -> Any:
     """A dask array, or the columns of a dask data frame, whose partitions are counted."""
     return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)
+
+
+def as_dask_or_array(column: Any) -> Any:
+    """A column of dask as a dask array, other columns as NumPy arrays; None stays None."""
+    if is_dask(column):
+        return as_dask(column)
+    return None if column is None else as_labels(column)
 
 
 def compute(task: Any) -> Any:
@@ -182,7 +187,7 @@ def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
         raise ValueError(
             f"rows do not match: {len(column)} labels, weights or groups, {sum(sizes)} scores"
         )
-    if is_dask(column):
+    if hasattr(column, "rechunk"):
         return list(column.rechunk((sizes,)).to_delayed())
     return np.split(np.asarray(column), np.cumsum(sizes)[:-1])
 

@@ -167,12 +167,16 @@ class Sample(ABC):
     def count_impossible(self, inputs: str) -> int:
         """Rows of positive weight whose true class has the score zero, or -inf."""
 
-    def rows(self, reason: str) -> ArraySample:
+    def rows(self, reason: str, remedy: str = "pass some of the rows") -> ArraySample:
         """All rows in memory; an error with the ``reason`` if they are read in chunks."""
         raise TypeError(
             f"{reason} needs all rows in memory, but the scores are read in chunks. Load them "
-            "first, for example with X.compute(), or pass some of the rows."
+            f"first, for example with X.compute(), or {remedy}."
         )
+
+    def kept_rows(self, most: int | None) -> int | None:
+        """How many rows may be kept in memory, if ``most`` may be of rows that are there."""
+        return most
 
     def present(self) -> Sample:
         """The rows of positive weight, if the sample is in memory; else all rows."""
@@ -261,7 +265,7 @@ class ArraySample(Sample):
         is_zero = true_class(self.u[:], self.y) == zero
         return int(np.count_nonzero(is_zero & (self.weight > 0))) if is_zero.any() else 0
 
-    def rows(self, reason: str) -> ArraySample:
+    def rows(self, reason: str, remedy: str = "") -> ArraySample:
         return self
 
     def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:

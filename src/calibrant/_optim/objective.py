@@ -35,13 +35,13 @@ MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
 its diagonal cost less than the whole."""
 
 
-def _is_dense(score_map: ScoreMap, n_rows: int, is_chunked: bool) -> bool:
+def _is_dense(score_map: ScoreMap, n_rows: int, saves_passes: bool) -> bool:
     """Whether the whole Hessian is worth making: of data in parts, where a product with it is
     another pass, if it can be made at all.
     """
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
-    if not is_chunked and is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
+    if not saves_passes and is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
         return False
     return size <= FEW_PARAMETERS
 
@@ -72,14 +72,14 @@ class Objective:
         self.penalty = penalty
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
-        self.is_chunked = sample.is_chunked
-        self.is_small = _is_dense(score_map, self.n_rows, self.is_chunked)
+        self.saves_passes = sample.is_chunked
+        self.is_small = _is_dense(score_map, self.n_rows, self.saves_passes)
         # Equal weights, the usual case, are a factor of the sums.
         self._even = _even_weight(self.sample)
         self._is_large = self.n_rows >= MATRIX_ROWS
-        self.keeps = not self.is_chunked and self.n_rows * self.n_classes <= KEEP_ELEMENTS
+        self.keeps = not self.saves_passes and self.n_rows * self.n_classes <= KEEP_ELEMENTS
         # Where every pass makes the data anew, that for the gradient brings the Hessian along.
-        is_cheap = self.is_chunked or penalty.curvature.size <= BROUGHT_PARAMETERS
+        is_cheap = self.saves_passes or penalty.curvature.size <= BROUGHT_PARAMETERS
         self.brings_hessian = self.is_small and is_cheap and not self.keeps
         self._hessian: FloatArray | None = None
         self._dtype = np.float64 if self.is_small else np.float32
@@ -254,6 +254,6 @@ class Objective:
         """
         u, p = self._proba_block(theta, block)
         # Of an array at least one a block; of data in parts no more than are needed travel.
-        rows = slice(-block.start % step if self.is_chunked else 0, None, step)
+        rows = slice(-block.start % step if self.saves_passes else 0, None, step)
         # Copies: a view of a few rows would keep its whole block.
         return [(p[rows].copy(), u[rows].copy(), np.array(block.weight[rows]))]

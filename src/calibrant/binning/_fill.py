@@ -37,13 +37,14 @@ def bin_table(
         return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
-    if claims.is_chunked and rule is not None:
-        return _given_table(claims, rule)
-    if claims.is_chunked and strategy == "unique":
-        raise TypeError(
-            "strategy='unique' needs the distinct scores of all rows, and rows that come in parts, "
-            "such as dask arrays, are summarised: use 'uniform' or 'quantile'"
-        )
+    if claims.is_chunked:
+        if rule is not None:
+            return _given_table(claims, rule)
+        if strategy == "unique":
+            raise TypeError(
+                "strategy='unique' needs the distinct scores of all rows, but chunked rows are "
+                "counted in cells of scores. Pass strategy='uniform' or 'quantile'."
+            )
     return _data_table(claims, rule, n_bins, strategy, rows_per_bin)
 
 

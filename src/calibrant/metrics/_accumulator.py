@@ -187,8 +187,7 @@ class MetricAccumulator:
     def _update_checked(self, sample: Sample) -> MetricAccumulator:
         """Add the rows of a checked sample."""
         self._check_n_classes(sample.n_columns)
-        # The top scores of chunked rows stay where they are.
-        rule = SumRule(self.inputs, self.n_bins, 0 if sample.is_chunked else self.keep_top)
+        rule = SumRule(self.inputs, self.n_bins, sample.kept_rows(self.keep_top))
         sums = sample.sum_chunks(partial(_evaluation_sums, rule))
         if not sums.top.weight > 0:
             raise ValueError("all sample weights are zero: at least one row must count")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._data.dask_arrays import is_dask
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.results import html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
@@ -215,7 +214,7 @@ def evaluate_groups(
     """
     for name, column in zip(names, sample.columns, strict=False):
         check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
-    keep_top = 0 if sample.is_chunked else None
+    keep_top = sample.kept_rows(None)
     sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
     overall = sums.pop(_ALL).compute()
     columns = map(_joined, zip(*sums, strict=True))
@@ -300,7 +299,7 @@ def as_columns(by: Any) -> dict[str, Any]:
 
 
 def _as_column(column: Any) -> Any:
-    return column if is_dask(column) else as_array(column)
+    return column if hasattr(column, "chunks") else as_array(column)
 
 
 def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:

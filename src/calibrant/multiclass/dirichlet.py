@@ -304,11 +304,7 @@ def _dealer(sample: Sample, n_folds: int) -> Callable[[ArraySample], IntArray]:
     for start, rows in sample.class_rows:
         before[start] = seen
         seen = seen + rows
-    deal = partial(_deal_part, n_folds, before)
-    if not isinstance(sample, ArraySample):
-        return deal
-    dealt = deal(sample)
-    return lambda _: dealt
+    return partial(_deal_part, n_folds, before)
 
 
 def _deal_part(n_folds: int, before: Mapping[int, IntArray], part: ArraySample) -> IntArray:

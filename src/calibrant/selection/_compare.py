@@ -165,9 +165,9 @@ class _Run:
     inputs: str
 
     def __post_init__(self) -> None:
-        if self.sample.is_chunked:
-            for name, metric in self.metrics.items():
-                _check_summed(name, metric)
+        for name, metric in self.metrics.items():
+            if not _is_summed(metric):
+                self.sample.rows(f"The metric {name}", f"choose from {', '.join(sorted(_SUMMED))}")
         for name, method in self.methods.items():
             if _methods.needs_rows(method):
                 self.sample.rows(name)
@@ -245,14 +245,6 @@ def _is_summed(metric: Metric) -> bool:
     known = METRICS.get(metric.name, metric)
     is_same = known.function is metric.function and known.options == metric.options
     return is_same and metric.name in _SUMMED
-
-
-def _check_summed(name: str, metric: Metric) -> None:
-    if not _is_summed(metric):
-        raise TypeError(
-            f"The metric {name} needs all rows of a fold in memory, but the scores are read in "
-            f"chunks. Choose from {', '.join(sorted(_SUMMED))}."
-        )
 
 
 def _check_weights(weight: FloatArray) -> None:

@@ -139,10 +139,10 @@ def needs_rows(calibrator: Any) -> bool:
 
 def check_members(members: Mapping[str, Any], sample: Sample) -> None:
     """Raise if a calibrator cannot be fitted to the folds of chunked rows."""
-    for name, member in members.items() if sample.is_chunked else ():
+    for name, member in members.items():
         if needs_rows(member):
             sample.rows(name)
-        if getattr(member, "_folds_by_row", False):
+        if sample.is_chunked and getattr(member, "_folds_by_row", False):
             raise TypeError(
                 f"{name} assigns chunked rows to folds by their number, and so do the folds that "
                 "it would be fitted on. Pass the calibrators inside it instead."
