@@ -33,9 +33,9 @@ from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary
 from calibrant._data.sample import ArraySample
 from calibrant._optim import objective
 from calibrant.metrics import expected_calibration_error, kernel_calibration_error
-from calibrant.metrics._registry import METRICS
+from calibrant.metrics.registry import METRICS
 from calibrant.selection import method
-from calibrant.selection._methods import METHODS
+from calibrant.selection.methods import METHODS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "growth.json"

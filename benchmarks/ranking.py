@@ -45,8 +45,8 @@ from calibrant import method
 from calibrant._output.progress import tracked
 from calibrant.inference import critical_difference
 from calibrant.metrics import brier_score, expected_calibration_error, log_loss
-from calibrant.selection._methods import METHODS
 from calibrant.selection._table import markdown_table
+from calibrant.selection.methods import METHODS
 from do_no_harm import LEFT_OUT, MIN_TEST_ROWS, Rows, load
 
 sys.path.append(str(Path(__file__).parent / "papers"))

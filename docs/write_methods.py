@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from calibrant.selection._methods import METHODS
+from calibrant.selection.methods import METHODS
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "choose" / "calibrator.md"

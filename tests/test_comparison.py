@@ -25,7 +25,7 @@ from calibrant import (
     metrics,
 )
 from calibrant.datasets import noisy_simplex
-from calibrant.selection._methods import METHODS
+from calibrant.selection.methods import METHODS
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 # Column, and what is imported and installed by which name.

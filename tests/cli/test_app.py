@@ -191,7 +191,7 @@ def test_export_says_what_it_cannot_do(files, capsys):
 
 
 def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
-    from calibrant.selection._methods import METHODS
+    from calibrant.selection.methods import METHODS
 
     for method in METHODS:
         command(capsys, "fit", "predictions.parquet", "-m", method, "-o", "model.json", "-q")

@@ -19,7 +19,7 @@ from calibrant._crossfit.members import set_up
 from calibrant.cli import run
 from calibrant.io import open_scores
 from calibrant.selection import method
-from calibrant.selection._methods import METHODS
+from calibrant.selection.methods import METHODS
 
 NAMES = np.array(["pear", "apple", "fig"])
 

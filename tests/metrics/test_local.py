@@ -6,7 +6,7 @@ import pytest
 from calibrant.datasets import power_family
 from calibrant.metrics import integrated_calibration_index, local_gap_quantile
 from calibrant.metrics._local import local_rate
-from calibrant.metrics._registry import as_metric
+from calibrant.metrics.registry import as_metric
 from calibrant.notions import Claim
 
 ONE = {"notion": "class-1"}

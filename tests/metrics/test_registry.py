@@ -7,8 +7,8 @@ import pytest
 
 from calibrant import compare, inference, metrics
 from calibrant.metrics import Metric, expected_calibration_error, ks_error
-from calibrant.metrics import _registry as registry
-from calibrant.metrics._registry import METRICS, as_metric, metric_label
+from calibrant.metrics import registry as registry
+from calibrant.metrics.registry import METRICS, as_metric, metric_label
 
 Y = np.array([0, 1, 1, 0] * 10)
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]] * 10)

@@ -540,7 +540,7 @@ def test_a13_confidence_where_wrong_is_called_so(animals):
     assert "overconfidence" not in table
 
 
-@pytest.mark.parametrize("name", sorted(set(calibrant.metrics._registry.__all__)))
+@pytest.mark.parametrize("name", sorted(set(calibrant.metrics.registry.__all__)))
 def test_a3_every_metric_takes_logits_and_weights(animals, name):
     labels, proba, names = animals
     metric, weight = getattr(calibrant.metrics, name), np.arange(len(labels)) % 3

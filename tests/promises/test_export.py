@@ -11,7 +11,7 @@ import calibrant
 from calibrant import export
 from calibrant._crossfit.members import set_up
 from calibrant.exceptions import ConvergenceWarning
-from calibrant.selection._methods import METHODS as NAMED
+from calibrant.selection.methods import METHODS as NAMED
 from exported import (
     EXPORTED,
     fitted,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain
 from calibrant.report._advice import LEAST_ROWS, advise
 from calibrant.report._content import CheckRow
 

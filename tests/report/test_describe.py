@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant
 from calibrant.report._describe import describe
-from calibrant.selection._methods import METHODS
+from calibrant.selection.methods import METHODS
 
 
 @pytest.fixture(scope="module")

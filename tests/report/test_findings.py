@@ -8,8 +8,8 @@ import pytest
 import calibrant
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.read import as_sample
+from calibrant.inference import paired_gain
 from calibrant.inference._confidence_gap import confidence_gap
-from calibrant.inference._gain import paired_gain
 from calibrant.report._findings import evaluate_rows
 from calibrant.report._fits import fit_rows
 from calibrant.report._request import Request

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.inference import Interval
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain, Interval
 from calibrant.report._content import CheckRow
 from calibrant.report._sentences import (
     cautions,

@@ -16,7 +16,7 @@ from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample
 from calibrant._simplex import softmax
 from calibrant.datasets import digits_predictions
-from calibrant.metrics._registry import as_metric
+from calibrant.metrics.registry import as_metric
 from calibrant.selection._compare import _sum_held_out
 
 

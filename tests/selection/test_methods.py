@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import calibrant
 from calibrant.base import BaseBinaryCalibrator
-from calibrant.selection._methods import METHODS, default_methods, method_of
+from calibrant.selection.methods import METHODS, default_methods, method_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "choose" / "calibrator.md"
 

@@ -11,10 +11,10 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant.base._binary import BaseBinaryCalibrator
 from calibrant.base._calibrator import Calibrator
 from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
 from calibrant.base._outcome import store_outcome
-from calibrant.base._references import Reference
 from calibrant.base._whole import BaseCalibrator, SoftmaxCalibrator
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import Reference
 
 __all__ = [
     "BaseBinaryCalibrator",

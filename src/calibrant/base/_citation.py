@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant import __version__
-from calibrant.base._references import Reference
+from calibrant.base.references import Reference
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
+from calibrant.base.fitted import FittedValue
 
 
 class Declarations:

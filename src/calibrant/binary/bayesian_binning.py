@@ -11,10 +11,9 @@ from scipy.special import betaln, softmax
 
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count
-from calibrant.base import BaseBinaryCalibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import RATES, SCORES, FittedValue
-from calibrant.base._references import NAEINI_2015
+from calibrant.base import BaseBinaryCalibrator, Citation
+from calibrant.base.fitted import RATES, SCORES, FittedValue
+from calibrant.base.references import NAEINI_2015
 from calibrant.binning import distinct_sums, quantile_ends
 from calibrant.notions import Claim
 

@@ -16,10 +16,9 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_sigmoids, sigmoid
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
-from calibrant.base import BaseBinaryCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import NUMBER, FittedValue
-from calibrant.base._references import KULL_2017
+from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome
+from calibrant.base.fitted import NUMBER, FittedValue
+from calibrant.base.references import KULL_2017
 from calibrant.binning import present_rows
 from calibrant.notions import Claim, share_rows, stack_claims
 

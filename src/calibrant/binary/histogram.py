@@ -13,10 +13,9 @@ from calibrant._kernels import ordered_pairs
 from calibrant._simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
-from calibrant.base import BaseBinaryCalibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import COUNTS, RATES, SCORES, FittedValue
-from calibrant.base._references import GUPTA_RAMDAS_2021, ZADROZNY_ELKAN_2001
+from calibrant.base import BaseBinaryCalibrator, Citation
+from calibrant.base.fitted import COUNTS, RATES, SCORES, FittedValue
+from calibrant.base.references import GUPTA_RAMDAS_2021, ZADROZNY_ELKAN_2001
 from calibrant.binning import (
     Bins,
     UniformBins,

@@ -11,10 +11,9 @@ from scipy.optimize import isotonic_regression
 
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_option
-from calibrant.base import BaseBinaryCalibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import RATES, SCORES, FittedValue
-from calibrant.base._references import ZADROZNY_ELKAN_2002
+from calibrant.base import BaseBinaryCalibrator, Citation
+from calibrant.base.fitted import RATES, SCORES, FittedValue
+from calibrant.base.references import ZADROZNY_ELKAN_2002
 from calibrant.binning import distinct_sums, interpolated
 from calibrant.notions import Claim
 

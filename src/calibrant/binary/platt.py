@@ -12,10 +12,9 @@ from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, sigmoid, weighted_sum
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
-from calibrant.base import BaseBinaryCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import NUMBER, FittedValue
-from calibrant.base._references import LIN_2007, PLATT_1999
+from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome
+from calibrant.base.fitted import NUMBER, FittedValue
+from calibrant.base.references import LIN_2007, PLATT_1999
 from calibrant.binning import present_rows
 from calibrant.notions import Claim, share_rows, stack_claims
 

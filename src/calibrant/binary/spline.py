@@ -14,10 +14,9 @@ from scipy.optimize import isotonic_regression, nnls
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_count, check_option
-from calibrant.base import BaseBinaryCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import RATES, SCORES, FittedValue
-from calibrant.base._references import GUPTA_2021
+from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome
+from calibrant.base.fitted import RATES, SCORES, FittedValue
+from calibrant.base.references import GUPTA_2021
 from calibrant.binning import distinct_sums, interpolated
 from calibrant.notions import Claim
 

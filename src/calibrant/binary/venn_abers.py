@@ -10,11 +10,10 @@ import numpy as np
 
 from calibrant._kernels import kernel
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
-from calibrant.base import BaseBinaryCalibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import RATES, SCORES, FittedValue
+from calibrant.base import BaseBinaryCalibrator, Citation
 from calibrant.base._new_scores import check_new_scores
-from calibrant.base._references import VOVK_PETEJ_2014
+from calibrant.base.fitted import RATES, SCORES, FittedValue
+from calibrant.base.references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
 from calibrant.notions import Claim
 

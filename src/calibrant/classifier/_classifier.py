@@ -40,7 +40,7 @@ from calibrant.classifier._training import (
     pool_parts,
 )
 from calibrant.selection import CrossFitted
-from calibrant.selection._methods import as_calibrator
+from calibrant.selection.methods import as_calibrator
 
 _BLOCK_SHARE = 64
 """A block of predictions is at most this fraction of all rows: the classifier and the calibrator

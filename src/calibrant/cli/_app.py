@@ -57,7 +57,7 @@ app.add_typer(monitor_app, name="monitor")
 
 def method_help() -> str:
     """The methods, a line each."""
-    from calibrant.selection._methods import METHODS
+    from calibrant.selection.methods import METHODS
 
     width = max(map(len, METHODS))
     lines = [
@@ -215,7 +215,7 @@ def compare(
     """
     from calibrant.cli._files import open_file, rows_for
     from calibrant.selection import method
-    from calibrant.selection._methods import default_methods
+    from calibrant.selection.methods import default_methods
 
     output = printing.output()
     file = open_file(data, output)

@@ -19,7 +19,10 @@ from calibrant.inference._decomposition import (
     ScoreDecomposition,
     score_decomposition,
 )
+from calibrant.inference._gain import Gain as Gain
+from calibrant.inference._gain import LossMoments as LossMoments
 from calibrant.inference._gain import calibration_gain
+from calibrant.inference._gain import paired_gain as paired_gain
 from calibrant.inference._kernel_test import kernel_test
 from calibrant.inference._line import CalibrationLine, calibration_line
 from calibrant.inference._ranking import FriedmanResult, critical_difference, friedman_test

@@ -16,7 +16,7 @@ from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
 from calibrant.inference._rows import check_rows
 from calibrant.inference._skewed import Spread, own_spread, spread_of
-from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, metric_label
+from calibrant.metrics.registry import METRICS, Metric, MetricLike, as_metric, metric_label
 
 # Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
 _LARGE_BIAS = 0.25

@@ -26,7 +26,7 @@ from calibrant.inference._cell_draws import chunked_null
 from calibrant.inference._draws import CountDraws, LabelDraws, count_draws, label_hypothesis
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._rows import check_rows
-from calibrant.metrics._registry import Metric, MetricLike, as_metric, metric_label
+from calibrant.metrics.registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.notions import Claims, Notion, as_notion
 
 _PORTIONS = 20

@@ -13,7 +13,7 @@ from typing import TypeVar
 from calibrant import binary, multiclass
 from calibrant.base import Calibrator
 from calibrant.base._training import TrainingSummary
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection import AutoCalibration, CrossFitted
 

@@ -21,8 +21,8 @@ from calibrant._typing import (
     WeightsLike,
 )
 from calibrant._validation import check_classes, check_count, check_inputs, check_row_counts
-from calibrant.metrics._registry import METRICS
 from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
+from calibrant.metrics.registry import METRICS
 
 SCHEMA = "calibrant.metric-accumulator/2"
 

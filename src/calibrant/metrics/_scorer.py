@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from calibrant._typing import LabelsLike, WeightsLike
 from calibrant._validation import encode_labels
-from calibrant.metrics._registry import MetricLike, as_metric
+from calibrant.metrics.registry import MetricLike, as_metric
 
 
 class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed

@@ -14,7 +14,7 @@ from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums
 from calibrant.metrics._ks import claims_ks
-from calibrant.metrics._registry import METRICS
+from calibrant.metrics.registry import METRICS
 from calibrant.notions import as_notion
 
 

@@ -13,10 +13,9 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_number
-from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import GUO_2017
+from calibrant.base import BaseCalibrator, Citation, store_outcome
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import GUO_2017
 
 _N_TEMPERATURES = 5
 """They have the first nine moments of the posterior; three would be off by less than 1e-4 nats."""

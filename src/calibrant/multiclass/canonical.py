@@ -11,11 +11,10 @@ from calibrant._blocks import map_blocks
 from calibrant._data.sample import Sample
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
-from calibrant.base import Calibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import COUNTS, FittedValue
+from calibrant.base import Calibrator, Citation
 from calibrant.base._new_scores import check_new_scores
-from calibrant.base._references import GUPTA_RAMDAS_2022
+from calibrant.base.fitted import COUNTS, FittedValue
+from calibrant.base.references import GUPTA_RAMDAS_2022
 from calibrant.guarantees import (
     CanonicalGuarantee,
     canonical_guarantee,

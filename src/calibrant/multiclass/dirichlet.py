@@ -18,10 +18,9 @@ from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import SoftmaxCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import KULL_2019
+from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import KULL_2019
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""

@@ -21,10 +21,9 @@ from calibrant._validation import (
     check_fitted,
     check_option,
 )
-from calibrant.base import BaseCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import WENGER_2020
+from calibrant.base import BaseCalibrator, Citation, store_outcome
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import WENGER_2020
 from calibrant.multiclass._gp.bound import (
     DiagonalResidual,
     FullResidual,

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from calibrant._data.sample import Sample
 from calibrant._simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, Inputs
-from calibrant.base import Calibrator
-from calibrant.base._citation import Citation
+from calibrant.base import Calibrator, Citation
 
 
 class Identity(Calibrator):

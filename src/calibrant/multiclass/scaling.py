@@ -15,10 +15,9 @@ from calibrant._optim.solution import Outcome
 from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_strength
-from calibrant.base import SoftmaxCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import GUO_2017, KULL_2019
+from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import GUO_2017, KULL_2019
 
 
 class VectorScaling(SoftmaxCalibrator):

@@ -17,10 +17,9 @@ from calibrant._optim.temperature import find_log_beta
 from calibrant._simplex import EPS, centred, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base import SoftmaxCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import SHARE, TEMPERATURE, FittedValue
-from calibrant.base._references import BERTA_2025
+from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
+from calibrant.base.fitted import SHARE, TEMPERATURE, FittedValue
+from calibrant.base.references import BERTA_2025
 from calibrant.multiclass.scaling import words_of_affine
 
 

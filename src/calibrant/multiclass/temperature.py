@@ -24,11 +24,10 @@ from calibrant._optim.top_temperature import (
 from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, remark
-from calibrant.base import BaseCalibrator, SoftmaxCalibrator, store_outcome
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import TEMPERATURE, FittedValue
-from calibrant.base._references import GUO_2017, ZHANG_2020
+from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
 from calibrant.base._words import is_beyond_chance
+from calibrant.base.fitted import TEMPERATURE, FittedValue
+from calibrant.base.references import GUO_2017, ZHANG_2020
 
 
 class TemperatureScaling(SoftmaxCalibrator):

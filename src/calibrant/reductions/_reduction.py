@@ -19,10 +19,9 @@ from calibrant._kernels import top_labels
 from calibrant._simplex import is_unit, normalized
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
-from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import GUPTA_RAMDAS_2022
+from calibrant.base import BaseBinaryCalibrator, Calibrator, Citation
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import GUPTA_RAMDAS_2022
 from calibrant.binary.histogram import HistogramBinning
 from calibrant.binning import Bins, bin_table
 from calibrant.guarantees import Guarantee, check_deployed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain
 from calibrant.report._content import CheckRow
 
 LEAST_ROWS = 100

@@ -20,7 +20,7 @@ from calibrant.multiclass import (
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._content import MapNote, MapTable
 from calibrant.selection import AutoCalibration
-from calibrant.selection._methods import method_of
+from calibrant.selection.methods import method_of
 
 MOST_CLASSES = 20
 """Matrices of more classes are not shown."""

@@ -21,7 +21,7 @@ from calibrant.base._training import summarize_training
 from calibrant.multiclass import Identity
 from calibrant.report._request import Request
 from calibrant.report._rows import FoldOf, ReportRows, first_fold
-from calibrant.selection._methods import needs_rows
+from calibrant.selection.methods import needs_rows
 
 
 class Predictor(NamedTuple):

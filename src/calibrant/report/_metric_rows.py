@@ -12,7 +12,7 @@ from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.scores import SCORES
 from calibrant.evaluation import Evaluation
 from calibrant.guarantees import clopper_pearson
-from calibrant.metrics._registry import METRICS
+from calibrant.metrics.registry import METRICS
 from calibrant.report._case import Case
 from calibrant.report._content import CheckRow, Estimate, MetricRow
 from calibrant.report._findings import LEVEL, Findings

@@ -13,8 +13,7 @@ from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.evaluation import Evaluation
-from calibrant.inference import Interval
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain, Interval
 from calibrant.report._advice import shows_rest
 from calibrant.report._content import CheckRow, Report
 

@@ -2,11 +2,11 @@
 compared.
 """
 
-from calibrant.inference._gain import Gain
+from calibrant.inference import Gain
 from calibrant.selection._auto import AutoCalibration
 from calibrant.selection._compare import compare
 from calibrant.selection._comparison import Comparison
 from calibrant.selection._crossfitted import CrossFitted
-from calibrant.selection._methods import method
+from calibrant.selection.methods import method
 
 __all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare", "method"]

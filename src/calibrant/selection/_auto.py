@@ -14,18 +14,16 @@ from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
-from calibrant.base import Calibrator
-from calibrant.base._citation import Citation
-from calibrant.base._fitted import FittedValue
-from calibrant.base._references import WOLPERT_1992
-from calibrant.inference._gain import Gain
+from calibrant.base import Calibrator, Citation
+from calibrant.base.fitted import FittedValue
+from calibrant.base.references import WOLPERT_1992
+from calibrant.inference import Gain
 from calibrant.multiclass import (
     Identity,
 )
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._candidates import candidates_for, named_candidates
 from calibrant.selection._confidence_correction import correct_confidence
-from calibrant.selection._methods import check_members, needs_rows
 from calibrant.selection._pool import (
     Effort,
     Maps,
@@ -36,6 +34,7 @@ from calibrant.selection._pool import (
     pool_members,
     stacked_rows,
 )
+from calibrant.selection.methods import check_members, needs_rows
 
 __all__ = ["AutoCalibration"]
 

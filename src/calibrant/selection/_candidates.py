@@ -13,8 +13,8 @@ from calibrant.multiclass import (
     StructuredScaling,
     TemperatureScaling,
 )
-from calibrant.selection._methods import by_name
 from calibrant.selection._pool import MANY_CLASSES, is_thin
+from calibrant.selection.methods import by_name
 
 _MATRIX_WORK = 2**30
 """Rows times squared classes of a pass over the data: about a second, and a fit takes dozens, in

@@ -18,12 +18,17 @@ from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import one_seed
-from calibrant.inference import FriedmanResult, critical_difference, friedman_test
-from calibrant.inference._gain import Gain, LossMoments
+from calibrant.inference import (
+    FriedmanResult,
+    Gain,
+    LossMoments,
+    critical_difference,
+    friedman_test,
+)
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics._registry import METRICS, Metric, MetricLike, as_metric, metric_label
+from calibrant.metrics.registry import METRICS, Metric, MetricLike, as_metric, metric_label
 from calibrant.multiclass import Identity
-from calibrant.selection import _methods
+from calibrant.selection import methods as _methods
 from calibrant.selection._comparison import UNCALIBRATED, Comparison
 
 _DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")

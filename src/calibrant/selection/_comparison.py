@@ -16,8 +16,7 @@ from calibrant._typing import FloatArray
 from calibrant._validation import (
     unknown_name,
 )
-from calibrant.inference import FriedmanResult
-from calibrant.inference._gain import Gain
+from calibrant.inference import FriedmanResult, Gain
 from calibrant.selection._table import markdown_table
 
 UNCALIBRATED = "uncalibrated"

@@ -17,7 +17,7 @@ from calibrant._simplex import log_of, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import BetaCalibration, SplineCalibration
-from calibrant.inference._gain import Gain, paired_gain
+from calibrant.inference import Gain, paired_gain
 from calibrant.notions import Claim
 from calibrant.reductions import MulticlassToBinary
 

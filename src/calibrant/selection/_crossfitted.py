@@ -9,10 +9,9 @@ from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
 from calibrant._data.fold_plan import plan_folds
 from calibrant._data.sample import Sample
 from calibrant._typing import FloatArray, LabelsLike
-from calibrant.base import Calibrator
-from calibrant.base._citation import Citation
-from calibrant.base._references import KULL_2019
-from calibrant.selection._methods import as_calibrator, check_members, needs_rows
+from calibrant.base import Calibrator, Citation
+from calibrant.base.references import KULL_2019
+from calibrant.selection.methods import as_calibrator, check_members, needs_rows
 
 __all__ = ["CrossFitted"]
 

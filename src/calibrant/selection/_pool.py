@@ -17,7 +17,7 @@ from calibrant._optim.mixture import mixture_weights
 from calibrant._output.progress import tracked
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
-from calibrant.inference._gain import Gain, paired_gain
+from calibrant.inference import Gain, paired_gain
 from calibrant.selection._confidence_correction import StackedRows
 
 
