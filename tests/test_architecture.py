@@ -57,7 +57,7 @@ def test_links_of_the_pages_lead_somewhere():
 
 def test_the_walks_go_through_functions_that_there_are():
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    walks = text.partition("## Four walks")[2].partition("## Words")[0]
+    walks = text.partition("## Six walks")[2].partition("## Words")[0]
     steps = re.findall(
         r"(?<![\w.])(\w+(?:\.\w+)*):(\w+(?:\.\w+)*)", " ".join(walks.split("```")[1::2])
     )

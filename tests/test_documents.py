@@ -259,12 +259,8 @@ _OF_OTHERS = {
     *("RandomForestClassifier", "ValueError", "False"),
     *("Client", "LocalCluster", "MatMul", "Tab"),  # dask, ONNX, a key
     *("NAME_labels", "NAME_logits"),  # arrays of a file
-    *(
-        "Sample",
-        "ArraySample",
-        "ChunkSource",
-        "ChunkedSample",
-    ),  # ours, and private: the architecture
+    # Ours, and private: the architecture.
+    *("Sample", "ArraySample", "ChunkedSample", "TopSample", "FoldPlan"),
 }
 _CLASS = re.compile(r"`(?:\w+\.)*([A-Z]\w*[a-z]\w*)(?=[(`.])")
 ABOUT_US = [path for path in WRITTEN if path.parent.name != "coming-from"]
@@ -277,7 +273,7 @@ def test_every_class_in_code_style_is_ours_or_known_to_be_of_others():
 
 
 # Options of other programs than `calibrant`: scripts of ours, pip.
-_OTHER_OPTIONS = {"--data", "--only", "--write", "--upgrade"}
+_OTHER_OPTIONS = {"--only", "--write", "--upgrade"}
 
 
 def _commands(command):

@@ -133,20 +133,36 @@ def bootstrap_interval(
     generator = np.random.default_rng(rng)
     if losses is not None and groups is None:
         drawn = _resample_means(losses, n_resamples, generator, progress)
+    elif losses is not None:
+        drawn = _resample(_mean_of(losses), n_resamples, draw, generator, progress)
     else:
-        drawn = _resample(
-            (lambda rows: function(y[rows], proba[rows])) if losses is None else _mean_of(losses),
-            n_resamples,
-            draw,
-            generator,
-            progress,
-        )
+        measure = _measure_of(function, y, proba)
+        drawn = _resample(measure, n_resamples, draw, generator, progress)
+    return _interval(metric, estimate, drawn, losses, draw, proba, level)
+
+
+def _measure_of(function: Metric, y: IntArray, proba: FloatArray) -> Callable[[IntArray], float]:
+    return lambda rows: function(y[rows], proba[rows])
+
+
+def _interval(
+    metric: MetricLike,
+    estimate: float,
+    drawn: FloatArray,
+    losses: FloatArray | None,
+    draw: RowDraws,
+    proba: FloatArray,
+    level: float,
+) -> Interval:
+    """The interval of an estimate by its resampled values."""
     error = float(drawn.std(ddof=1))
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     ends = _few_rows_factor(draw.n_units, level) * ends
     if losses is not None:
-        ends = _careful_ends(ends, error, losses, own_spread(function.name, proba), draw, level)
+        ends = _careful_ends(
+            ends, error, losses, own_spread(as_metric(metric).name, proba), draw, level
+        )
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
     note = _spread_note(losses, error)
     return Interval(
@@ -157,7 +173,7 @@ def bootstrap_interval(
         level=level,
         standard_error=error,
         guarantee="heuristic" if is_biased or note or draw.is_few else "asymptotic",
-        n_samples=len(y),
+        n_samples=len(proba),
         note=note,
     )
 
