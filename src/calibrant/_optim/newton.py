@@ -103,10 +103,11 @@ def conjugate_gradient(
     gradient is small, so that convergence is superlinear, and needs not be where it lowers the
     objective by less than ``accuracy``: that is the last one.
     """
-    # Without this, rounding lets the parameters drift along directions without curvature. The whole
-    # Hessian of a penalized objective as preconditioner sees every direction.
-    is_curved = objective.is_small and bool(objective.penalty.curvature.any())
-    gauge = np.copy if is_curved else objective.in_gauge
+    # The whole Hessian as preconditioner sees every direction; its blocks alone do not. Sums of
+    # chunks round differently at every pass, which lets unpenalized parameters drift along
+    # directions without curvature.
+    drifts = objective.saves_passes and not objective.penalty.curvature.any()
+    gauge = np.copy if objective.is_small and not drifts else objective.in_gauge
     residual = gauge(gradient)
     start = np.linalg.norm(residual)
     step = np.zeros_like(gradient)
