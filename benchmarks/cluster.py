@@ -53,7 +53,7 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._blocks import added
+from calibrant._blocks import add_results
 from calibrant._data.read import as_source
 
 N_CLASSES, N_CHUNKS = 10, 40
@@ -440,7 +440,7 @@ def _timed(function: Callable[[Any], Any], part: Any) -> tuple[Any, float]:
 
 
 def _add_timed(a: Any, b: Any) -> Any:
-    return added(a[0], b[0]), a[1] + b[1]
+    return add_results(a[0], b[0]), a[1] + b[1]
 
 
 def report_scaling(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:

@@ -183,12 +183,12 @@ def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
 @contextmanager
 def kept_between_passes(case: Case) -> Iterator[None]:
     """Fits by sums keep nothing, as those of many rows."""
-    before = _blocks.KEEP_ELEMENTS
-    _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = 0 if case.kind == "fit" else before
+    before = _blocks.WORK_MEMORY
+    _blocks.WORK_MEMORY = objective.WORK_MEMORY = 0 if case.kind == "fit" else before
     try:
         yield
     finally:
-        _blocks.KEEP_ELEMENTS = objective.KEEP_ELEMENTS = before
+        _blocks.WORK_MEMORY = objective.WORK_MEMORY = before
 
 
 def cpu_seconds(case: Case, size: int) -> float:

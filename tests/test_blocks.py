@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import builtins
-from io import StringIO
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,51 +33,32 @@ def test_threads_give_bit_for_bit_what_one_thread_gives(monkeypatch, rng):
     results = []
     for threads, limit in (("1", 10**9), ("3", 1)):
         monkeypatch.setenv("CALIBRANT_NUM_THREADS", threads)
-        monkeypatch.setattr(_blocks, "THREAD_ELEMENTS", limit)
+        monkeypatch.setattr(_blocks, "THREAD_WORK", limit)
         results.append(
             _blocks.sum_blocks(lambda b: np.exp(data[b]).sum(axis=0), 5000, 3, elements=100)
         )
     np.testing.assert_array_equal(*results)
 
 
-@pytest.mark.parametrize(
-    ("n_others", "expected"), [(0, 4), (1, 4), (4, 4), (5, 3), (7, 1), (50, 1)]
-)
-def test_cores_that_others_use_get_no_hasty_thread(n_others, expected, monkeypatch):
+def test_threads_are_the_cores_of_the_process_or_the_number_that_is_asked_for(monkeypatch):
     monkeypatch.delenv("CALIBRANT_NUM_THREADS", raising=False)
-    monkeypatch.setattr(_blocks.os, "cpu_count", lambda: 8)
     monkeypatch.setattr(_blocks.os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
-    monkeypatch.setattr(_blocks, "_n_others", lambda: n_others)
-    assert _blocks.n_threads(are_hasty=True) == expected
     assert _blocks.n_threads() == 4
-
-
-def test_the_number_of_threads_that_is_asked_for_is_taken_on_a_busy_machine(monkeypatch):
     monkeypatch.setenv("CALIBRANT_NUM_THREADS", "3")
-    monkeypatch.setattr(_blocks, "_n_others", lambda: 50)
-    assert _blocks.n_threads(are_hasty=True) == 3
+    assert _blocks.n_threads() == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0.20 0.18 0.12 3/234 11206\n", 2), ("0 0 0 1/9 2", 0), ("0 0 0 0/0 0", 0), ("?", 0)],
-)
-def test_what_runs_beside_us_is_read_from_the_kernel(text, expected, monkeypatch):
-    monkeypatch.setattr(builtins, "open", lambda *_, **__: StringIO(text))
-    assert _blocks._n_others() == expected
-
-
-def test_where_no_kernel_tells_nothing_runs_beside_us(monkeypatch):
-    def fails(*_, **__):
-        raise FileNotFoundError
-
-    monkeypatch.setattr(builtins, "open", fails)
-    assert _blocks._n_others() == 0
+@pytest.mark.parametrize(("n_cores", "expected"), [(6, 6), (None, 1)])
+def test_without_affinities_every_core_is_used(n_cores, expected, monkeypatch):
+    monkeypatch.delenv("CALIBRANT_NUM_THREADS", raising=False)
+    monkeypatch.delattr(_blocks.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(_blocks.os, "cpu_count", lambda: n_cores)
+    assert _blocks.n_threads() == expected
 
 
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setenv("CALIBRANT_NUM_THREADS", "2")
-    monkeypatch.setattr(_blocks, "THREAD_ELEMENTS", 1)
+    monkeypatch.setattr(_blocks, "THREAD_WORK", 1)
 
     def fails(rows):
         raise ZeroDivisionError
@@ -116,7 +94,7 @@ def test_there_is_no_sum_of_no_rows():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_large_array_is_mapped_by_blocks_as_at_once(rng, order):
-    x = np.asarray(rng.random((3, _blocks.READ_ELEMENTS)), order=order)
-    root, twice = _blocks.by_blocks(lambda part: (np.sqrt(part), 2 * part), x, 2)
+    x = np.asarray(rng.random((3, _blocks.READ_BLOCK)), order=order)
+    root, twice = _blocks.map_elements(lambda part: (np.sqrt(part), 2 * part), x, 2)
     np.testing.assert_array_equal(root, np.sqrt(x))
     np.testing.assert_array_equal(twice, 2 * x)

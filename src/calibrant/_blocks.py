@@ -1,8 +1,8 @@
-"""Row blocks: apply a function to them and add up.
+"""Row blocks: apply a function to each block and add up the results.
 
-Everything that is a sum over rows is written as one function of a row slice. The same function then
-serves blocks that fit the cache, threads, and memory maps larger than memory. Partial results are
-added in row order whatever the number of threads, so that a result does not depend on it.
+Every sum over rows is written as a function of a row slice. The same function serves blocks that
+fit the cache, threads, and memory maps larger than memory. Partial results are added in row order,
+so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,82 +19,35 @@ import numpy as np
 
 from calibrant._typing import FloatArray
 
-BLOCK_ELEMENTS = 2**15
-"""Elements of a block: 256 kB in float64, which stays in the second-level cache."""
+# Budgets of memory and work. Memory is counted in elements of 8 bytes. The sizes of blocks were
+# measured on processors with 0.5 to 2 MB of second-level cache; half or twice as much makes little
+# difference.
 
-READ_ELEMENTS = 4 * BLOCK_ELEMENTS
-"""Elements of a block that is only read, to make a few numbers a row: fewer calls, and nothing of
-its size is written."""
+CACHE_BLOCK = 2**15
+"""Elements of a block whose intermediate arrays stay in the second-level cache: 256 kB each."""
 
-THREAD_ELEMENTS = 2**22
-"""Below this many elements starting threads costs more than it saves."""
+READ_BLOCK = 4 * CACHE_BLOCK
+"""Elements of a block for which few intermediate arrays are alive at a time: 1 MB each. Fewer
+blocks mean fewer calls."""
 
-BLAS_ELEMENTS = 2**13
-"""Below this many elements BLAS starts no threads."""
+CALL_BLOCK = 2**20
+"""Elements of a block if each call has a fixed cost, as composite calibrators have: 8 MB."""
 
-KEEP_ELEMENTS = 2**22
-"""Up to this many elements (32 MB) a lifted copy is kept between passes; above it is made anew,
-block by block."""
+WORK_MEMORY = 2**22
+"""Elements of the arrays that a computation holds in addition to its data: 32 MB. Examples are a
+transformed copy of the data, gathered columns and random numbers."""
 
-MIXTURE_ELEMENTS = 2**18
-"""From so many likelihoods on (2 MB) the weights of a mixture are sought by sums over blocks; where
-that does not converge, from all rows at once, which finds shares that are smaller."""
+KEPT_MEMORY = 2**24
+"""Elements of intermediate results that are kept because a hundred passes use them: 128 MB."""
 
-PREDICT_ELEMENTS = 2**20
-"""Elements of a block of predictions by many maps, each of which costs a call: 8 MB, so that calls
-are few."""
+THREAD_WORK = 2**22
+"""Elements of a pass from which on threads save more time than it takes to start them."""
 
-FEATURE_ELEMENTS = 2**17
-"""Elements of the kernel features of a block: several arrays of this size (1 MB) are alive at
-once."""
-
-KEEP_FEATURES = 2**24
-"""Up to this many kernel features (128 MB) are kept between passes, which need a hundred of
-them."""
-
-CALL_ELEMENTS = 2**16
-"""Elements of a block for a classifier that is not ours, at least: calling it has fixed costs."""
-
-ALL_MAPS_ELEMENTS = 8 * BLOCK_ELEMENTS
-"""Elements that the maps of all folds predict at a time, 2 MB a map: long blocks, because a
-prediction has fixed costs."""
-
-GATHER_ELEMENTS = 2**23
-"""Elements of the columns that are gathered at a time where a claim must be seen whole: 64 MB."""
-
-TOGETHER_ELEMENTS = 2**17
-"""Scores of claims that are fitted at a time: a few arrays of this size (1 MB) are alive at
-once."""
-
-COLUMN_ELEMENTS = 2**19
-"""Elements of a block whose bins are assigned column by column: large, because that is a call each
-(4 MB)."""
-
-RESAMPLE_ELEMENTS = 2**21
-"""Rows times resamples (times classes for whole vectors) of the kernel test that are held at a
-time: 16 MB."""
-
-BYTE_DRAWS = 2**23
-"""Random bytes that are held at a time: 8 MB, and the cells that they mean."""
-
-DRAW_ELEMENTS = 2**22
-"""Random numbers, or counts made of them, that are held at a time: 32 MB."""
-
-TABLE_SLOTS = 2**20
-"""Slots of alias tables that are built at a time: about 60 bytes each while being built, 12
-afterwards."""
-
-KEEP_SLOTS = 10 * TABLE_SLOTS
-"""Up to this many slots of alias tables (120 MB) are kept for the next draw."""
-
-FILE_ELEMENTS = 2**21
-"""Scores of a file that are read at a time: 16 MB in float64."""
-
-BOOTSTRAP_ELEMENTS = 2**25
-"""Scores that the bootstrap of a metric resamples in all: large data take fewer resamples."""
+_BLAS_THREADS_FROM = 2**13
+"""Elements of a matrix below which BLAS starts no threads."""
 
 ROUND_OFF = 1e-12
-"""What rounding may take from a sum of shares: cumulated weights that differ by less are equal."""
+"""Rounding error of a sum of shares: cumulative weights that differ by less are equal."""
 
 Sum = TypeVar("Sum")
 Item = TypeVar("Item")
@@ -102,44 +55,26 @@ Item = TypeVar("Item")
 
 def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[slice]:
     """Consecutive row slices of about ``elements`` elements each."""
-    step = max(1, (elements or BLOCK_ELEMENTS) // max(1, n_columns))
+    step = max(1, (elements or CACHE_BLOCK) // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def n_threads(*, are_hasty: bool = False) -> int:
-    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use. Those that
-    ``are_hasty`` need a core each: then as many as there are cores that nothing else uses.
-
-    Beside two busy processes on two cores passes of matrix products, dozens a fit that each end
-    when the last thread does, took up to 1.5 times as long with two threads as with one; one long
-    pass takes 0.7 to 0.9 of the time.
-    """
+def n_threads() -> int:
+    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use."""
     wanted = os.environ.get("CALIBRANT_NUM_THREADS")
     if wanted is not None:
         return max(1, int(wanted))
-    n_cores = os.cpu_count() or 1
-    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_cores
-    if ours == 1 or not are_hasty:
-        return ours
-    # Where this process may use some cores only, others run on the rest of them as well.
-    return max(1, min(ours, n_cores - _n_others()))
-
-
-def _n_others() -> int:
-    """Threads that run or wait for a core beside the caller, where the kernel tells; else none."""
-    try:
-        with open("/proc/loadavg", encoding="ascii") as file:
-            running = file.read().split()[3].partition("/")[0]
-        return max(0, int(running) - 1)
-    except (OSError, IndexError, ValueError):
-        return 0
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _OneBlasThread:
-    """While any of our loops runs, BLAS has one thread: on small blocks more of them wait for each
-    other, and on a busy machine a fit took eighteen times as long. Threads of rows take their
-    place where there is enough to do.
+    """Limit BLAS to one thread while any of our loops runs.
+
+    On small blocks several threads of BLAS wait for each other; on a busy machine a fit took
+    eighteen times as long. Large data are divided among threads by rows instead.
     """
 
     def __init__(self) -> None:
@@ -173,8 +108,11 @@ _limited, _unlimited = _OneBlasThread(), nullcontext()
 
 
 def one_blas_thread(n_elements: int) -> AbstractContextManager[None]:
-    """A context in which BLAS has one thread, for loops over so many elements; few need none."""
-    return _limited if n_elements >= BLAS_ELEMENTS else _unlimited
+    """A context in which BLAS has one thread, for loops over so many elements.
+
+    Loops over few elements need no limit, because BLAS starts no threads for them.
+    """
+    return _limited if n_elements >= _BLAS_THREADS_FROM else _unlimited
 
 
 def map_blocks(
@@ -185,25 +123,27 @@ def map_blocks(
     elements: int | None = None,
     work: int = 1,
 ) -> Iterator[Sum]:
-    """``function`` of every row block, in row order; by threads where there is enough to do: an
-    element costs ``work`` times as much as usual.
+    """``function`` of every row block, in row order.
+
+    Threads are used if there is enough to do: ``work`` is the cost of an element, relative to an
+    exponential.
     """
     blocks = row_blocks(n_rows, n_columns, elements=elements)
     size = n_rows * n_columns
-    workers = 1 if size * work < THREAD_ELEMENTS else n_threads(are_hasty=work > 1)
+    workers = 1 if size * work < THREAD_WORK else n_threads()
     with one_blas_thread(size):
         if workers == 1:
             yield from map(function, blocks)
             return
         with ThreadPoolExecutor(workers) as pool:
-            yield from in_order(pool, function, blocks, ahead=4 * workers)
+            yield from map_in_order(pool, function, blocks, ahead=4 * workers)
 
 
-def in_order(
+def map_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int
 ) -> Iterator[Sum]:
-    """Results in submission order with at most ``ahead`` of them in flight, so that memory stays
-    bounded.
+    """Results in submission order. At most ``ahead`` of them are computed ahead, which bounds the
+    memory.
     """
     waiting: deque[Any] = deque()
     for item in items:
@@ -225,42 +165,44 @@ def sum_blocks(
     """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
     these.
     """
-    if n_rows * n_columns <= min(elements or BLOCK_ELEMENTS, THREAD_ELEMENTS // work):
+    if n_rows * n_columns <= min(elements or CACHE_BLOCK, THREAD_WORK // work):
         with one_blas_thread(n_rows * n_columns):
             return function(slice(0, n_rows))
     parts = map_blocks(function, n_rows, n_columns, elements=elements, work=work)
     total = next(parts)
     for part in parts:
-        total = added(total, part)
+        total = add_results(total, part)
     return total
 
 
-def by_blocks(
+def map_elements(
     function: Callable[[FloatArray], tuple[FloatArray, ...]], x: FloatArray, n_results: int
 ) -> list[FloatArray]:
-    """Arrays that an elementwise function makes of a large one: what it needs on its way stays in
-    the cache.
+    """The arrays that an elementwise function returns for a large array, computed block by block:
+    its intermediate arrays stay in the cache.
     """
-    if x.size <= READ_ELEMENTS or not x.flags.c_contiguous:
+    if x.size <= READ_BLOCK or not x.flags.c_contiguous:
         return list(function(x))
-    made = [np.empty(x.shape) for _ in range(n_results)]
+    arrays = [np.empty(x.shape) for _ in range(n_results)]
     flat = x.reshape(-1)
-    for part in row_blocks(x.size, 1):
-        for out, found in zip(made, function(flat[part]), strict=True):
-            out.reshape(-1)[part] = found
-    return made
+    for block in row_blocks(x.size, 1):
+        for array, values in zip(arrays, function(flat[block]), strict=True):
+            array.reshape(-1)[block] = values
+    return arrays
 
 
-def added(a: Any, b: Any) -> Any:
+def add_results(a: Any, b: Any) -> Any:
     """The sum of two partial results: numbers, arrays, tables, or tuples of these."""
     if isinstance(a, tuple):
         return tuple(x + y for x, y in zip(a, b, strict=True))
     return a + b
 
 
-def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = added) -> Any:
-    """The sum of partial results in their order, added in pairs: rounding errors grow with the
-    logarithm of their number, and so many of them are held at a time.
+def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = add_results) -> Any:
+    """The sum of partial results in their order, added in pairs.
+
+    The rounding error, and the number of results that are held at a time, grow with the logarithm
+    of the number of results.
     """
     waiting: list[tuple[int, Any]] = []
     for part in parts:
@@ -269,7 +211,7 @@ def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = added) -
             level, total = level + 1, add(waiting.pop()[1], total)
         waiting.append((level, total))
     if not waiting:
-        raise ValueError("there are no rows: at least one is needed")
+        raise ValueError("There are no rows. Pass at least one.")
     total = waiting.pop()[1]
     while waiting:
         total = add(waiting.pop()[1], total)

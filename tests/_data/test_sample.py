@@ -13,7 +13,7 @@ def sample_of(u):
 def test_small_data_are_transformed_once_and_large_data_on_demand(monkeypatch):
     scores = np.arange(12.0).reshape(4, 3)
     assert isinstance(sample_of(scores).transformed(np.sqrt).u, np.ndarray)
-    monkeypatch.setattr("calibrant._data.sample.KEEP_ELEMENTS", 5)
+    monkeypatch.setattr("calibrant._data.sample.WORK_MEMORY", 5)
     lazy = sample_of(scores).transformed(np.sqrt).u
     assert isinstance(lazy, LazyRows)
     assert lazy.shape == (4, 3)

@@ -73,7 +73,7 @@ class CountedSample(ArraySample):
 def test_rows_that_are_too_many_to_be_kept_take_half_the_passes(score_map, data, monkeypatch):
     found = []
     for keep in (10**6, 0):
-        monkeypatch.setattr("calibrant._optim.objective.KEEP_ELEMENTS", keep)
+        monkeypatch.setattr("calibrant._optim.objective.WORK_MEMORY", keep)
         monkeypatch.setattr(CountedSample, "n_passes", 0)
         solution = fit_map(score_map, CountedSample(*data), no_penalty(score_map.shape))
         found.append((solution.parameters, CountedSample.n_passes))

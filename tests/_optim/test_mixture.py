@@ -44,7 +44,7 @@ def test_weights_by_blocks_are_those_of_all_rows_at_once(rng, monkeypatch, power
     p, c = rng.random((400, 4)) ** power, rng.random(400)
     p[:, 3] *= 1e-3  # a member that gets nothing
     whole = mixture_weights(p, c)
-    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    monkeypatch.setattr(mixture, "READ_BLOCK", 0)
     by_blocks = mixture_weights(p, c)
     assert by_blocks.converged
     np.testing.assert_allclose(by_blocks.parameters, whole.parameters, atol=1e-8)
@@ -55,7 +55,7 @@ def test_sums_of_rows_that_are_all_but_impossible_do_not_overflow(rng, monkeypat
     p, c = rng.random((300, 3)), np.ones(300)
     p[:5, :2] = p[5:, 2] = 1e-200
     whole = mixture_weights(p, c).parameters
-    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    monkeypatch.setattr(mixture, "READ_BLOCK", 0)
     np.testing.assert_allclose(mixture_weights(p, c).parameters, whole, atol=1e-8)
 
 
@@ -94,7 +94,7 @@ def test_rows_that_members_thought_impossible_are_weighed_to_the_optimum(seed):
 
 def test_blocks_that_do_not_converge_leave_it_to_all_rows(monkeypatch):
     p, c = impossible_rows(12), np.ones(500)
-    monkeypatch.setattr(mixture, "MIXTURE_ELEMENTS", 0)
+    monkeypatch.setattr(mixture, "READ_BLOCK", 0)
     assert not mixture._search_blocks(p, c).converged
     assert mixture_weights(p, c).converged
 

@@ -127,7 +127,7 @@ def test_blocks_and_copies_change_nothing(case, data, monkeypatch, keep, rng):
     value, gradient = objective.value_and_gradient(theta)
     direction = rng.normal(size=theta.shape)
     product = objective.hessian_product(theta, direction)
-    monkeypatch.setattr("calibrant._optim.objective.KEEP_ELEMENTS", keep)
+    monkeypatch.setattr("calibrant._optim.objective.WORK_MEMORY", keep)
     again = Objective(objective.map, objective.penalty, ArraySample(*data))
     again._elements = 5 * K
     new_value, new_gradient = again.value_and_gradient(theta)

@@ -62,7 +62,7 @@ def test_probabilities_of_the_form_proba_are_as_they_are(rng):
 def test_large_data_are_lifted_when_their_rows_are_asked_for(rng, kind, monkeypatch):
     z, y = data(rng)
     at_once = kind(inputs="logits").fit(z, y)
-    monkeypatch.setattr("calibrant._data.sample.KEEP_ELEMENTS", 10)
+    monkeypatch.setattr("calibrant._data.sample.WORK_MEMORY", 10)
     on_demand = kind(inputs="logits").fit(z, y)
     assert on_demand.shape_ == (20, 3)
     np.testing.assert_array_equal(on_demand.u_, at_once.u_)

@@ -60,7 +60,7 @@ def test_the_size_of_a_block_changes_nothing(elements):
     )
     table = bin_table(claims, n_bins=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.notions._claims.BLOCK_ELEMENTS", elements)
+        patch.setattr("calibrant.notions._claims.CACHE_BLOCK", elements)
         again = bin_table(claims, n_bins=2)
     np.testing.assert_allclose(again.score, table.score, atol=1e-12)
     np.testing.assert_array_equal(again.weight, table.weight)
@@ -70,7 +70,7 @@ def test_tables_of_many_columns_are_made_of_a_few_at_a_time(rng, monkeypatch):
     proba, y = rng.dirichlet(np.ones(20), 30), rng.integers(20, size=30)
     claims = as_notion("class-wise").claims(proba, y, np.broadcast_to(1.0, 30))
     whole = bin_table(claims, n_bins=7)
-    monkeypatch.setattr("calibrant.binning._fill.READ_ELEMENTS", 90)  # three columns
+    monkeypatch.setattr("calibrant.binning._fill.READ_BLOCK", 90)  # three columns
     few = bin_table(claims, n_bins=7)
     for name in ("weight", "score", "outcome"):
         np.testing.assert_array_equal(getattr(few, name), getattr(whole, name))

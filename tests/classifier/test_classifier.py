@@ -272,7 +272,7 @@ def test_blocks_of_any_size_give_the_same_rows(iris, form, monkeypatch):
     model = CalibratedClassifier(LogisticRegression(max_iter=500), calibrant.TemperatureScaling())
     model.fit(form(X), y)
     whole = model.predict_proba(form(X))
-    monkeypatch.setattr(_classifier, "CALL_ELEMENTS", 30)
+    monkeypatch.setattr(_classifier, "READ_BLOCK", 30)
     np.testing.assert_allclose(model.predict_proba(form(X)), whole, atol=1e-9)
 
 

@@ -106,7 +106,7 @@ def test_csv_and_parquet_give_the_same_numbers(files, capsys):
 
 def test_blocks_do_not_matter(files, capsys, monkeypatch):
     whole = json.loads(command(capsys, "evaluate", "predictions.parquet", "--json", "-q").out)
-    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 28)
+    monkeypatch.setattr("calibrant.io._readers.WORK_MEMORY", 56)
     monkeypatch.setattr("calibrant.io._readers._CSV_BYTES", 500)
     for name in ("predictions.parquet", "predictions.csv", "predictions.npz"):
         assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(
@@ -465,7 +465,7 @@ def test_text_far_down_in_a_number_column_is_named(folder, capsys):
 def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
     data, folder, capsys, monkeypatch
 ):
-    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.io._readers.WORK_MEMORY", 80)
     proba, _, labels = data
     proba = proba.copy()
     proba[123] *= 2
@@ -556,7 +556,7 @@ import calibrant
 from calibrant.io import _readers as readers
 from calibrant.cli import main
 
-readers.FILE_ELEMENTS, calls, predict = 40, [], calibrant.TemperatureScaling.predict_proba
+readers.WORK_MEMORY, calls, predict = 80, [], calibrant.TemperatureScaling.predict_proba
 
 def interrupted(self, X):
     calls.append(X)

@@ -28,7 +28,7 @@ NAMES = np.array(["pear", "apple", "fig"])
 def file(rng, tmp_path, monkeypatch):
     """600 rows in blocks of about 60, of which the scores are too many to be kept."""
     monkeypatch.setattr("calibrant.cli._files.LOADED_BYTES", 1000)
-    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 180)
+    monkeypatch.setattr("calibrant.io._readers.WORK_MEMORY", 360)
     logits = 2 * rng.normal(size=(600, 3))
     labels = (0.6 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     columns = {f"z_{name}": logits[:, k] for k, name in enumerate(NAMES)}

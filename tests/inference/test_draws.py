@@ -147,8 +147,8 @@ def test_cells_of_every_width_are_drawn_alike(n_bins, rng):
 
 def test_many_draws_take_the_rows_in_parts(rng, monkeypatch):
     claims = claims_of("class-wise", rng)
-    monkeypatch.setattr(_draws, "BYTE_DRAWS", 1000)
     draws = CellDraws(claims, UniformBins(4))
+    monkeypatch.setattr(_draws, "CALL_BLOCK", 125)
     assert len(list(draws._numbers(rng, 100))) == 6
     counts = draws.counts(np.random.default_rng(0), 100)
     assert (counts.sum(axis=1) == 60).all()
@@ -163,9 +163,9 @@ def test_labels_have_the_frequencies_of_the_rows(rng):
 
 def test_tables_that_are_too_large_to_keep_are_made_anew_and_give_the_same_draws(rng, monkeypatch):
     claims = claims_of("class-wise", rng)
-    monkeypatch.setattr(_draws, "TABLE_SLOTS", 80)
+    monkeypatch.setattr(_draws, "CALL_BLOCK", 80)
     kept = CellDraws(claims, UniformBins(5))
-    monkeypatch.setattr(_draws, "KEEP_SLOTS", 10)
+    monkeypatch.setattr(_draws, "KEPT_MEMORY", 15)
     anew = CellDraws(claims, UniformBins(5))
     assert kept.reusable
     assert not anew.reusable

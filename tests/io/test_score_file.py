@@ -47,8 +47,8 @@ def write(path, logits, labels):
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "npz"])
 def test_a_file_is_fitted_and_evaluated_as_its_rows_are(ending, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.io._readers.FILE_ELEMENTS", 200)
-    monkeypatch.setattr("calibrant.io._array_reader.FILE_ELEMENTS", 200)
+    monkeypatch.setattr("calibrant.io._readers.WORK_MEMORY", 400)
+    monkeypatch.setattr("calibrant.io._array_reader.WORK_MEMORY", 400)
     logits, labels = data
     file = open_scores(write(tmp_path / f"scores.{ending}", logits, labels))
     assert (file.inputs, file.classes.tolist()) == ("logits", NAMES.tolist())
@@ -164,7 +164,7 @@ def test_rows_that_were_accepted_once_are_not_checked_again(data, tmp_path, monk
 
 
 def test_errors_name_rows_of_the_file_and_parameters(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.io._array_reader.FILE_ELEMENTS", 200)
+    monkeypatch.setattr("calibrant.io._array_reader.WORK_MEMORY", 400)
     proba = np.full((200, 2), 0.5)
     proba[101] = 0.9
     np.savez(tmp_path / "x.npz", probs=proba, labels=np.zeros(200, dtype=int))
@@ -179,7 +179,7 @@ def test_errors_name_rows_of_the_file_and_parameters(tmp_path, monkeypatch):
 
 
 def test_rounded_rows_are_repaired_with_one_warning(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.io._array_reader.FILE_ELEMENTS", 200)
+    monkeypatch.setattr("calibrant.io._array_reader.WORK_MEMORY", 400)
     proba = np.tile([0.333, 0.666], (300, 1))
     np.savez(tmp_path / "x.npz", probs=proba, labels=np.zeros(300, dtype=int))
     file = open_scores(tmp_path / "x.npz")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import datasets
-from calibrant._blocks import BLOCK_ELEMENTS
+from calibrant._blocks import CACHE_BLOCK
 from calibrant.metrics import expected_calibration_error, ks_error
 from calibrant.metrics._ks import claim_ks, ks_path
 from calibrant.notions import Claim
@@ -85,7 +85,7 @@ def test_the_path_by_hand():
 
 @pytest.mark.parametrize("decimals", [1, 4, 17])
 def test_a_path_of_many_blocks_is_that_of_all_rows_at_once(decimals, rng):
-    score = rng.random(3 * BLOCK_ELEMENTS + 7).round(decimals)
+    score = rng.random(3 * CACHE_BLOCK + 7).round(decimals)
     outcome, weight = rng.random(len(score)) < score, rng.random(len(score))
     order = np.argsort(score)
     ends = np.append(np.diff(score[order]) > 0, True)
@@ -109,6 +109,6 @@ def test_between_distinct_scores_the_path_is_linear():
 
 @pytest.mark.parametrize("decimals", [1, 3, 12])
 def test_the_error_of_rows_that_count_one_is_that_of_their_path(decimals, rng):
-    score = np.round(rng.random(BLOCK_ELEMENTS), decimals)
+    score = np.round(rng.random(CACHE_BLOCK), decimals)
     claim = Claim(0, slice(None), score, rng.random(score.size) < score**1.1, np.ones(score.size))
     assert claim_ks(claim) == ks_path(claim).error

@@ -371,7 +371,7 @@ def test_a_constant_added_to_a_row_of_logits_changes_nothing(rng):
 def test_data_lifted_on_demand_give_the_same_fit(rng, monkeypatch):
     P, y = overconfident(rng, 200)
     whole = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
-    monkeypatch.setattr("calibrant._data.sample.KEEP_ELEMENTS", 1)
+    monkeypatch.setattr("calibrant._data.sample.WORK_MEMORY", 1)
     lazy = GaussianProcessCalibration().fit(P, y, sample_weight=np.arange(200) % 5)
     np.testing.assert_allclose(
         lazy.predict_proba(P), whole.predict_proba(P), atol=1e-5

@@ -73,8 +73,8 @@ def test_no_class_ever_gets_probability_zero(structure):
 def test_large_data_lifted_on_demand_give_the_same_fit(structure, data, monkeypatch):
     proba, y = data
     kept = StructuredScaling(structure).fit(proba, y)
-    monkeypatch.setattr("calibrant._data.sample.KEEP_ELEMENTS", 100)
-    monkeypatch.setattr("calibrant._optim.objective.KEEP_ELEMENTS", 100)
+    monkeypatch.setattr("calibrant._data.sample.WORK_MEMORY", 100)
+    monkeypatch.setattr("calibrant._optim.objective.WORK_MEMORY", 100)
     lazy = StructuredScaling(structure).fit(proba, y)
     np.testing.assert_allclose(lazy.coef_, kept.coef_, atol=1e-8)
 

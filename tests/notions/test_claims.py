@@ -42,7 +42,7 @@ def test_blocks_and_whole_claims_hold_the_same_rows(name, rng):
 def test_claims_of_many_columns_are_gathered_in_parts(monkeypatch, rng):
     proba, y = rng.dirichlet(np.ones(5), 30), rng.integers(5, size=30)
     whole = [c.score for c in as_notion("class-wise").claims(proba, y, np.ones(30))]
-    monkeypatch.setattr("calibrant.notions._claims.GATHER_ELEMENTS", 60)
+    monkeypatch.setattr("calibrant.notions._claims.WORK_MEMORY", 60)
     parts = [c.score for c in as_notion("class-wise").claims(proba, y, np.ones(30))]
     np.testing.assert_array_equal(parts, whole)
     np.testing.assert_array_equal(np.array(parts).T, proba)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import BLOCK_ELEMENTS, PREDICT_ELEMENTS, row_blocks
+from calibrant._blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
 from calibrant._data.fold_plan import FoldPlan
 from calibrant._data.folds import Fold
 from calibrant._data.sample import Sample
@@ -125,8 +125,8 @@ def proba_blocks(
 
 
 def _block_elements(fitted: Any, size: int) -> int:
-    own = fitted._block_elements if isinstance(fitted, Calibrator) else PREDICT_ELEMENTS
-    return min(own or BLOCK_ELEMENTS, max(BLOCK_ELEMENTS, size // _BLOCK_SHARE))
+    own = fitted._block_elements if isinstance(fitted, Calibrator) else CALL_BLOCK
+    return min(own or CACHE_BLOCK, max(CACHE_BLOCK, size // _BLOCK_SHARE))
 
 
 def _predict(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant._blocks import ALL_MAPS_ELEMENTS, row_blocks
+from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds, check_groups
@@ -141,7 +141,7 @@ def paired_scores(
 
 def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
     """The rows in blocks, on which the predictions of all maps are held at once."""
-    blocks = row_blocks(len(rows), n_columns, elements=ALL_MAPS_ELEMENTS)
+    blocks = row_blocks(len(rows), n_columns, elements=READ_BLOCK)
     return [rows[part] for part in blocks]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from calibrant._blocks import added, sum_in_pairs
+from calibrant._blocks import add_results, sum_in_pairs
 from calibrant._typing import AnyArray
 
 
@@ -50,7 +50,7 @@ class ChunkSource(ABC):
         """
 
     def add_up(
-        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = add_results
     ) -> Any:
         """Sum of ``function(chunk)``, added in pairs in row order: one pass."""
         return sum_in_pairs(self.map_chunks(function), add)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import added, sum_in_pairs
+from calibrant._blocks import add_results, sum_in_pairs
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
@@ -92,7 +92,7 @@ class DaskSource(ChunkSource):
         return results
 
     def add_up(
-        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = added
+        self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = add_results
     ) -> Any:
         from dask import delayed
 

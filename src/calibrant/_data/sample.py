@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import KEEP_ELEMENTS, sum_blocks
+from calibrant._blocks import WORK_MEMORY, sum_blocks
 from calibrant._simplex import class_sums, is_unit, total_weight, true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
@@ -284,7 +284,7 @@ class ArraySample(Sample):
         u: Rows
         if isinstance(self.u, LazyRows):
             u = self.u.map(function)
-        elif self.u.size <= KEEP_ELEMENTS:
+        elif self.u.size <= WORK_MEMORY:
             u = function(self.u)
         else:
             u = LazyRows(self.u, function)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import READ_ELEMENTS
+from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._kernels import kernel, power_sums
 from calibrant._optim.plain_temperature import penalized_derivatives, prior_precision
@@ -73,7 +73,7 @@ class TemperatureLoss:
         if sums is not power_sums:
             # Compiled loops in double precision take less time than those of NumPy in single.
             self.exact = self.rough = _DOUBLE._replace(sums=sums)
-        self.block = sample.whole_block(READ_ELEMENTS)
+        self.block = sample.whole_block(READ_BLOCK)
         # Chunks may be read in other processes, which share no memory with this one.
         self.constants: dict[int, BlockConstants] | None = None if sample.is_chunked else {}
 
@@ -88,7 +88,7 @@ class TemperatureLoss:
         if self.block is not None:
             sums = block_sums(*setting, self.block)
         else:
-            sums = self.sample.sum(partial(block_sums, *setting), elements=READ_ELEMENTS)
+            sums = self.sample.sum(partial(block_sums, *setting), elements=READ_BLOCK)
         loss, slope, variance, skew = sums
         total = self.total
         value, first, second = penalized_derivatives(

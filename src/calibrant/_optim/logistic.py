@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, row_blocks
+from calibrant._blocks import CACHE_BLOCK, row_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import log_sigmoids, sigmoid
 from calibrant._typing import BoolArray, FloatArray, IntArray
@@ -189,7 +189,7 @@ class _Problem(NamedTuple):
         )
 
     def _blocks(self) -> list[slice]:
-        return list(row_blocks(len(self.share), len(self.target), elements=BLOCK_ELEMENTS // 2))
+        return list(row_blocks(len(self.share), len(self.target), elements=CACHE_BLOCK // 2))
 
     def _eta(self, beta: FloatArray, rows: slice) -> FloatArray:
         last = beta[:, -1:] if self.intercept else np.zeros((len(beta), 1))

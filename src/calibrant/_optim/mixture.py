@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from calibrant._blocks import MIXTURE_ELEMENTS, sum_blocks
+from calibrant._blocks import READ_BLOCK, sum_blocks
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
@@ -45,7 +45,7 @@ def mixture_weights(
     Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
     else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
     """
-    if start is None and likelihood.size >= MIXTURE_ELEMENTS:
+    if start is None and likelihood.size >= READ_BLOCK:
         solution = _search_blocks(likelihood, np.asarray(weight))
         if solution.converged:
             return solution

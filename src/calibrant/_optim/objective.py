@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, KEEP_ELEMENTS, THREAD_ELEMENTS
+from calibrant._blocks import CACHE_BLOCK, THREAD_WORK, WORK_MEMORY
 from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
@@ -57,7 +57,7 @@ class Objective:
     """Value, gradient and curvature of the mean penalised log-loss at given parameters.
 
     Memory beside the data: a block, arrays of the size of the parameters, and, for data of at most
-    ``KEEP_ELEMENTS`` elements, the probabilities of the last point and a single-precision copy of
+    ``WORK_MEMORY`` elements, the probabilities of the last point and a single-precision copy of
     the data, which the products of many- parameter problems use: their errors of 1e-7 only slow
     conjugate gradients down, which correct themselves.
     """
@@ -77,7 +77,7 @@ class Objective:
         # Equal weights, the usual case, are a factor of the sums.
         self._even = _even_weight(self.sample)
         self._is_large = self.n_rows >= MATRIX_ROWS
-        self.keeps = not self.saves_passes and self.n_rows * self.n_classes <= KEEP_ELEMENTS
+        self.keeps = not self.saves_passes and self.n_rows * self.n_classes <= WORK_MEMORY
         # Where every pass makes the data anew, that for the gradient brings the Hessian along.
         is_cheap = self.saves_passes or penalty.curvature.size <= BROUGHT_PARAMETERS
         self.brings_hessian = self.is_small and is_cheap and not self.keeps
@@ -92,13 +92,13 @@ class Objective:
         )
         is_matrix = score_map.shape[0] > 2
         # A matrix product needs rows; without one, few keep a block of many classes small.
-        self._elements = max(BLOCK_ELEMENTS, (256 if is_matrix else 2) * self.n_classes)
+        self._elements = max(CACHE_BLOCK, (256 if is_matrix else 2) * self.n_classes)
         if is_matrix and self.brings_hessian:  # it makes K + 1 columns of each
-            size = 4 * BLOCK_ELEMENTS // (self.n_classes + 1)
+            size = 4 * CACHE_BLOCK // (self.n_classes + 1)
             self._elements = max(size, 256 * self.n_classes)
         # A matrix product costs K operations an element, the rest of a pass about sixteen.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
-        self._block = self.sample.whole_block(min(self._elements, THREAD_ELEMENTS // self._work))
+        self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to sum over a chunk: neither the data nor what was kept."""

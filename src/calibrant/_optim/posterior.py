@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BPoly
 
-from calibrant._blocks import READ_ELEMENTS
+from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import Sample
 from calibrant._optim.fast_temperature import loss_sums_at
 from calibrant._typing import FloatArray
@@ -60,7 +60,7 @@ def log_temperature_posterior(
 def _log_likelihood(sample: Sample) -> BPoly:
     """The logarithm of the likelihood of all rows, as a function of log T."""
     betas = np.exp(-KNOTS)
-    sums = sample.sum(partial(loss_sums_at, betas), elements=READ_ELEMENTS)
+    sums = sample.sum(partial(loss_sums_at, betas), elements=READ_BLOCK)
     value, slope, square = sums.T
     first = betas * slope
     derivatives = np.column_stack([-value, first, -(betas**2 * square + first)])

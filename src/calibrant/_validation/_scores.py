@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from calibrant._blocks import BLAS_ELEMENTS, READ_ELEMENTS, map_blocks
+from calibrant._blocks import READ_BLOCK, map_blocks, one_blas_thread
 from calibrant._simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
@@ -187,10 +187,11 @@ def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> No
 
 
 def _all_rows(is_fine: Callable[[slice], bool], array: FloatArray) -> bool:
-    """Whether all blocks of rows are fine; a few rows are asked for without ado."""
-    if array.size < BLAS_ELEMENTS:
-        return is_fine(slice(None))
-    return all(map_blocks(is_fine, *array.shape, elements=READ_ELEMENTS))
+    """Whether all blocks of rows are fine; one block is checked directly."""
+    if array.size <= READ_BLOCK:
+        with one_blas_thread(array.size):
+            return is_fine(slice(None))
+    return all(map_blocks(is_fine, *array.shape, elements=READ_BLOCK))
 
 
 def _check_log_proba(
@@ -208,7 +209,7 @@ def _check_log_proba(
             map_blocks(
                 lambda rows: row_sum(np.exp(array[rows], dtype=np.float64)),
                 *array.shape,
-                elements=READ_ELEMENTS,
+                elements=READ_BLOCK,
             )
         )
     )

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import expit, log_expit
 
-from calibrant._blocks import by_blocks
+from calibrant._blocks import map_elements
 from calibrant._data.sample import Sample
 from calibrant._simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
 from calibrant._typing import FloatArray
@@ -91,7 +91,7 @@ class BaseBinaryCalibrator(Calibrator):
         """Probabilities of a binary problem in the form of the method."""
         if self.form != "log_odds":
             return score
-        return by_blocks(lambda part: (log_odds(part, self.eps),), score, 1)[0]
+        return map_elements(lambda part: (log_odds(part, self.eps),), score, 1)[0]
 
     def _transform_claim(self, claim: Claim) -> Claim:
         # Rows may exceed one by rounding.

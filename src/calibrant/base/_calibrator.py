@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import BLOCK_ELEMENTS, one_blas_thread, row_blocks
+from calibrant._blocks import CACHE_BLOCK, one_blas_thread, row_blocks
 from calibrant._data.read import as_chunked, as_sample
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
@@ -279,7 +279,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             return chunked.map(method, shape, dtype)
         scores = check_new_scores(self, X)
         out = np.empty((len(scores), *shape), dtype or _output_dtype(scores))
-        if scores.size <= (self._block_elements or BLOCK_ELEMENTS):
+        if scores.size <= (self._block_elements or CACHE_BLOCK):
             out[:] = of_rows(scores)
             return out
         with one_blas_thread(scores.size):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import READ_ELEMENTS, row_blocks
+from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
@@ -76,6 +76,6 @@ def _log_true_blocks(
     log_true_of: Callable[[FloatArray, IntArray], FloatArray],
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Logarithms of the probabilities of true classes before and after, block by block."""
-    for part in row_blocks(*rows.shape, elements=READ_ELEMENTS):
+    for part in row_blocks(*rows.shape, elements=READ_BLOCK):
         block, y = rows.u[part], rows.y[part]
         yield log_true_class(block, y, inputs), log_true_of(block, y)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from calibrant._blocks import by_blocks
+from calibrant._blocks import map_elements
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._simplex import EPS, log_sigmoids, sigmoid
@@ -171,7 +171,7 @@ def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
         log_rest += shift
         return log_p, np.negative(log_rest, out=log_rest)
 
-    return by_blocks(both, log_odds, 2)
+    return map_elements(both, log_odds, 2)
 
 
 def _on_columns(

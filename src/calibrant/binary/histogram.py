@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, sum_blocks
+from calibrant._blocks import CACHE_BLOCK, ROUND_OFF, sum_blocks
 from calibrant._kernels import ordered_pairs
 from calibrant._simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
@@ -277,7 +277,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             )
             return np.array([count, hits], dtype=np.float64)
 
-        summed = sum_blocks(counted, len(score), 1, elements=max(BLOCK_ELEMENTS, 8 * size))
+        summed = sum_blocks(counted, len(score), 1, elements=max(CACHE_BLOCK, 8 * size))
         self._keep_rates(*summed)
 
     def _keep_rates(self, counts: FloatArray, hits: FloatArray) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import READ_ELEMENTS, row_blocks
+from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._kernels import cell_sums, kernel
 from calibrant._simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
@@ -112,7 +112,7 @@ def _column_sums(
     what is made of them stays in the cache.
     """
     n_rows, n_columns = score.shape
-    blocks = row_blocks(n_columns, n_rows, elements=READ_ELEMENTS)
+    blocks = row_blocks(n_columns, n_rows, elements=READ_BLOCK)
     parts = [find(np.ascontiguousarray(score[:, columns]), n_bins) for columns in blocks]
     if len(parts) == 1:
         return parts[0][0].ravel(), parts[0][1].ravel()

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._blocks import CALL_ELEMENTS, row_blocks
+from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
 from calibrant._data.sample import ArraySample
@@ -335,7 +335,7 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         check_is_fitted(self)
         (data,) = indexable(X)
         shape = n_rows(data), len(self.classes_)
-        elements = max(CALL_ELEMENTS, shape[0] * shape[1] // _BLOCK_SHARE)
+        elements = max(READ_BLOCK, shape[0] * shape[1] // _BLOCK_SHARE)
         blocks = list(row_blocks(*shape, elements=elements))
         if len(blocks) < 2:
             return self._predict_block(X)

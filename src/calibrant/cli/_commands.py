@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import export
-from calibrant._blocks import FILE_ELEMENTS, row_blocks
+from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
@@ -142,7 +142,7 @@ def _sample_of(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
 
 def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
     before, after = MetricAccumulator(inputs=model.inputs), MetricAccumulator()
-    for part in row_blocks(*chunk.shape, elements=FILE_ELEMENTS):
+    for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
         if rows.total > 0:  # an evaluation of no rows is an error
             proba = on_simplex(proba_of(model, rows.u[:], model.inputs))

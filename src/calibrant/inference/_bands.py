@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from calibrant._blocks import DRAW_ELEMENTS
+from calibrant._blocks import WORK_MEMORY
 from calibrant._typing import FloatArray, Rng
 from calibrant.binning import BinTable
 from calibrant.notions import Claim, Claims
@@ -51,7 +51,7 @@ def _frequencies(
 ) -> FloatArray:
     """Mean outcome of each bin in each resample, (n_resamples, n_bins); NaN where empty."""
     place = table.bins.assign(claim.score, claim.index)
-    step = max(1, DRAW_ELEMENTS // max(1, len(place)))
+    step = max(1, WORK_MEMORY // max(1, len(place)))
     sums = np.empty((n_resamples, table.n_bins))
     for start in range(0, n_resamples, step):
         count = min(step, n_resamples - start)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import DRAW_ELEMENTS, row_blocks
+from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._data.read import as_chunked
 from calibrant._output.progress import tracked
 from calibrant._typing import (
@@ -245,11 +245,9 @@ class _CountNull:
 
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:
-            return min(
-                max(1, DRAW_ELEMENTS // self.table.weight.size), -(-n_resamples // _PORTIONS)
-            )
+            return min(max(1, WORK_MEMORY // self.table.weight.size), -(-n_resamples // _PORTIONS))
         # Alias tables are made anew for each portion: fewer of them.
-        return max(1, 4 * DRAW_ELEMENTS // self.table.weight.size)
+        return max(1, 4 * WORK_MEMORY // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         counts = self.draws.counts(generator, size).reshape(size, *self.table.weight.shape)
@@ -270,7 +268,7 @@ class _LabelNull:
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
         errors: list[float] = []
-        for part in row_blocks(size, len(self.proba), elements=DRAW_ELEMENTS):
+        for part in row_blocks(size, len(self.proba), elements=WORK_MEMORY):
             labels = self.draws.labels(generator, part.stop - part.start)
             errors += [self.metric(y, self.proba) for y in labels]
         return errors

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from calibrant._blocks import COLUMN_ELEMENTS, sum_blocks
+from calibrant._blocks import CALL_BLOCK, sum_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table, cell_index
@@ -278,7 +278,7 @@ def _mean_variance(claims: Claims, table: BinTable) -> float:
         influence = (2 * mean * block.residual() - mean**2).sum(axis=1) / claims.n_quantities
         return claims.weight[rows] @ influence, claims.weight[rows] @ influence**2
 
-    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=COLUMN_ELEMENTS)
+    first, second = sum_blocks(moments, claims.n_rows, claims.n_columns, elements=CALL_BLOCK)
     return max(0.0, float(second / n - (first / n) ** 2)) / n
 
 

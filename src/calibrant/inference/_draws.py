@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import fft
 
-from calibrant._blocks import BYTE_DRAWS, KEEP_SLOTS, TABLE_SLOTS, row_blocks
+from calibrant._blocks import CALL_BLOCK, KEPT_MEMORY, row_blocks
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import ByteDraws, alias_draws
 from calibrant._typing import AnyArray, FloatArray, IntArray
@@ -99,7 +99,8 @@ class CellDraws:
     def _numbers(self, generator: np.random.Generator, size: int) -> Iterator[ByteDraws]:
         """Tables of some rows after the other, and random numbers for them."""
         for _, *tables in self._tables:
-            for rows in row_blocks(len(tables[0]), size, elements=BYTE_DRAWS):
+            # A random number is one byte, an eighth of an element.
+            for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
                 cells, threshold, others = (table[rows] for table in tables)
                 first = random_bytes(generator, len(cells), size)
                 key = int(generator.integers(2**64, dtype=np.uint64))
@@ -147,9 +148,10 @@ class AliasRows:
     def __init__(
         self, n_rows: int, n_slots: int, make: Callable[[slice], tuple[AnyArray, ...]]
     ) -> None:
-        self._blocks = list(row_blocks(n_rows, n_slots, elements=TABLE_SLOTS))
+        self._blocks = list(row_blocks(n_rows, n_slots, elements=CALL_BLOCK))
         self._make = make
-        self.kept = n_rows * n_slots <= KEEP_SLOTS
+        # A slot takes 12 bytes, one and a half elements.
+        self.kept = n_rows * n_slots <= 2 * KEPT_MEMORY // 3
         self._parts = [(rows, *make(rows)) for rows in self._blocks] if self.kept else None
 
     def __iter__(self) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtr
 
-from calibrant._blocks import RESAMPLE_ELEMENTS, ROUND_OFF, row_blocks
+from calibrant._blocks import ROUND_OFF, WORK_MEMORY, row_blocks
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option
@@ -232,7 +232,8 @@ def _resample(
     progress: bool,
 ) -> FloatArray:
     width = max(part.points.shape[1] for _, part in parts)
-    blocks = list(row_blocks(n_resamples, n_rows * width, elements=RESAMPLE_ELEMENTS))
+    # Two arrays of this size are alive at once.
+    blocks = list(row_blocks(n_resamples, n_rows * width, elements=WORK_MEMORY // 2))
 
     def errors() -> Iterator[FloatArray]:
         for block in blocks:

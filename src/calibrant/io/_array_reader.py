@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from calibrant._blocks import FILE_ELEMENTS, row_blocks
+from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import ParameterError, shortened
 from calibrant.io._readers import FileBlock, FileReader, check_size
@@ -123,7 +123,7 @@ class ArrayReader(FileReader):
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
         """The rows, with a table of the labels if all columns are asked for."""
-        for rows in row_blocks(len(self.scores), self.n_classes, elements=FILE_ELEMENTS):
+        for rows in row_blocks(len(self.scores), self.n_classes, elements=WORK_MEMORY // 2):
             labels = None if self.labels is None else pa.array(self.labels[rows])
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
             scores = np.asarray(self.scores[rows])

@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
-from calibrant._blocks import FILE_ELEMENTS
+from calibrant._blocks import WORK_MEMORY
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 
@@ -234,7 +234,7 @@ class TableReader(FileReader):
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
         start, names = 0, self.schema.names if all_columns else self.columns.all_names()
-        n_rows = max(1, FILE_ELEMENTS // len(self.columns.scores))
+        n_rows = max(1, WORK_MEMORY // 2 // len(self.columns.scores))
         for batch in self._read_batches(names, n_rows):
             with _named_errors(self.path):
                 block = self._block(batch, start)
@@ -248,7 +248,7 @@ class TableReader(FileReader):
             yield from (batch for batch in self._batches(names, rows) if batch.num_rows)
 
     def text_column(self, name: str) -> list[str | None]:
-        batches = self._read_batches([name], FILE_ELEMENTS)
+        batches = self._read_batches([name], WORK_MEMORY // 2)
         return [value for batch in batches for value in as_text(batch.column(0)).to_pylist()]
 
     def _block(self, batch: Any, start: int) -> FileBlock:
@@ -271,7 +271,7 @@ class TableReader(FileReader):
 
     def _label_blocks(self) -> Iterator[Any]:
         assert self.columns.label is not None
-        for batch in self._read_batches([self.columns.label], FILE_ELEMENTS):
+        for batch in self._read_batches([self.columns.label], WORK_MEMORY // 2):
             yield batch.column(0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import in_order, n_threads
+from calibrant._blocks import map_in_order, n_threads
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, LabelsLike, WeightsLike
@@ -176,7 +176,7 @@ class BlockSource(ChunkSource):
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterator[Any]:
         # Threads work on some blocks while the next one is read.
         with ThreadPoolExecutor(n_threads()) as pool:
-            yield from in_order(pool, function, self._tracked(), ahead=n_threads() + 1)
+            yield from map_in_order(pool, function, self._tracked(), ahead=n_threads() + 1)
 
     def distinct_labels(self) -> AnyArray | None:
         labels = self._columns[0]

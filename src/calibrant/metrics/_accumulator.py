@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS
+from calibrant._blocks import CACHE_BLOCK
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.results import html_table
@@ -328,7 +328,7 @@ class MetricAccumulator:
 
 def _evaluation_sums(rule: SumRule, chunk: ArraySample) -> EvaluationSums:
     # A block must outweigh the tables that it fills.
-    elements = max(8 * BLOCK_ELEMENTS, 8 * chunk.shape[1] * rule.n_bins)
+    elements = max(8 * CACHE_BLOCK, 8 * chunk.shape[1] * rule.n_bins)
     total: EvaluationSums = chunk.sum(
         lambda block: EvaluationSums.of_block(block.u, block.y, block.weight, rule),
         elements=elements,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import BLOCK_ELEMENTS, ROUND_OFF, row_blocks
+from calibrant._blocks import CACHE_BLOCK, ROUND_OFF, row_blocks
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
@@ -164,7 +164,7 @@ def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
     for block in row_blocks(len(near.score), 1):
         rows_of_block = _Ordered(*(column[block] for column in near))
         system = np.vstack([system, _local_system(rows_of_block, x, reach)])
-        if len(near.score) > BLOCK_ELEMENTS:
+        if len(near.score) > CACHE_BLOCK:
             # The triangle of a factorisation has the same least squares as its rows.
             system = np.asarray(np.linalg.qr(system, mode="r"))
     return float(np.linalg.lstsq(system[:, :3], system[:, 3], rcond=1e-8)[0][0])

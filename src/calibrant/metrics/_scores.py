@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from calibrant._blocks import READ_ELEMENTS
+from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import RowBlock
 from calibrant._simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
@@ -46,7 +46,7 @@ def log_loss(
     sample, _ = sample_for(
         as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    return float(sample.sum(partial(_losses, eps), elements=READ_ELEMENTS) / sample.total)
+    return float(sample.sum(partial(_losses, eps), elements=READ_BLOCK) / sample.total)
 
 
 def _losses(eps: float, block: RowBlock) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._blocks import READ_BLOCK
 from calibrant._simplex import EPS, TINY, row_max, row_sum, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_inputs, check_option
@@ -38,8 +39,8 @@ SCALES = 2.0 ** np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
 FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Fractions of the evidence at risk on a gap that exceeds the tolerance."""
 
-_BLOCK_ROWS, _LEARN_ROWS, _BLOCK_ELEMENTS = 512, 256, 2**18
-"""Most rows of a block, without and with experts, and about the most factors of a block."""
+_BLOCK_ROWS, _LEARN_ROWS = 512, 256
+"""Most rows of a block, without and with experts."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +312,7 @@ class Members:
     def block_rows(self) -> int:
         """Rows of a block, within which the experts do not change."""
         most = _LEARN_ROWS if self.experts else _BLOCK_ROWS
-        return int(np.clip(_BLOCK_ELEMENTS // self.layout.n_members, 16, most))
+        return int(np.clip(2 * READ_BLOCK // self.layout.n_members, 16, most))
 
     def start_experts(self) -> tuple[ExpertState, ...]:
         """Experts before the first row."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._blocks import (
-    BLOCK_ELEMENTS,
-    GATHER_ELEMENTS,
-    READ_ELEMENTS,
+    CACHE_BLOCK,
+    READ_BLOCK,
+    WORK_MEMORY,
     row_blocks,
     sum_blocks,
 )
@@ -183,7 +183,7 @@ class Claims:
         Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
         elements of the data.
         """
-        elements = min(READ_ELEMENTS, BLOCK_ELEMENTS * self.n_columns // self.n_quantities)
+        elements = min(READ_BLOCK, CACHE_BLOCK * self.n_columns // self.n_quantities)
         return sum_blocks(
             lambda rows: function(self.select(rows), self.weight[rows]),
             self.n_rows,
@@ -214,7 +214,7 @@ class Claims:
 
     def _gathered(self) -> Iterator[tuple[range, FloatArray, IntArray, BoolArray]]:
         """Quantities, as many as may be held at a time, with scores, labels and outcomes."""
-        step = max(1, GATHER_ELEMENTS // self.n_rows)
+        step = max(1, WORK_MEMORY // self.n_rows)
         for start in range(0, self.n_quantities, step):
             quantities = range(start, min(start + step, self.n_quantities))
             yield quantities, *self._gather(quantities)
@@ -224,7 +224,7 @@ class Claims:
         score = np.empty((len(quantities), self.n_rows))
         label = np.empty((len(quantities), self.n_rows if self.n_labels > 1 else 0), dtype=np.intp)
         outcome = np.zeros((len(quantities), self.n_rows), dtype=bool)
-        for rows in row_blocks(self.n_rows, self.n_columns, elements=READ_ELEMENTS):
+        for rows in row_blocks(self.n_rows, self.n_columns, elements=READ_BLOCK):
             block = self.select(rows)
             score[:, rows] = block.score[:, columns].T
             if self.n_labels > 1:

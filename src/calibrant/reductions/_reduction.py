@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import PREDICT_ELEMENTS, TOGETHER_ELEMENTS
+from calibrant._blocks import CALL_BLOCK, READ_BLOCK
 from calibrant._data.read import as_chunked
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
@@ -131,7 +131,7 @@ class MulticlassToBinary(Calibrator):
 
     # Each claim is one call of its calibrator a block, so that blocks are longer than the cache
     # would like.
-    _block_elements: ClassVar[int | None] = PREDICT_ELEMENTS
+    _block_elements: ClassVar[int | None] = CALL_BLOCK
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class MulticlassToBinary(Calibrator):
     def _fit(self, sample: Sample) -> None:
         claims = sample.claims(self._bound, self.calibrator._cuts(sample.total))
         base = clone(self.calibrator)
-        batches = self._count_claims(claims, base) or claims.batches(TOGETHER_ELEMENTS)
+        batches = self._count_claims(claims, base) or claims.batches(READ_BLOCK)
         fits = [fit for batch in batches for fit in self._fit_batch(batch, base)]
         self.calibrators_ = [fit.calibrator for fit in fits]
         self.claim_weights_ = np.array([fit.rows for fit in fits])

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant import inference
-from calibrant._blocks import BOOTSTRAP_ELEMENTS
 from calibrant._crossfit.scores import SCORES
 from calibrant.evaluation import Evaluation
 from calibrant.guarantees import clopper_pearson
@@ -19,6 +18,10 @@ from calibrant.report._findings import LEVEL, Findings
 
 _LEAST_RESAMPLES = 50
 """Below this the ends of a 95 % interval are single draws."""
+
+_BOOTSTRAP_SCORES = 2**25
+"""Scores that all resamples of a bootstrap have together, at most: large data have fewer
+resamples."""
 
 _MEANS = ("accuracy", *SCORES)
 _NOTIONS = ("confidence", "class-wise", "top-label")
@@ -57,7 +60,7 @@ def _mean_rows(case: Case) -> list[MetricRow]:
 
 
 def _bootstrap_row(name: str, case: Case) -> MetricRow:
-    most = BOOTSTRAP_ELEMENTS // case.drawn.before.size
+    most = _BOOTSTRAP_SCORES // case.drawn.before.size
     resamples = int(np.clip(most, _LEAST_RESAMPLES, case.request.n_resamples))
     pair = [
         inference.bootstrap_interval(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import FILE_ELEMENTS
+from calibrant._blocks import WORK_MEMORY
 from calibrant._data.fold_plan import FoldPlan, RowFolds, plan_folds
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample, Sample
@@ -20,7 +20,7 @@ from calibrant._simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.report._weights import copy_rows
 
-_DRAWN_SCORES = FILE_ELEMENTS
+_DRAWN_SCORES = WORK_MEMORY // 2
 """Scores of the rows that are drawn: as many as one chunk of a file holds."""
 
 FoldOf = Callable[[ArraySample], IntArray]

@@ -137,8 +137,8 @@ def test_at_the_maximum_the_outer_gradient_is_the_whole_derivative(rng, residual
 def test_blocks_of_any_size_give_the_same_sums(rng, monkeypatch, residual, keep):
     rows, mean = some_rows(rng), rng.normal(size=5)
     whole = bound_at(PACKED, rows, residual)
-    monkeypatch.setattr(bound_module, "FEATURE_ELEMENTS", 7 * 20)
-    monkeypatch.setattr(bound_module, "KEEP_FEATURES", keep)
+    monkeypatch.setattr(bound_module, "READ_BLOCK", 7 * 20)
+    monkeypatch.setattr(bound_module, "KEPT_MEMORY", keep)
     split = bound_at(PACKED, rows, residual)
     a, b = whole.at(mean), split.at(mean)
     assert abs(a.value - b.value) < 1e-10

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import FEATURE_ELEMENTS, KEEP_FEATURES, sum_blocks
+from calibrant._blocks import KEPT_MEMORY, READ_BLOCK, sum_blocks
 from calibrant._data.sample import Rows
 from calibrant._simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
@@ -158,7 +158,7 @@ class SparseBound:
             len(inducing.inputs), rows.u.shape[1] if residual is FullResidual else 0
         )
         self._kept: dict[int, _Block] | None = (
-            {} if rows.u.shape[0] * self._n_elements <= KEEP_FEATURES else None
+            {} if rows.u.shape[0] * self._n_elements <= KEPT_MEMORY else None
         )
 
     def at(self, mean: FloatArray) -> Posterior:
@@ -196,7 +196,7 @@ class SparseBound:
             lambda rows: function(self._block(rows)),
             n_rows,
             self._n_elements,
-            elements=FEATURE_ELEMENTS,
+            elements=READ_BLOCK,
         )
 
     def _block(self, rows: slice) -> _Block:
