@@ -22,7 +22,6 @@ from calibrant.io import _registry
 from calibrant.testing import make_data
 
 SAVED = calibrators.ALL + calibrators.COMPOSED
-FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "models").glob("*.json"))
 
 
 _FITS = {}
@@ -107,34 +106,11 @@ def test_a_loaded_calibrator_can_be_cloned_refitted_and_saved_again(calibrator, 
     np.testing.assert_array_equal(again.predict_proba(scores), before.predict_proba(scores))
 
 
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
-def test_files_of_earlier_versions_load_and_predict_the_same(path):
-    expected = json.loads(path.with_suffix(".expected").read_text())
-    proba = calibrant.load(path).predict_proba(np.array(expected["scores"]))
-    # The same arithmetic on another processor may differ in the last bits.
-    np.testing.assert_allclose(proba, expected["proba"], rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
-def test_files_of_earlier_versions_give_class_weights_that_are_theirs(path):
-    model = calibrant.load(path)
-    np.testing.assert_allclose(model.class_weights_, model.training_.class_weights, rtol=1e-12)
-    assert model.class_prior_.sum() == pytest.approx(1)
-
-
-def test_every_public_calibrator_can_be_saved_and_has_a_fixture():
+def test_every_public_calibrator_can_be_saved():
     public = {getattr(calibrant, name) for name in calibrant.__all__}
     ours = {cls for cls in public if isinstance(cls, type) and issubclass(cls, Calibrator)}
     assert ours == set(_registry.CALIBRATORS)
-    assert {cls.__name__.lower() for cls in ours} == {
-        path.stem.partition("-")[0] for path in FIXTURES
-    }
-
-
-def test_every_calibrator_of_the_list_has_a_fixture():
-    from fixtures.make_models import name_of
-
-    assert {name_of(c) for c in SAVED} <= {path.stem for path in FIXTURES}
+    assert ours == {type(calibrator) for calibrator in SAVED}
 
 
 @pytest.mark.parametrize(
@@ -419,7 +395,11 @@ def test_a_depth_that_would_never_end_is_refused(tmp_path, refused):
 
 @pytest.mark.parametrize("n_cases", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_files_end_in_a_value_error_or_a_working_calibrator(n_cases, tmp_path, rng):
-    originals = [path.read_bytes() for path in FIXTURES]
+    original = tmp_path / "original.json"
+    originals = []
+    for calibrator in SAVED:
+        calibrant.save(fitted(calibrator)[0], original)
+        originals.append(original.read_bytes())
     target, reasons = tmp_path / "mutated.json", []
     probe = np.full((1, 4), 0.25)
     for case in range(n_cases):

@@ -10,6 +10,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._simplex import as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
+from calibrant._validation import check_total
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import claims_ks
@@ -138,6 +139,7 @@ def evaluate(
     if result.ks is not None:
         return result
     # The scores of chunked rows are not kept: their KS error is computed from cells of scores.
+    check_total(sample.total, sample.n_rows, "the sharpness of an evaluation")
     proba = sample.transformed(partial(as_proba, inputs=inputs))
     return replace(result, ks=claims_ks(proba.claims(as_notion("confidence"))))
 
