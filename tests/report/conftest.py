@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.report import summarise
+from calibrant.report import summarize
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -24,7 +24,7 @@ def hostile():
     rng = np.random.default_rng(3)
     proba = rng.dirichlet(np.ones(len(HOSTILE)), 400)
     labels = np.array(HOSTILE)[calibrant.datasets.draw_labels(proba, rng=rng)]
-    return summarise(
+    return summarize(
         labels,
         proba,
         calibrator=calibrant.VectorScaling(),
@@ -49,7 +49,7 @@ def report(data):
     """The report of these predictions, calibrated by temperature scaling."""
     proba, labels = data
     calibrator = calibrant.TemperatureScaling()
-    return summarise(labels, proba, calibrator=calibrator, method="temperature", n_resamples=199)
+    return summarize(labels, proba, calibrator=calibrator, method="temperature", n_resamples=199)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.report import render, summarise
+from calibrant.report import render, summarize
 from calibrant.report._html import MOST_DRAWN
 
 CHROMIUM = (
@@ -43,7 +43,7 @@ def made_report(rng, n_classes, classes=None):
     logits = rng.normal(scale=2.0, size=(1500, n_classes))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     names = None if classes is None else np.array(classes)
-    return summarise(
+    return summarize(
         labels if names is None else names[labels],
         2 * logits,
         inputs="logits",

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant
 from calibrant._data.read import as_sample
-from calibrant.report import _case, summarise
+from calibrant.report import _case, summarize
 from calibrant.report._case import Case, rows_to_test
 from calibrant.report._rows import DrawnRows, ReportRows
 
@@ -40,5 +40,5 @@ def test_the_bias_of_an_error_is_that_of_the_rows_to_test(report, data, metric, 
     proba, labels = data
     assert "rows" not in metric(report, "conf_ece").note
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
-    some = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    some = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert metric(some, "conf_ece").note.endswith("with 200 rows, less with all")

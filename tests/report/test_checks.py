@@ -8,7 +8,7 @@ import pytest
 import calibrant
 from calibrant.inference import consistency_test
 from calibrant.inference._results import holm
-from calibrant.report import summarise
+from calibrant.report import summarize
 
 
 def test_tests_are_those_of_the_library(report, data):
@@ -27,7 +27,7 @@ def test_p_values_are_adjusted_for_their_number(report):
 def test_p_values_after_cross_fitting_are_heuristic(report, data):
     proba, labels = data
     assert {test.guarantee_after for test in report.tests} == {"heuristic"}
-    held_out = summarise(
+    held_out = summarize(
         labels[300:],
         proba[300:],
         calibrator=calibrant.TemperatureScaling(),
@@ -42,8 +42,8 @@ def test_few_rows_and_fractional_weights_have_no_kernel_test(report, data):
     options = {"calibrator": calibrant.Identity(), "n_resamples": 9}
     weight = np.linspace(0.1, 1.9, len(labels))
     assert report.tests[-1].name == "kernel"
-    assert len(summarise(labels[:99], proba[:99], **options).tests) == 3
-    assert len(summarise(labels, proba, sample_weight=weight, **options).tests) == 3
+    assert len(summarize(labels[:99], proba[:99], **options).tests) == 3
+    assert len(summarize(labels, proba, sample_weight=weight, **options).tests) == 3
 
 
 def test_a_decomposition_adds_up(report, metric):

@@ -8,7 +8,7 @@ import pytest
 import calibrant
 from calibrant import AutoCalibration, TemperatureScaling, evaluate
 from calibrant.io import RowBlocks
-from calibrant.report import _rows, summarise, to_html
+from calibrant.report import _rows, summarize, to_html
 
 N_ROWS, CV = 3000, 3
 NAMES = ["ant", "bee", "cat"]
@@ -34,12 +34,12 @@ def in_blocks(logits, labels, weight=None, size=700):
 
 def report_of(data, size=700, **options):
     blocks = in_blocks(*data, size=size)
-    return summarise(blocks.labels, blocks.scores, **{**OPTIONS, **options})
+    return summarize(blocks.labels, blocks.scores, **{**OPTIONS, **options})
 
 
 def memory_report_of(data, **options):
     logits, labels = data
-    return summarise(labels, logits, **{"classes": NAMES, **OPTIONS, **options})
+    return summarize(labels, logits, **{"classes": NAMES, **OPTIONS, **options})
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_weights_of_chunks_are_numbers_of_copies(data):
     logits, labels = data
     weight = np.arange(N_ROWS) % 3 / 2
     blocks = in_blocks(logits, labels, weight)
-    report = summarise(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
+    report = summarize(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
     expected = evaluate(labels, logits, inputs="logits", classes=NAMES, sample_weight=weight)
     for name in ("accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece", "tl_ece"):
         estimate = metric(report, name).before
@@ -204,7 +204,7 @@ def test_chunked_rows_of_weight_zero_do_not_count(data):
     logits, labels = data
     weight = (np.arange(N_ROWS) % 3 > 0).astype(float)
     blocks = in_blocks(logits, labels, weight)
-    report = summarise(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
+    report = summarize(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
     expected = evaluate(labels[weight > 0], logits[weight > 0], inputs="logits", classes=NAMES)
     assert metric(report, "log_loss").before.value == pytest.approx(expected.log_loss, abs=1e-9)
     assert metric(report, "log_loss").before.low is not None
@@ -214,7 +214,7 @@ def test_chunked_rows_of_weight_zero_do_not_count(data):
 def test_weights_of_chunks_that_come_to_fewer_than_two_rows_are_rejected(data):
     blocks = in_blocks(*data, weight=np.full(N_ROWS, 1 / N_ROWS))
     with pytest.raises(ValueError, match="a report counts rows"):
-        summarise(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
+        summarize(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
 
 
 def test_groups_of_chunks_are_those_of_rows_in_memory(data):
@@ -230,9 +230,9 @@ def test_chunks_can_be_evaluated_in_other_processes(data):
     chunks = dask_array.from_array(scores, chunks=(100, 3)), dask_array.from_array(y, chunks=100)
     options = {**OPTIONS, "n_resamples": 9}
     with dask.config.set(scheduler=_pickling_scheduler):
-        report = summarise(chunks[1], chunks[0], **options)
+        report = summarize(chunks[1], chunks[0], **options)
     blocks = in_blocks(scores, data[1][:300], size=100)
-    expected = summarise(blocks.labels, blocks.scores, **options)
+    expected = summarize(blocks.labels, blocks.scores, **options)
     assert_close(report.to_dict()["metrics"], expected.to_dict()["metrics"])
 
 

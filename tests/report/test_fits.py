@@ -7,7 +7,7 @@ import pytest
 
 import calibrant
 from calibrant._data.read import as_sample
-from calibrant.report import summarise
+from calibrant.report import summarize
 from calibrant.report._fits import after_of, before_of, check_calibration, fit_rows
 from calibrant.report._request import Request
 from calibrant.report._rows import read_rows
@@ -60,7 +60,7 @@ def test_predictions_keep_the_columns_of_their_rows(data):
 def test_a_calibrator_is_fitted_once_on_all_rows_and_once_per_fold(data, calls):
     proba, labels = data
     calls.watch(calibrant.VectorScaling, "_fit")
-    summarise(labels, proba, calibrator=calibrant.VectorScaling(), cv=4, n_resamples=99)
+    summarize(labels, proba, calibrator=calibrant.VectorScaling(), cv=4, n_resamples=99)
     assert calls["_fit"] == 5
 
 
@@ -70,7 +70,7 @@ def test_a_calibrator_that_remembers_its_rows_does_not_improve_held_out_rows(dat
     memory = calibrant.MulticlassToBinary(
         binning, notion="class-wise", normalize=True
     )  # three rows per bin
-    report = summarise(labels, proba, calibrator=memory, n_resamples=99)
+    report = summarize(labels, proba, calibrator=memory, n_resamples=99)
     in_sample = calibrant.evaluate(labels, memory.fit(proba, labels).predict_proba(proba))
     assert metric(report, "brier_score").after.value > 1.3 * in_sample.brier_score
     assert report.judgement == "bad"

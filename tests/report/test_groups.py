@@ -6,7 +6,7 @@ import pytest
 from calibrant import TemperatureScaling, evaluate
 from calibrant._data.read import as_sample
 from calibrant.datasets import digits_predictions
-from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._groups import group_table
 
 DATA = digits_predictions()
@@ -15,7 +15,7 @@ DATA = digits_predictions()
 @pytest.fixture(scope="module")
 def report():
     group = np.where(np.arange(len(DATA.val_labels)) % 2, "<b>odd</b>", "even")
-    return summarise(
+    return summarize(
         DATA.val_labels,
         DATA.val_proba,
         calibrator=TemperatureScaling(),
@@ -50,7 +50,7 @@ def test_names_of_groups_are_escaped(report):
 
 
 def test_without_groups_nothing_is_said():
-    plain = summarise(
+    plain = summarize(
         DATA.val_labels, DATA.val_proba, calibrator=TemperatureScaling(), n_resamples=19
     )
     assert plain.groups is None

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant
 from calibrant._data.read import as_sample
-from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._guarantee import guarantee_note
 from calibrant.report._rows import read_rows
 
@@ -30,7 +30,7 @@ def test_rows_with_weights_have_no_guarantee(data):
 
 def test_few_rows_have_no_guarantee_and_a_warning(data):
     proba, labels = data
-    report = summarise(
+    report = summarize(
         labels[:40], proba[:40], calibrator=calibrant.TemperatureScaling(), n_resamples=99
     )
     assert report.guarantee is None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import calibrant
-from calibrant.report import _case, summarise
+from calibrant.report import _case, summarize
 
 
 def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, data):
     proba, labels = data
     assert report.how[0].startswith("temperature was cross-fitted in 5 folds: each of 600 rows")
-    held_out = summarise(
+    held_out = summarize(
         labels[300:],
         proba[300:],
         calibrator=calibrant.TemperatureScaling(),
@@ -25,7 +25,7 @@ def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, 
     proba, labels = data
     assert "look at" not in " ".join(report.how)
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
-    some = summarise(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
+    some = summarize(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
     assert "Tests and decomposition look at 200 of the rows, drawn at random." in some.how
 
 

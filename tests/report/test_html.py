@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 import calibrant
-from calibrant.report import summarise, to_html
+from calibrant.report import summarize, to_html
 from calibrant.report._content import Estimate, MetricRow
 from calibrant.report._html import MOST_DRAWN, _change, _number
 
@@ -98,7 +98,7 @@ def test_text_has_enough_contrast_in_light_and_dark(hostile):
 def test_a_hundred_classes_stay_small(rng):
     proba = rng.dirichlet(np.ones(100), 500)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
-    made = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    made = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert len(made.per_class) == 100
     text = to_html(made)
     assert len(text.encode()) < 500_000

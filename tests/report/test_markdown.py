@@ -10,7 +10,7 @@ import pytest
 
 import calibrant
 from calibrant.inference import Interval
-from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._content import Decomposition, Estimate, MapNote, MapTable
 from calibrant.report._sentences import what_is_left
 
@@ -50,7 +50,7 @@ def test_counts_are_integers(report):
 def test_counts_of_fractional_weights_have_digits(data):
     proba, labels = data
     weight = np.linspace(0.1, 1.9, len(labels))
-    report = summarise(
+    report = summarize(
         labels, proba, sample_weight=weight, calibrator=calibrant.Identity(), n_resamples=9
     )
     lines = to_markdown(report).splitlines()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.report import summarise
+from calibrant.report import summarize
 
 
 def test_the_numbers_before_are_those_of_evaluate(report, data, metric):
@@ -21,7 +21,7 @@ def test_the_numbers_before_are_those_of_evaluate(report, data, metric):
 def test_the_numbers_of_held_out_rows_are_those_of_the_fitted_calibrator(data, metric):
     proba, labels = data
     fit, test = slice(0, 300), slice(300, None)
-    report = summarise(
+    report = summarize(
         labels[test],
         proba[test],
         calibrator=calibrant.TemperatureScaling(),
@@ -53,7 +53,7 @@ def test_means_of_fractional_weights_have_no_interval(data, metric):
     proba, labels = data
     weight = np.linspace(0.1, 1.9, len(labels))
     options = {"calibrator": calibrant.Identity(), "n_resamples": 9}
-    report = summarise(labels, proba, sample_weight=weight, **options)
+    report = summarize(labels, proba, sample_weight=weight, **options)
     assert metric(report, "accuracy").before.low is None
     assert metric(report, "class-wise-l2").before.low is not None
 

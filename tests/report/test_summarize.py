@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.report import summarise, to_html, to_json, to_markdown
+from calibrant.report import summarize, to_html, to_json, to_markdown
 
 
 def test_the_verdict_follows_from_the_gain(report, data):
@@ -16,7 +16,7 @@ def test_the_verdict_follows_from_the_gain(report, data):
     assert report.verdict.startswith("Overconfident: ")
     proba, _ = data
     labels = calibrant.datasets.draw_labels(proba, rng=0)
-    unsure = summarise(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
+    unsure = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert unsure.judgement == "mixed"
     assert "not certain" in unsure.verdict
 
@@ -28,7 +28,7 @@ def test_warnings_name_what_is_wrong(data):
     coarse = np.round(proba, 1)
     coarse[:, 0] += 1 - coarse.sum(axis=1)
     usable = coarse[:, 0] >= 0
-    report = summarise(
+    report = summarize(
         labels[usable],
         coarse[usable],
         calibrator=calibrant.TemperatureScaling(),
@@ -48,7 +48,7 @@ def test_warnings_name_what_is_wrong(data):
 
 def test_the_same_seed_gives_the_same_report(report, data):
     proba, labels = data
-    again = summarise(
+    again = summarize(
         labels,
         proba,
         calibrator=calibrant.TemperatureScaling(),
@@ -73,8 +73,8 @@ def test_weights_of_two_are_rows_that_are_there_twice(data):
     proba, labels = data[0][:150], data[1][:150]
     weight, twice = np.full(150, 2), np.repeat(np.arange(150), 2)
     options = {"calibrator": calibrant.TemperatureScaling(), "n_resamples": 19}
-    one = summarise(labels, proba, sample_weight=weight, **options)
-    other = summarise(labels[twice], proba[twice], **options)
+    one = summarize(labels, proba, sample_weight=weight, **options)
+    other = summarize(labels[twice], proba[twice], **options)
     assert (one.n_samples, one.metrics, one.tests) == (300, other.metrics, other.tests)
     assert (one.is_weighted, other.is_weighted) == (True, False)
 
@@ -82,7 +82,7 @@ def test_weights_of_two_are_rows_that_are_there_twice(data):
 def test_scores_that_do_not_match_their_labels_are_rejected(data):
     proba, labels = data
     with pytest.raises(ValueError, match="rows do not match"):
-        summarise(labels[:-1], proba, calibrator=calibrant.Identity())
+        summarize(labels[:-1], proba, calibrator=calibrant.Identity())
 
 
 def test_top_scores_are_rejected(data):
@@ -90,4 +90,4 @@ def test_top_scores_are_rejected(data):
     order = np.argsort(-proba, axis=1)[:, :2]
     top = calibrant.TopScores(order, np.log(np.take_along_axis(proba, order, 1)), n_classes=4)
     with pytest.raises(TypeError, match="TopScores hold the best 2"):
-        summarise(labels, top, calibrator=calibrant.Identity())
+        summarize(labels, top, calibrator=calibrant.Identity())

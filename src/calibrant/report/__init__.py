@@ -7,13 +7,13 @@ from calibrant.report._html import to_html
 from calibrant.report._markdown import to_markdown
 from calibrant.report._monitor import monitor_page
 from calibrant.report._render import render, to_json
-from calibrant.report._summarize import summarise
+from calibrant.report._summarize import summarize
 
 __all__ = [
     "Report",
     "monitor_page",
     "render",
-    "summarise",
+    "summarize",
     "to_html",
     "to_json",
     "to_markdown",

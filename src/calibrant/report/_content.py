@@ -149,7 +149,7 @@ class MapNote:
 
 @dataclass(frozen=True, repr=False)
 class Report(ShortRepr):
-    """Everything that a report says; see `calibrant.report.summarise`. ``action`` is what to do and
+    """Everything that a report says; see `calibrant.report.summarize`. ``action`` is what to do and
     ``advice`` how sure that is, ``judgement`` what the gain of the method says: "good", "mixed" or
     "bad".
     """

@@ -129,8 +129,8 @@ def _intervals(
     gaps, expected, *_ = columns.mean[1:].reshape(-1, 2).tolist()
     squares, _, *losses = np.diag(columns.cross)[1:].reshape(-1, 2).tolist()
     intervals = tuple(
-        gap_interval(total, gap, square / degrees if total > 1 else 1.0, own, LEVEL)
-        for gap, square, own in zip(gaps, squares, expected, strict=True)
+        gap_interval(total, gap, square / degrees if total > 1 else 1.0, variance, LEVEL)
+        for gap, square, variance in zip(gaps, squares, expected, strict=True)
     )
     errors = [tuple(np.sqrt(np.divide(pair, degrees * total)).tolist()) for pair in losses]
     return intervals, dict(zip(SCORES, errors, strict=True))

@@ -98,8 +98,8 @@ def _read(folder: str, name: str) -> str:
 def _panels(report: Report) -> Iterator[str]:
     """The diagrams that are drawn: of each notion those of the largest errors."""
     for notion in NOTIONS:
-        own = [diagram for diagram in report.reliability if diagram.notion == notion]
-        yield from (_panel(diagram, report.classes) for diagram in own[:MOST_DRAWN])
+        diagrams = [diagram for diagram in report.reliability if diagram.notion == notion]
+        yield from (_panel(diagram, report.classes) for diagram in diagrams[:MOST_DRAWN])
 
 
 def _panel(diagram: Reliability, classes: Sequence[str]) -> str:

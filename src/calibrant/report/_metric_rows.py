@@ -118,7 +118,9 @@ def _plug_in_row(
         if test.name == name and test.expected_before:
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
             note = f"Includes chance: calibrated models would show {chance}{by_how_many}"
-    return _row(name, [Estimate(float(getattr(one, name))) for one in evaluations], note)
+    return _row(
+        name, [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations], note
+    )
 
 
 def _measure_row(name: str, case: Case) -> MetricRow:

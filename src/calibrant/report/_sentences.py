@@ -45,8 +45,12 @@ def verdict(
     """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence; ``gap``
     is confidence minus accuracy, ``left`` what is said of the error after calibration.
     """
-    said = [_state(before, gap), gain.sentence(method), left if gain.judgement == "good" else ""]
-    return gain.judgement, " ".join(filter(None, said))
+    sentences = [
+        _state(before, gap),
+        gain.sentence(method),
+        left if gain.judgement == "good" else "",
+    ]
+    return gain.judgement, " ".join(filter(None, sentences))
 
 
 def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
@@ -72,17 +76,17 @@ def is_beyond(gap: Interval) -> bool:
 
 def _state(before: Evaluation, gap: Interval) -> str:
     """Whether the model is too sure, where that is more than a percentage point and than chance."""
-    said = (
+    numbers = (
         f"the model is {before.accuracy + gap.estimate:.1%} sure on average and right in "
         f"{before.accuracy:.1%} of the cases"
     )
     if abs(gap.estimate) <= _OVERCONFIDENT:
-        return f"Sure about as often as right: {said}."
+        return f"Sure about as often as right: {numbers}."
     if gap.low > 0:
-        return f"Overconfident: {said}."
+        return f"Overconfident: {numbers}."
     if gap.high < 0:
-        return f"Underconfident: {said}."
-    return f"Sure about as often as right, as far as {gap.n_samples:,.0f} rows can tell: {said}."
+        return f"Underconfident: {numbers}."
+    return f"Sure about as often as right, as far as {gap.n_samples:,.0f} rows can tell: {numbers}."
 
 
 def cautions(
@@ -96,14 +100,14 @@ def cautions(
     """What to be careful about; ``seen`` are the calibration rows of each class, ``shift`` label
     counts to compare.
     """
-    said = [
+    warnings = [
         _never_seen(seen, classes),
         _few_rows(seen, classes),
         _label_shift(*shift),
         _ties(proba),
         _certain(proba, y),
     ]
-    return tuple(line for line in said if line) + tuple(remarks)
+    return tuple(line for line in warnings if line) + tuple(remarks)
 
 
 def _never_seen(seen: FloatArray, classes: Sequence[str]) -> str | None:
@@ -128,9 +132,9 @@ def _few_rows(seen: FloatArray, classes: Sequence[str]) -> str | None:
     )
 
 
-def _label_shift(one: FloatArray, other: FloatArray) -> str | None:
+def _label_shift(fitted: FloatArray, evaluated: FloatArray) -> str | None:
     """Whether two sets of rows, or a forecast and the truth, have different label frequencies."""
-    table = np.array([one, other])
+    table = np.array([fitted, evaluated])
     table = table[:, (table > 0).any(axis=0)]
     if (
         table.shape[1] < 2
@@ -186,15 +190,15 @@ def ks_sentence(report: Report) -> str:
 def decomposition_sentence(report: Report) -> str:
     """The decomposition in words."""
     pairs = (("before", report.decomposition.before), ("after", report.decomposition.after))
-    said = [
+    sums = [
         f"{when} {c + r:z.4f} = calibration {c:z.4f} + refinement {r:z.4f}"
         for when, (c, r) in pairs
     ]
-    return f"Log-loss {said[0]}; {said[1]}."
+    return f"Log-loss {sums[0]}; {sums[1]}."
 
 
 def null_sentence(test: CheckRow) -> str:
     """The null hypothesis of a test, and what holds of its p-values."""
     after = test.guarantee_after or test.guarantee
-    said = test.guarantee if after == test.guarantee else f"{test.guarantee}; after: {after}"
-    return f"{test.null} ({said})"
+    guarantee = test.guarantee if after == test.guarantee else f"{test.guarantee}; after: {after}"
+    return f"{test.null} ({guarantee})"

@@ -33,7 +33,7 @@ from calibrant.report._sentences import cautions, verdict, what_is_left
 from calibrant.report._weights import has_weights
 
 
-def summarise(
+def summarize(
     y_true: LabelsLike,
     scores: ScoresLike,
     *,
@@ -103,7 +103,7 @@ def summarise(
     >>> from calibrant.datasets import digits_predictions
     >>> data = digits_predictions()
     >>> scaling = TemperatureScaling()
-    >>> report = summarise(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
+    >>> report = summarize(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
     >>> report.judgement
     'good'
     """

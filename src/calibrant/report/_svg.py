@@ -79,7 +79,7 @@ def _point(
     rows: float,
 ) -> str:
     x, y, radius = plane.across(score), plane.up(share), _radius(rows, most)
-    said = (
+    label = (
         f"{when}: said {score:.1%}, came true {share:.1%}, 95 % interval {low:.1%} to {high:.1%}, "
         f"{rows:,.0f} rows"
     )
@@ -93,7 +93,7 @@ def _point(
         if when == "after"
         else _diamond(x, y, 1.2 * radius)
     )
-    return f'<g class="point {when}"><title>{said}</title>{bar}{mark}</g>'
+    return f'<g class="point {when}"><title>{label}</title>{bar}{mark}</g>'
 
 
 def _diamond(x: float, y: float, r: float) -> str:
