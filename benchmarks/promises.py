@@ -21,7 +21,7 @@ import numpy as np
 
 from calibrant import DirichletCalibration, VectorScaling
 from calibrant.exceptions import ConvergenceWarning
-from calibrant.report import summarise
+from calibrant.report import summarize
 
 PROBCAL = Path(__file__).resolve().parent.parent / "tests" / "golden" / "probcal"
 
@@ -46,7 +46,7 @@ def separable_dirichlet() -> Callable[[], Any]:
 
 def report() -> Callable[[], Any]:
     logits, labels = predictions(4000, 10, 2.0)
-    return lambda: summarise(labels, logits, inputs="logits")
+    return lambda: summarize(labels, logits, inputs="logits")
 
 
 CASES: dict[str, tuple[Callable[[], Callable[[], Any]], float]] = {

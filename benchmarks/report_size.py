@@ -22,11 +22,11 @@ def report(n_rows: int, method: str) -> None:
     """Make one report, and print what it cost."""
     import calibrant
     from calibrant.datasets import noisy_simplex
-    from calibrant.report import summarise, to_html
+    from calibrant.report import summarize, to_html
 
     data = noisy_simplex(n_rows, N_CLASSES, noise=0.2, rng=0)
     before, started = _resident(), time.process_time()
-    made = summarise(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
+    made = summarize(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
     spent = time.process_time() - started
     size = len(to_html(made))
     cost = {"rows": n_rows, "seconds": spent, "data_mb": before, "peak_mb": _resident()}

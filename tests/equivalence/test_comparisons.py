@@ -1,4 +1,4 @@
-"""`compare`, `report.summarise` and `calibrant.inference` on each kind of data.
+"""`compare`, `report.summarize` and `calibrant.inference` on each kind of data.
 
 | on chunks           | what                                                                       |
 |---------------------|----------------------------------------------------------------------------|
@@ -176,7 +176,7 @@ INTERVALS = Within(0.01, "means of all rows have normal intervals, of rows in me
 
 def reported(data, **options):
     how = {"calibrator": Identity(), "cv": N_FOLDS, "n_resamples": 99, **options}
-    return report.summarise(data.labels, data.scores, **how).to_dict()
+    return report.summarize(data.labels, data.scores, **how).to_dict()
 
 
 def split_report(content):

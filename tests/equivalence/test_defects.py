@@ -223,7 +223,7 @@ def markdown():
     mixing = np.array([[1, 0.8, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0.8], [0, 0, 0, 1]])
     y = (0.9 * logits @ mixing + rng.gumbel(size=logits.shape)).argmax(axis=1)
     how = {"calibrator": TemperatureScaling(), "n_resamples": 99}
-    return report.to_markdown(report.summarise(y, softmax(logits, axis=1), **how))
+    return report.to_markdown(report.summarize(y, softmax(logits, axis=1), **how))
 
 
 def test_a_markdown_report_writes_counts_as_whole_numbers(markdown):

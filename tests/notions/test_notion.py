@@ -292,7 +292,7 @@ def test_displays_and_report_take_it(data):
         ReliabilityDisplay,
         ValidityDisplay,
     )
-    from calibrant.report import summarise
+    from calibrant.report import summarize
 
     names = ["a", "b", "c", "d"]
     y, p = np.array(names)[data.labels], data.proba
@@ -305,5 +305,5 @@ def test_displays_and_report_take_it(data):
     assert errors.errors["model"][0] == pytest.approx(reliability.error)
     ValidityDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
     model = MulticlassToBinary(HistogramBinning(), notion=ANY, classes=names)
-    report = summarise(y[:400], p[:400], calibrator=model, classes=names, n_resamples=20)
+    report = summarize(y[:400], p[:400], calibrator=model, classes=names, n_resamples=20)
     assert "'groups'" in report.map.text

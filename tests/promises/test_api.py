@@ -580,7 +580,7 @@ def test_a9_inputs_and_weights_walk_finds_the_functions_that_it_is_about():
     found = {param.id for param in public_functions_of_scores()}
     assert len(found) >= 40
     wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ValidityDisplay"}
-    assert {f"calibrant.{name}" for name in wanted | {"report.summarise", "compare"}} <= found
+    assert {f"calibrant.{name}" for name in wanted | {"report.summarize", "compare"}} <= found
 
 
 def test_a9_decompositions_intervals_and_curves_take_logits(digits):
@@ -634,9 +634,9 @@ def test_a3_a_report_of_whole_weights_is_that_of_copies(digits):
     proba, labels = digits[0][:200], digits[1][:200]
     weight, group = np.arange(200) % 3, np.arange(200) % 2
     rows = np.repeat(np.arange(200), weight)
-    summarise = calibrant.report.summarise
-    one = summarise(labels, proba, sample_weight=weight, by={"half": group}, **REPORT)
-    other = summarise(labels[rows], proba[rows], by={"half": group[rows]}, **REPORT)
+    summarize = calibrant.report.summarize
+    one = summarize(labels, proba, sample_weight=weight, by={"half": group}, **REPORT)
+    other = summarize(labels[rows], proba[rows], by={"half": group[rows]}, **REPORT)
     for name in ("n_samples", "metrics", "tests", "reliability", "ks", "per_class", "groups"):
         assert getattr(one, name) == getattr(other, name), name
     assert (one.guarantee, one.is_weighted) == (None, True)
@@ -647,7 +647,7 @@ def test_a3_a_report_of_whole_weights_is_that_of_copies(digits):
 def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(digits):
     proba, labels = digits
     weight = np.linspace(0.1, 1.9, len(labels))
-    made = calibrant.report.summarise(labels, proba, sample_weight=weight, **REPORT)
+    made = calibrant.report.summarize(labels, proba, sample_weight=weight, **REPORT)
     found = {row.name: row for row in made.metrics}
     expected = calibrant.evaluate(labels, proba, sample_weight=weight)
     assert found["log_loss"].before.value == pytest.approx(expected.log_loss)
@@ -658,7 +658,7 @@ def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(dig
     assert "numbers of copies and come to 400 rows of 400" in said
     assert "have no interval and the kernel test is left out" in said
     with pytest.raises(ValueError, match="a report counts rows, a row of weight 2 as two"):
-        calibrant.report.summarise(labels, proba, sample_weight=weight / 1e6, **REPORT)
+        calibrant.report.summarize(labels, proba, sample_weight=weight / 1e6, **REPORT)
 
 
 def test_a3_rows_to_fit_on_may_have_weights_too(digits):
@@ -666,7 +666,7 @@ def test_a3_rows_to_fit_on_may_have_weights_too(digits):
     weight = np.arange(200) % 3
     rows = np.repeat(np.arange(200), weight)
     made = [
-        calibrant.report.summarise(labels[200:], proba[200:], calibration=fit, **REPORT)
+        calibrant.report.summarize(labels[200:], proba[200:], calibration=fit, **REPORT)
         for fit in ((proba[:200], labels[:200], weight), (proba[rows], labels[rows]))
     ]
     assert made[0].map.text == made[1].map.text
@@ -690,7 +690,7 @@ def test_a3_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeyp
 
 def test_a9_a_report_takes_rng_and_its_older_name_too():
     data = noisy_simplex(60, 2, rng=0)
-    made = partial(calibrant.report.summarise, data.labels, data.proba, **REPORT)
+    made = partial(calibrant.report.summarize, data.labels, data.proba, **REPORT)
     one = made(rng=1).metrics
     assert one == made(random_state=1).metrics
     assert one != made().metrics

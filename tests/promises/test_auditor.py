@@ -53,7 +53,7 @@ def results(comparison):
         inference.calibration_line(TRUTH, PROBA),
         inference.debiased_interval(TRUTH, PROBA),
         comparison.difference("temperature", "uncalibrated"),
-        report.summarise(TRUTH, PROBA, calibrator=TemperatureScaling(), n_resamples=19),
+        report.summarize(TRUTH, PROBA, calibrator=TemperatureScaling(), n_resamples=19),
     ]
 
 

@@ -448,7 +448,7 @@ def test_d1_4_class_names_are_written_out_in_markdown(capsys):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 200)
     names = np.array(["a\x1b[31m", "b\u202e", "c\nd"])
-    made = calibrant.report.summarise(
+    made = calibrant.report.summarize(
         names[calibrant.datasets.draw_labels(proba, rng=rng)],
         proba,
         classes=names,
@@ -594,7 +594,7 @@ def test_d1_16_warnings_of_other_threads_are_not_taken():
     proba = rng.dirichlet(np.ones(2), 60)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
     with pytest.warns(UserWarning, match="of another thread"):
-        made = calibrant.report.summarise(labels, proba, calibrator=Talking(), n_resamples=49)
+        made = calibrant.report.summarize(labels, proba, calibrator=Talking(), n_resamples=49)
     assert "of another thread" not in " ".join(made.warnings)
 
 
@@ -603,7 +603,7 @@ def test_d1_19_tests_of_many_rows_look_at_a_part():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(2), 60_000)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
-    made = calibrant.report.summarise(
+    made = calibrant.report.summarize(
         labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
     )
     assert "Tests and decomposition look at 20,000 of the rows, drawn at random." in made.how

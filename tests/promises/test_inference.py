@@ -32,7 +32,7 @@ from calibrant.inference._confidence_gap import confidence_gap
 from calibrant.inference._results import holm
 from calibrant.metrics import expected_calibration_error
 from calibrant.plots import CriticalDifferenceDisplay
-from calibrant.report import summarise, to_html, to_markdown
+from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._describe import describe
 
 
@@ -217,7 +217,7 @@ def test_s12_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
 
 def test_a11_s6_the_guarantee_of_a_report_names_its_calibrator_at_its_head():
     data = noisy_simplex(400, 3, 0.2, rng=0)
-    made = summarise(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
+    made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
     head = "Of another calibrator than the map of this report: if the top probabilities were"
     assert made.guarantee.text.startswith(head)
     for form in (to_markdown(made), to_html(made)):
@@ -249,8 +249,8 @@ def test_s7_a_temperature_within_chance_is_not_called_overconfidence(n_samples):
 def test_s8_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_own():
     data, other = (noisy_simplex(200, 3, 0.2, rng=seed) for seed in (0, 1))
     scaling = TemperatureScaling()
-    crossed = summarise(data.labels, data.proba, calibrator=scaling, n_resamples=19)
-    held = summarise(
+    crossed = summarize(data.labels, data.proba, calibrator=scaling, n_resamples=19)
+    held = summarize(
         data.labels,
         data.proba,
         calibrator=scaling,
@@ -264,7 +264,7 @@ def test_s8_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_o
 
 def test_c2_the_tests_of_a_report_are_adjusted_for_their_number():
     data = noisy_simplex(300, 3, 0.2, rng=0)
-    made = summarise(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=99)
+    made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=99)
     raw = [test.p_before for test in made.tests]
     assert [test.p_holm_before for test in made.tests] == holm(raw)
     assert min(test.p_holm_before for test in made.tests) == pytest.approx(min(raw) * len(raw))

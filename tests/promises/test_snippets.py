@@ -26,7 +26,7 @@ from calibrant import (
 )
 from calibrant.datasets import digits_predictions, draw_labels
 from calibrant.inference import bootstrap_interval, debiased_interval
-from calibrant.report import summarise, to_markdown
+from calibrant.report import summarize, to_markdown
 
 LEVELS = ["low", "mid", "high"]
 
@@ -55,7 +55,7 @@ def test_w1_the_error_of_a_model_that_says_95_and_is_right_in_30_of_100(n_classe
 
 def test_w1_the_report_does_not_call_it_zero():
     y, proba = overconfident(200, 20)
-    text = to_markdown(summarise(y, proba, calibrator=TemperatureScaling(), n_resamples=19))
+    text = to_markdown(summarize(y, proba, calibrator=TemperatureScaling(), n_resamples=19))
     row = next(line for line in text.splitlines() if line.startswith("| Top-label error (L2)"))
     before = [float(number) for number in re.findall(r"\d\.\d{4}", row)[:3]]
     assert before[0] == pytest.approx(0.64, abs=0.02)
@@ -85,7 +85,7 @@ def test_w2_a_fit_and_a_report_of_a_frame_are_by_name(low_mid_high):
     fitted = TemperatureScaling().fit(frame, labels)
     assert fitted.temperature_ == by_hand.temperature_ < 1
     assert fitted.score(frame, labels) == pytest.approx(58 / 60)
-    made = summarise(labels, frame, calibrator=TemperatureScaling(), n_resamples=19)
+    made = summarize(labels, frame, calibrator=TemperatureScaling(), n_resamples=19)
     assert "right in 96.7% of the cases" in made.verdict
 
 
@@ -137,7 +137,7 @@ def test_w8_training_rows_are_named_as_what_nobody_can_check():
 
 def test_w9_the_report_of_five_hits_of_five_does_not_call_them_certain():
     found = bootstrap_interval("accuracy", [1] * 5, [0.9] * 5)
-    made = summarise([1] * 5, [0.9] * 5, calibrator=calibrant.Identity(), n_resamples=19)
+    made = summarize([1] * 5, [0.9] * 5, calibrator=calibrant.Identity(), n_resamples=19)
     row = next(row for row in made.metrics if row.name == "accuracy")
     assert (row.before.low, row.before.high) == pytest.approx((found.low, 1.0))
     assert found.low == pytest.approx(0.478, abs=1e-3)
@@ -155,13 +155,13 @@ def test_w11_a_name_in_compare_is_what_method_makes_of_it():
 def test_s_7_a11_a_report_names_the_map_that_it_is_of_and_says_what_that_mended():
     data = digits_predictions()
     y, p = data.test_labels[:300], data.test_proba[:300]
-    made = summarise(y, p, calibrator=TemperatureScaling(), n_resamples=19)
+    made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
     assert "Calibration by TemperatureScaling helps" in made.verdict
     assert made.how[0].startswith("TemperatureScaling was cross-fitted")
     assert "softened: the model was overconfident" in made.map.text
     honest = draw_labels(softmax(np.log(p + 1e-3), axis=1), rng=0)
     soft = softmax(np.log(p + 1e-3), axis=1)
-    calm = summarise(honest, soft, calibrator=TemperatureScaling(), n_resamples=19)
+    calm = summarize(honest, soft, calibrator=TemperatureScaling(), n_resamples=19)
     assert "confident" not in calm.map.text
 
 
@@ -172,7 +172,7 @@ def test_q3_a_verdict_says_what_calibration_did_not_mend():
     rng = np.random.default_rng(0)
     score = np.where(np.arange(2000) < 1000, 0.98, 0.6) + 0.01 * rng.random(2000)
     y = (rng.random(2000) < np.where(score > 0.9, 0.7, 0.9)).astype(int)
-    made = summarise(y, score, calibrator=TemperatureScaling(), n_resamples=99)
+    made = summarize(y, score, calibrator=TemperatureScaling(), n_resamples=99)
     assert "helps" in made.verdict
     said = "After it the probabilities are still underconfident, by 17.5% on average."
     assert made.verdict.endswith(said)

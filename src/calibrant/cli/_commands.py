@@ -29,7 +29,7 @@ from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
 from calibrant.io._roles import PREFIXES
 from calibrant.io._writers import write_scores
 from calibrant.multiclass import TemperatureScaling
-from calibrant.report import Report, render, summarise
+from calibrant.report import Report, render, summarize
 from calibrant.report._render import check_form
 from calibrant.selection import method
 
@@ -177,7 +177,7 @@ def report_file(
     if chunked is not None:
         options.append("--chunked" if chunked else "--in-memory")
     arguments = [*file.options.arguments(), *map(str, options), "-o", output.name]
-    report = summarise(
+    report = summarize(
         rows.labels,
         rows.scores,
         calibrator=calibrator,
@@ -204,7 +204,7 @@ def demo_report(seed: int, output: Path) -> Report:
     """A report about a classifier of bundled data, fitted on one part and judged on another."""
     check_report_path(output)
     data = digits_predictions()
-    report = summarise(
+    report = summarize(
         data.test_labels,
         data.test_proba,
         calibration=(data.val_proba, data.val_labels),

@@ -85,9 +85,6 @@ class Gain(AsText):
     rows miss in an eighth to a quarter of the cases, nearly always because the upper end is too
     low: "helps" stays as rare as it should be.
 
-    ``standard_error``, ``p_value`` and ``n_samples`` are None in files of version 0.1.0, which did
-    not write them.
-
     References
     ----------
     Nadeau & Bengio (2003), Inference for the generalization error, doi:10.1023/A:1024068626366.
