@@ -11,9 +11,14 @@ from exported import CASES, EXPORTED, MEAN_PROCESSES, fitted
 
 
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
-def test_a_program_is_its_calibrator_bit_for_bit(calibrator, n_classes, inputs):
+def test_a_program_is_its_calibrator_but_for_the_last_bits(calibrator, n_classes, inputs):
     model, scores = fitted(calibrator, n_classes, inputs)
-    assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
+    assert_same(export.program(model)(scores), model.predict_proba(scores))
+
+
+def assert_same(actual, expected):
+    # On some processors the last bit of an exponential depends on the layout of its array.
+    np.testing.assert_allclose(actual, expected, rtol=4e-15, atol=4e-16)
 
 
 @pytest.mark.slow
@@ -22,7 +27,7 @@ def test_a_program_is_its_calibrator_bit_for_bit(calibrator, n_classes, inputs):
 @pytest.mark.parametrize("calibrator", EXPORTED, ids=repr)
 def test_so_it_is_for_few_and_many_classes_in_every_form(calibrator, n_classes, inputs):
     model, scores = fitted(calibrator, n_classes, inputs)
-    assert np.array_equal(export.program(model)(scores), model.predict_proba(scores))
+    assert_same(export.program(model)(scores), model.predict_proba(scores))
 
 
 @pytest.mark.parametrize("calibrator", MEAN_PROCESSES, ids=repr)

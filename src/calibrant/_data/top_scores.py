@@ -112,7 +112,11 @@ class TopScores:
         return f"TopScores({len(self)} rows, {known}, rest {said})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> AnyArray:
-        raise TypeError(
+        raise TypeError(self.needs_all_classes())
+
+    def needs_all_classes(self) -> str:
+        """Why an operation on whole rows is rejected, and what accepts top scores."""
+        return (
             f"this needs the scores of all {self.n_classes} classes of a row, and TopScores hold "
             f"the best {self.n_known}. They are taken by TemperatureScaling and MulticlassToBinary "
             "(notions of ranks), by metrics of 'confidence', 'top-label', 'rank-<r>' and "
@@ -184,9 +188,11 @@ class TopSample(Sample):
     def count_impossible(self, inputs: str) -> int:
         return 0
 
+    def rows(self, reason: str, remedy: str = "") -> ArraySample:
+        return self.sum_chunks(lambda rows: rows)
+
     def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
-        np.asarray(self.top)  # raises, and names what accepts top scores
-        raise AssertionError
+        raise TypeError(self.top.needs_all_classes())
 
     def map(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
         return self

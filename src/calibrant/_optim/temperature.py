@@ -56,14 +56,15 @@ def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:
     """A point close to the optimum, by passes in single precision over all rows."""
     if loss.sample.shape[0] < _WARM_FROM:
         return minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
-    total, start, bend = loss.sample.sum_chunks(partial(_start_sums, prior_scale)).tolist()
+    limit = _CHUNK_LIMIT if loss.sample.n_chunks > 1 else np.inf
+    total, start, bend = loss.sample.sum_chunks(partial(_start_sums, prior_scale, limit)).tolist()
     if not total > 0:
         start, bend, total = 0.0, 0.0, 1.0
     rough = partial(loss, is_rough=True, bend=bend / total)
     return minimize_scalar(rough, start / total, _ROUGH_ERROR)
 
 
-def _start_sums(prior_scale: float | None, chunk: ArraySample) -> FloatArray:
+def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> FloatArray:
     """The weight of a chunk, and its products with the optimum of evenly spaced rows of the chunk
     and with the ratio of the third and the second derivative there.
     """
@@ -75,5 +76,5 @@ def _start_sums(prior_scale: float | None, chunk: ArraySample) -> FloatArray:
     slopes = found.point.slopes
     bend = slopes[2] / slopes[1] if len(slopes) > 2 and slopes[1] > 0 else 0.0
     # A chunk of a single class, as of sorted rows, has no optimum.
-    t = np.clip(found.solution.parameters[0], -_CHUNK_LIMIT, _CHUNK_LIMIT)
+    t = np.clip(found.solution.parameters[0], -limit, limit)
     return chunk.total * np.array([1.0, t, bend])

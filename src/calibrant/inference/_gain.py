@@ -121,9 +121,9 @@ class Gain(AsText):
     def numbers(self) -> str:
         """The scores and the gain in words."""
         return (
-            f"{_NAMES.get(self.score, self.score)} {self.before:.4f} before and {self.after:.4f} "
-            f"after, a gain of {self.gain:.4f} ({self.level:.0%} interval {self.low:.4f} to "
-            f"{self.high:.4f})"
+            f"{_NAMES.get(self.score, self.score)} {self.before:z.4f} before and {self.after:z.4f} "
+            f"after, a gain of {self.gain:z.4f} ({self.level:.0%} interval {self.low:z.4f} to "
+            f"{self.high:z.4f})"
         )
 
     def sentence(self, method: str | None = None) -> str:

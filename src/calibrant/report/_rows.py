@@ -71,18 +71,13 @@ class ReportRows(NamedTuple):
 def read_rows(sample: Sample, seed: int) -> ReportRows:
     """The rows of a sample, with those to draw if they are read in chunks."""
     if not sample.is_chunked:
-        # The only chunk is the sample itself. Top scores, which are no whole rows, raise here.
-        return ReportRows(sample.sum_chunks(_same), None)
+        return ReportRows(sample.rows("A report"), None)  # top scores raise here
     n_rows, n_classes = sample.shape
     n_drawn = max(1, _DRAWN_SCORES // n_classes)
     if n_rows <= n_drawn:
         return ReportRows(sample, np.arange(n_rows))
     places = np.random.default_rng(seed).choice(n_rows, n_drawn, replace=False)
     return ReportRows(sample, np.sort(places))
-
-
-def _same(chunk: ArraySample) -> ArraySample:
-    return chunk
 
 
 def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
