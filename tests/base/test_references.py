@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant.base import Reference
-from calibrant.base import _references as references
+from calibrant.base import references as references
 
 GUO = Reference("Guo et al.", 2017, "On calibration", "arXiv:1706.04599")
 
