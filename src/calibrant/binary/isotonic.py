@@ -36,6 +36,9 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         A pseudo-count s > 0 that mixes the base rate into every block, so that no value is 0 or 1:
         :math:`q_b = (S_b + s\,r) / (W_b + s)` with :math:`r = (S + s/2) / (W + s)`, the base rate
         mixed with 1/2 in the same way. Blocks that lose their order by this are pooled again.
+    clip : bool, default False
+        Clip all values to :math:`[1/(W+2), 1 - 1/(W+2)]`, the rule of succession: W rows cannot
+        show that an outcome is rarer.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
     classes : array-like of two labels, optional
 
@@ -70,12 +73,14 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self,
         interpolation: str = "step",
         smoothing: float | None = None,
+        clip: bool = False,
         *,
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.interpolation = interpolation
         self.smoothing = smoothing
+        self.clip = clip
         self.inputs = inputs
         self.classes = classes
 
@@ -106,6 +111,9 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self.edges_ = values[np.append(starts[1:], len(values)) - 1]
         self.centres_ = np.add.reduceat(moment, starts) / np.add.reduceat(mass, starts)
         self.values_ = np.add.reduceat(hits, starts) / np.add.reduceat(total, starts)
+        if self.clip:
+            edge = 1.0 / (float(mass.sum()) + 2.0)
+            self.values_ = np.clip(self.values_, edge, 1.0 - edge)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":

@@ -435,5 +435,4 @@ def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
         return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
     members = [emit(build, member, scores) for member in model.members_.values()]
     weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
-    rows = build.append("mix", members, {"weights": weights, "constant": uniform})
-    return rows if model.top_ is None else emit(build, model.top_, rows)
+    return build.append("mix", members, {"weights": weights, "constant": uniform})

@@ -61,7 +61,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
     On six files of predictions of 100 to 1,000 classes, five draws each, on which the prior was
     also chosen, it gained 0.1804 nats in the mean of 30 rows, 0.1964 of 50 and 0.1997 of 100, the
     maximum-likelihood temperature 0.1800, 0.1956 and 0.1996; it made the log-loss worse by more
-    than 0.005 in 3 of 90 cases, that in 10 (docs/caution.md).
+    than 0.005 in 3 of 90 cases, that in 10.
 
     References
     ----------
