@@ -228,6 +228,10 @@ class ChunkedSample(Sample):
     def count_impossible(self, inputs: str) -> int:
         return self._source.counts.n_impossible
 
+    def note_on(self, calibrator: Any) -> str:
+        note: str = calibrator._chunked_note()
+        return note
+
     def kept_rows(self, most: int | None) -> int:
         return 0
 

@@ -174,6 +174,10 @@ class Sample(ABC):
             f"first, for example with X.compute(), or {remedy}."
         )
 
+    def note_on(self, calibrator: Any) -> str:
+        """How the fit of a calibrator to this sample differs from a fit to all rows at once."""
+        return ""
+
     def kept_rows(self, most: int | None) -> int | None:
         """How many rows may be kept in memory, if ``most`` may be of rows that are there."""
         return most

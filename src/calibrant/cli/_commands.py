@@ -24,10 +24,10 @@ from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
 from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
 from calibrant.io._roles import PREFIXES
 from calibrant.io._writers import write_scores
+from calibrant.metrics import Evaluation, MetricAccumulator, TopEvaluation, evaluate
 from calibrant.multiclass import TemperatureScaling
 from calibrant.report import Report, render, summarize
 from calibrant.report._render import check_form

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.evaluation import GroupedEvaluation, evaluate
+from calibrant.metrics import GroupedEvaluation, evaluate
 from calibrant.plots._canvas import one_axes, require_matplotlib
 from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, label, tidy
 

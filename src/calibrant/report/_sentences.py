@@ -12,8 +12,8 @@ from scipy.stats import chi2_contingency
 from calibrant._simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
-from calibrant.evaluation import Evaluation
 from calibrant.inference import Gain, Interval
+from calibrant.metrics import Evaluation
 from calibrant.report._advice import shows_rest
 from calibrant.report._content import CheckRow, Report
 
