@@ -42,13 +42,24 @@ def summary_places(n_rows: int, n_columns: int) -> IntArray:
     return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
+class PickedRows:
+    """Some rows of an array, which are copied when they are needed."""
+
+    def __init__(self, u: Rows, places: IntArray) -> None:
+        self.u, self.places = u, places
+        self.shape = (len(places), u.shape[1])
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.u[self.places[rows]]
+
+
 class LazyRows:
     """An ``(n, K)`` array that is computed from another one when its rows are needed.
 
     ``u[rows]`` is ``function(scores[rows])``: transformed data that are too large to be kept twice.
     """
 
-    def __init__(self, scores: FloatArray, function: Transform) -> None:
+    def __init__(self, scores: FloatArray | PickedRows, function: Transform) -> None:
         self.scores = scores
         self.function = function
         self.shape: tuple[int, int] = (scores.shape[0], scores.shape[1])
@@ -212,7 +223,12 @@ class Sample(ABC):
         """Evenly spaced rows of positive weight, for a summary of the data; None if only the top
         scores of rows are known.
         """
-        return self.take(summary_places(self.n_rows, self.n_columns))
+        return self.take(self.summary_places)
+
+    @property
+    def summary_places(self) -> IntArray:
+        """Places of the rows of a summary among those of positive weight."""
+        return summary_places(self.n_rows, self.n_columns)
 
     def take(self, places: IntArray) -> ArraySample:
         """Some of the rows of positive weight, by their places among these: one pass."""
@@ -345,8 +361,17 @@ class ArraySample(Sample):
         return self.u[rows], self.y[rows], self.weight[rows]
 
     def take(self, places: IntArray) -> ArraySample:
-        rows = places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
-        return ArraySample(*self.columns_of(rows))
+        return ArraySample(*self.columns_of(self._rows_at(places)))
+
+    def summary_rows(self) -> ArraySample:
+        # Rows of many classes are large: they are copied block by block, when they are read.
+        rows = self._rows_at(self.summary_places)
+        return ArraySample(
+            LazyRows(PickedRows(self.u, rows), np.asarray), self.y[rows], self.weight[rows]
+        )
+
+    def _rows_at(self, places: IntArray) -> IntArray:
+        return places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
 
 
 def join_rows(chunks: list[tuple[FloatArray, IntArray, FloatArray]]) -> ArraySample:
