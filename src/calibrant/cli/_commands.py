@@ -15,11 +15,10 @@ import numpy as np
 from calibrant import export
 from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
-from calibrant._data.read import as_sample
-from calibrant._data.sample import ArraySample, Sample
+from calibrant._data.sample import ArraySample
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
-from calibrant._validation import check_weight, encode_labels, unknown_name
+from calibrant._validation import unknown_name
 from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
@@ -41,8 +40,8 @@ def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
     if file.has_top_scores:
         return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
-    sample = _sample_of(file, file)
-    metrics: MetricAccumulator = sample.sum_chunks(partial(_evaluate_chunk, file.inputs, n_bins))
+    rule = partial(_evaluate_chunk, file.inputs, n_bins)
+    metrics: MetricAccumulator = file.sample(file.classes).sum_chunks(rule)
     return metrics.compute()
 
 
@@ -127,17 +126,8 @@ def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> 
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
         return before, after
-    before, after = _sample_of(file, rows).sum_chunks(partial(_evaluate_both, model))
+    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model))
     return before.compute(), after.compute()
-
-
-def _sample_of(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
-    """The rows of a file; loaded rows have been checked."""
-    if isinstance(rows, ScoreFile):
-        blocks = rows.with_codes()
-        return as_sample(blocks.scores, blocks.labels, blocks.weight, inputs=file.inputs)[0]
-    y, _ = encode_labels(rows.labels, file.n_classes, file.classes)
-    return ArraySample(rows.scores, y, check_weight(rows.weight, len(y)))
 
 
 def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
