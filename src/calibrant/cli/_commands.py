@@ -20,7 +20,7 @@ from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import unknown_name
 from calibrant.cli._files import open_file
-from calibrant.cli._options import FileArguments
+from calibrant.cli._options import ExportArguments, FileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
@@ -246,19 +246,7 @@ def check_other_file(output: Path, *inputs: Path | None) -> None:
             raise ValueError(f"{output} is the input, which would be lost: write another file")
 
 
-class ExportOptions(NamedTuple):
-    """Where a calibrator goes, and what that target has to know; names are lists with commas."""
-
-    to: str
-    dialect: str = "duckdb"
-    table: str = "scores"
-    columns: str | None = None
-    keep: str | None = None
-    compose: Path | None = None
-    classifier_output: str | None = None
-
-
-def export_file(model: Any, options: ExportOptions, output: Path) -> None:
+def export_file(model: Any, options: ExportArguments, output: Path) -> None:
     """Write a calibrator for other programs."""
     if options.to not in EXPORTS:
         raise ValueError(unknown_name("target", options.to, EXPORTS))
@@ -268,11 +256,11 @@ def export_file(model: Any, options: ExportOptions, output: Path) -> None:
     EXPORTS[options.to](model, options, output)
 
 
-def _export_onnx(model: Any, options: ExportOptions, output: Path) -> None:
-    export.to_onnx(model, output, model=options.compose, output=options.classifier_output)
+def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
+    export.to_onnx(model, output, model=options.compose, output=options.output)
 
 
-def _export_sql(model: Any, options: ExportOptions, output: Path) -> None:
+def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:
     start = PREFIXES[model.inputs][0]
     columns = _split_names(options.columns) or [
         f"{start}{label}" for label in model.classes_.tolist()
@@ -291,7 +279,7 @@ def _split_names(names: str | None) -> list[str]:
     return names.split(",") if names else []
 
 
-EXPORTS: dict[str, Callable[[Any, ExportOptions, Path], None]] = {
+EXPORTS: dict[str, Callable[[Any, ExportArguments, Path], None]] = {
     "onnx": _export_onnx,
     "torch": lambda model, options, output: export.save_torch(model, output),
     "sql": _export_sql,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
@@ -167,6 +168,19 @@ class TopFileArguments(WeightedFileArguments):
 
 
 @dataclass(frozen=True)
+class ExportArguments:
+    """The target of an export, and what it has to know; names are lists with commas."""
+
+    to: Target = "onnx"
+    dialect: SqlDialect = "duckdb"
+    table: SqlTable = "scores"
+    columns: SqlColumns = None
+    keep: SqlKeep = None
+    compose: Compose = None
+    output: ClassifierOutput = None
+
+
+@dataclass(frozen=True)
 class Printing:
     """What is printed."""
 
@@ -178,6 +192,17 @@ class Printing:
         from calibrant.cli._output import Output
 
         return Output(as_json=self.as_json, quiet=self.quiet)
+
+
+def register_command(
+    app: typer.Typer, example: str, cls: type[TyperCommand] | None = None
+) -> Callable[[Callable[..., None]], Any]:
+    """Add a command to an app, with an example at the end of its help."""
+
+    def register(command: Callable[..., None]) -> Any:
+        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flatten(command))
+
+    return register
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:
