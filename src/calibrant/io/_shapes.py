@@ -15,14 +15,7 @@ from calibrant.base._training import TrainingSummary
 
 _EVERYWHERE = frozenset(
     {"classes_", "n_classes_", "n_features_in_", "feature_names_in_", "training_"}
-    | {
-        "out_of_fold_",
-        "class_weights_",
-        "converged_",
-        "n_iter_",
-        "objective_",
-        "cv_scores_",
-    }
+    | {"out_of_fold_", "class_weights_", "converged_", "n_iter_", "objective_", "cv_scores_"}
 )
 
 
