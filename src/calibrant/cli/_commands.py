@@ -24,12 +24,10 @@ from calibrant.cli._options import ExportArguments, FileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
-from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
-from calibrant.io._roles import PREFIXES
+from calibrant.io import PREFIXES, LoadedRows, ModelScores, ScoreFile, save
 from calibrant.io._writers import write_scores
 from calibrant.multiclass import TemperatureScaling
-from calibrant.report import Report, render, summarize
-from calibrant.report._render import check_form
+from calibrant.report import Report, check_form, render, summarize
 from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
