@@ -189,10 +189,10 @@ class Reader:
             self._members(entry["class"], entry[part]) for part in ("parameters", "fitted")
         )
         # Parameters that were added since have their defaults.
-        strange = sorted(set(parameters) - set(cls._get_param_names()))
-        if strange:
+        unknown = sorted(set(parameters) - set(cls._get_param_names()))
+        if unknown:
             raise ValueError(
-                f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
+                f"{', '.join(map(_short, unknown[:5]))} is no parameter of {entry['class']}"
             )
         calibrator = cls(**parameters)
         for name, value in fitted.items():
