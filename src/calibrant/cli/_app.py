@@ -28,6 +28,7 @@ from calibrant.cli._options import (
     ModelToWrite,
     NotionName,
     Printing,
+    ReportArguments,
     ReportToWrite,
     Seed,
     TableToWrite,
@@ -218,11 +219,7 @@ def report(
     data: WeightedFileArguments,
     output_path: ReportToWrite,
     printing: Printing,
-    method: MethodName = "auto",
-    notion: NotionName = None,
-    cv: Folds = 5,
-    seed: Seed = 0,
-    chunked: Chunked = None,
+    options: ReportArguments,
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
@@ -234,21 +231,13 @@ def report(
     output = printing.output()
     commands.check_other_file(output_path, data.file, data.labels)
     file = open_file(data, output)
-    calibrator = commands.make_calibrator(method, notion, file, seed)
+    calibrator = commands.make_calibrator(options.method, options.notion, file, options.seed)
     commands.check_report_path(output_path)
-    rows = rows_for([calibrator], file, False if data.weight and chunked is None else chunked)
+    # Weights need the rows in memory unless the user decides otherwise.
+    is_chunked = False if data.weight and options.chunked is None else options.chunked
+    rows = rows_for([calibrator], file, is_chunked)
     with output.working("Calibrating, testing and drawing", spins=rows is not file):
-        content = commands.report_file(
-            rows,
-            file,
-            calibrator,
-            method,
-            output_path,
-            notion=notion,
-            cv=cv,
-            seed=seed,
-            chunked=chunked,
-        )
+        content = commands.report_file(rows, file, calibrator, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

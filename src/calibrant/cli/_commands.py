@@ -20,7 +20,7 @@ from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import unknown_name
 from calibrant.cli._files import open_file
-from calibrant.cli._options import ExportArguments, FileArguments
+from calibrant.cli._options import ExportArguments, FileArguments, ReportArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
 from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
@@ -152,19 +152,11 @@ def report_file(
     rows: ScoreFile | LoadedRows,
     file: ScoreFile,
     calibrator: Any,
-    name: str,
+    options: ReportArguments,
     output: Path,
-    *,
-    notion: str | None,
-    cv: int,
-    seed: int,
-    chunked: bool | None = None,
 ) -> Report:
     """Write a cross-fitted report about a file."""
-    options = ["-m", name, *(["--notion", notion] if notion else []), "--cv", cv, "--seed", seed]
-    if chunked is not None:
-        options.append("--chunked" if chunked else "--in-memory")
-    arguments = [*file.options.arguments(), *map(str, options), "-o", output.name]
+    words = [*file.options.arguments(), *options.words(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
@@ -172,11 +164,11 @@ def report_file(
         inputs=file.inputs,
         sample_weight=rows.weight,
         classes=file.classes,
-        method=name,
+        method=options.method,
         name=file.path.name,
-        command=shlex.join(["calibrant", "report", *arguments]),
-        cv=cv,
-        random_state=seed,
+        command=shlex.join(["calibrant", "report", *words]),
+        cv=options.cv,
+        random_state=options.seed,
     )
     render(report, output)
     return report

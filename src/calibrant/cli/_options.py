@@ -131,6 +131,25 @@ class TopFileArguments(WeightedFileArguments):
 
 
 @dataclass(frozen=True)
+class ReportArguments:
+    """How the calibrator of a report is fitted."""
+
+    method: MethodName = "auto"
+    notion: NotionName = None
+    cv: Folds = 5
+    seed: Seed = 0
+    chunked: Chunked = None
+
+    def words(self) -> Iterator[str]:
+        """The same for a command line."""
+        yield from ("-m", self.method)
+        yield from ("--notion", self.notion) if self.notion else ()
+        yield from ("--cv", str(self.cv), "--seed", str(self.seed))
+        if self.chunked is not None:
+            yield "--chunked" if self.chunked else "--in-memory"
+
+
+@dataclass(frozen=True)
 class ExportArguments:
     """The target of an export, and what it has to know; names are lists with commas."""
 
