@@ -67,9 +67,8 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     _check_calibrator(calibrator)
     writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
-    training = vars(calibrator).get(
-        "training_"
-    )  # maps that were fitted one by one and then put together have none
+    # Calibrators that were fitted one by one and then put together have no summary.
+    training = vars(calibrator).get("training_")
     document = {
         "format": FORMAT,
         "schema": SCHEMA,

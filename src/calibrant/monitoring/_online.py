@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -319,12 +319,7 @@ class OnlineCalibration(BaseEstimator):
         return online
 
 
-class _MixtureStep(NamedTuple):
-    loss: float
-    weights: FloatArray
-
-
-def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _MixtureStep:
+def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
     """Log-loss of the mixture on rows of the experts' log-probabilities (n, M), and the weights
     after the last row.
     """
@@ -336,7 +331,7 @@ def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _MixtureSt
         loss -= log(total)
         scale = (1.0 - share) / total
         w = [scale * p + even for p in posterior]
-    return _MixtureStep(loss, np.array(w))
+    return loss, np.array(w)
 
 
 def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:

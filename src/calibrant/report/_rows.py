@@ -70,7 +70,7 @@ class ReportRows(NamedTuple):
 
 def read_rows(sample: Sample, seed: int) -> ReportRows:
     """The rows of a sample, with those to draw if they are read in chunks."""
-    if not sample.is_chunked:
+    if sample.kept_rows(None) is None:  # no limit: the rows are in memory
         return ReportRows(sample.rows("A report"), None)  # top scores raise here
     n_rows, n_classes = sample.shape
     n_drawn = max(1, _DRAWN_SCORES // n_classes)

@@ -33,7 +33,6 @@ _SHIFT_LEVEL = 1e-3
 _TIED_SHARE = 0.5
 """Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
 
-_TEST_LEVEL = 0.05
 
 _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""
