@@ -53,8 +53,8 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._blocks import add_results
 from calibrant._data.read import as_source
+from calibrant._kernels.blocks import add_results
 
 N_CLASSES, N_CHUNKS = 10, 40
 BAR, CELLS_BAR = 1e-8, 1e-3

@@ -16,7 +16,7 @@ from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of
 from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 
 N_ROWS, N_CLASSES = 200_000, 20
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
 from calibrant._data.fold_plan import FoldPlan
 from calibrant._data.folds import Fold
 from calibrant._data.sample import Sample
-from calibrant._simplex import as_proba
+from calibrant._kernels.blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.reductions import MulticlassToBinary

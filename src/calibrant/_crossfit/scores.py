@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds, check_groups
 from calibrant._data.sample import ArraySample
-from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option
 from calibrant.multiclass import StructuredScaling

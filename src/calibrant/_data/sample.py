@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY, sum_blocks
-from calibrant._simplex import class_sums, is_unit, total_weight, true_class
+from calibrant._kernels.blocks import WORK_MEMORY, sum_blocks
+from calibrant._kernels.simplex import class_sums, is_unit, total_weight, true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 _FEW_CLASSES = 16

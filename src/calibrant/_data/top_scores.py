@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample, Transform
-from calibrant._simplex import LOG_ZERO, row_max, row_sum
+from calibrant._kernels.simplex import LOG_ZERO, row_max, row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_same_length, check_weight
 from calibrant._validation._arrays import as_array

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, row_blocks
+from calibrant._kernels.blocks import CACHE_BLOCK, row_blocks
+from calibrant._kernels.simplex import log_sigmoids, sigmoid
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import log_sigmoids, sigmoid
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 # Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from calibrant._simplex import TINY
+from calibrant._kernels.simplex import TINY
 from calibrant._typing import FloatArray
 
 Blocks = tuple[FloatArray, ...]

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from calibrant._blocks import READ_BLOCK, sum_blocks
+from calibrant._kernels.blocks import READ_BLOCK, sum_blocks
+from calibrant._kernels.simplex import TINY
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 
 _TOLERANCE = 1e-10

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, THREAD_WORK, WORK_MEMORY
 from calibrant._data.sample import ArraySample, RowBlock, Sample
+from calibrant._kernels.blocks import CACHE_BLOCK, THREAD_WORK, WORK_MEMORY
+from calibrant._kernels.simplex import MODERATE, row_max, row_sum, true_class
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
-from calibrant._simplex import MODERATE, row_max, row_sum, true_class
 from calibrant._typing import FloatArray
 
 FEW_PARAMETERS = 500

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._blocks import one_blas_thread
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import one_blas_thread
 from calibrant._optim.fast_temperature import TemperatureLoss
 from calibrant._optim.plain_temperature import name_cause
 from calibrant._optim.slope_search import SearchResult, minimize_scalar

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from calibrant._blocks import map_elements
+from calibrant._kernels.blocks import map_elements
+from calibrant._kernels.simplex import EPS, log_sigmoids, sigmoid
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import EPS, log_sigmoids, sigmoid
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, ROUND_OFF, sum_blocks
 from calibrant._kernels import ordered_pairs
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import CACHE_BLOCK, ROUND_OFF, sum_blocks
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator, Citation

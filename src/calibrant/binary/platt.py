@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from calibrant._kernels.simplex import EPS, sigmoid, weighted_sum
 from calibrant._optim.logistic import fit_logistics
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, sigmoid, weighted_sum
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._kernels import cell_sums, kernel
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning._distinct import distinct_sums, sum_steps
 from calibrant.binning._rules import BinRule, Bins, UniformBins, check_bin_rule, quantile_edges

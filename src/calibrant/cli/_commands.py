@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import export
-from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_weight, encode_labels, unknown_name

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from calibrant._simplex import normalized
+from calibrant._kernels.simplex import normalized
 from calibrant._typing import FloatArray
 from calibrant.export._emit import as_proba, emit_claim, register, transform_claim
 from calibrant.export._program import Builder

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import EPS, log_softmax, softmax_in_place
 from calibrant._optim.posterior import log_temperature_posterior
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import EPS, log_softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_number
 from calibrant.base import BaseCalibrator, Citation, store_outcome

@@ -11,11 +11,11 @@ from scipy.special import gammaln
 
 from calibrant._data.folds import deal_folds
 from calibrant._data.sample import ArraySample, RowBlock, Sample
+from calibrant._kernels.simplex import EPS, log_softmax, true_class
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
 from calibrant.base import Citation, SoftmaxCalibrator, store_outcome

@@ -8,10 +8,18 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import row_blocks
 from calibrant._data.sample import LazyRows, Rows, Sample
+from calibrant._kernels.blocks import row_blocks
+from calibrant._kernels.simplex import (
+    EPS,
+    LOG_ZERO,
+    TINY,
+    log_clipped,
+    log_floored,
+    softmax,
+    true_class,
+)
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,

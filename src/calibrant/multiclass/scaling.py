@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import EPS
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import Citation, SoftmaxCalibrator, store_outcome

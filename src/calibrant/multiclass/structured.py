@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import EPS, centred, softmax_in_place
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import find_log_beta
-from calibrant._simplex import EPS, centred, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import Citation, SoftmaxCalibrator, store_outcome

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._data.top_scores import TopSample, TopScores
+from calibrant._kernels.simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._optim.mixture import (
     mixture_weights,
 )
@@ -21,7 +22,6 @@ from calibrant._optim.top_temperature import (
     tail_of,
     tempered,
 )
-from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, remark
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import (
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import (
     CACHE_BLOCK,
     READ_BLOCK,
     WORK_MEMORY,
     row_blocks,
     sum_blocks,
 )
-from calibrant._data.read import as_sample
-from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import as_proba, is_unit
+from calibrant._kernels.simplex import as_proba, is_unit
 from calibrant._typing import (
     AnyArray,
     BoolArray,

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import CALL_BLOCK, READ_BLOCK
 from calibrant._data.read import as_chunked
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels import top_labels
-from calibrant._simplex import is_unit, normalized
+from calibrant._kernels.blocks import CALL_BLOCK, READ_BLOCK
+from calibrant._kernels.simplex import is_unit, normalized
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator, Citation

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import KEPT_MEMORY, READ_BLOCK, sum_blocks
 from calibrant._data.sample import Rows
-from calibrant._simplex import log_softmax, true_class
+from calibrant._kernels.blocks import KEPT_MEMORY, READ_BLOCK, sum_blocks
+from calibrant._kernels.simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.ascent import ascend
 from calibrant.multiclass._gp.kernel import InducingInputs, rbf

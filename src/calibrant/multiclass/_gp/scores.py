@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant._blocks import sum_blocks
 from calibrant._data.sample import Rows
-from calibrant._simplex import softmax, true_class
+from calibrant._kernels.blocks import sum_blocks
+from calibrant._kernels.simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.bound import ScaledRows
 
