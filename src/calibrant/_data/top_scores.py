@@ -206,6 +206,9 @@ class TopSample(Sample):
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
         return notion.top_claims(self)
 
+    def dispatch(self, of_rows: Callable[[Sample], Any], of_top: Callable[[TopSample], Any]) -> Any:
+        return of_top(self)
+
     def summary_rows(self) -> None:
         return None
 

@@ -74,8 +74,7 @@ class TemperatureLoss:
             # Compiled loops in double precision take less time than those of NumPy in single.
             self.exact = self.rough = _DOUBLE._replace(sums=sums)
         self.block = sample.whole_block(READ_BLOCK)
-        # Chunks may be read in other processes, which share no memory with this one.
-        self.constants: dict[int, BlockConstants] | None = None if sample.is_chunked else {}
+        self.constants = sample.block_store()
 
     def __call__(
         self, t: float, *, is_rough: bool = False, n_powers: int = 3, bend: float = nan

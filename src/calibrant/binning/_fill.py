@@ -37,32 +37,21 @@ def bin_table(
         return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
-    if claims.is_chunked:
-        if rule is not None:
-            return _given_table(claims, rule)
-        if strategy == "unique":
-            raise TypeError(
-                "strategy='unique' needs the distinct scores of all rows, but chunked rows are "
-                "counted in cells of scores. Pass strategy='uniform' or 'quantile'."
-            )
-    return _data_table(claims, rule, n_bins, strategy, rows_per_bin)
+        return _given_table(claims, rule)
+    if strategy == "unique":
+        claims.check_distinct("strategy='unique'")
+    return _data_table(claims, n_bins, strategy, rows_per_bin)
 
 
-def _data_table(
-    claims: Claims, rule: Bins | None, n_bins: int, strategy: str, rows_per_bin: int
-) -> BinTable:
-    """Sums of one claim after the other, in given bins or in bins made from its scores."""
+def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -> BinTable:
+    """Sums of one claim after the other, in bins made from its scores."""
     edges, rows = [], []
     for claim in claims:
         values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
-        if rule:
-            upper = rule.edges_of(claim.index)
-        else:
-            n_filled = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
-            upper = _edges(values, total, n_filled, strategy)
-        edges.append(upper)
-        rows.append(_bin_sums(upper, values, total, hits))
-    bins = rule or Bins(tuple(edges))
+        n_filled = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
+        edges.append(_edges(values, total, n_filled, strategy))
+        rows.append(_bin_sums(edges[-1], values, total, hits))
+    bins = Bins(tuple(edges))
     sums = np.zeros((3, len(rows), bins.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row
@@ -71,13 +60,16 @@ def _data_table(
 
 def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
     """``claim * n_bins + bin`` of every score of a block, (m, J)."""
-    claim = np.broadcast_to(claims.index(block), block.score.shape)
+    claim = claims.index(block)
     if bins.is_shared:
         return claim * bins.n_bins + bins.assign(block.score)
     place = np.empty(block.score.shape, dtype=np.intp)
     for j, score in enumerate(block.score.T):
-        for index in np.unique(claim[:, j]).tolist():
-            rows = claim[:, j] == index
+        if claims.n_labels == 1:
+            place[:, j] = bins.assign(score, claim[j])
+            continue
+        for index in np.flatnonzero(np.bincount(claim[:, j])).tolist():
+            rows = np.flatnonzero(claim[:, j] == index)
             place[rows, j] = bins.assign(score[rows], index)
     return claim * bins.n_bins + place
 

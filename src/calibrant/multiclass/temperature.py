@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -112,10 +113,8 @@ class TemperatureScaling(SoftmaxCalibrator):
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {"temperature_": TEMPERATURE}
 
     def _fit(self, sample: Sample) -> None:
-        if isinstance(sample, TopSample):
-            solution = self._fit_top(sample)
-        else:
-            solution = find_log_beta(sample, prior_scale=self.prior_scale)
+        of_rows = partial(find_log_beta, prior_scale=self.prior_scale)
+        solution: Solution = sample.dispatch(of_rows, self._fit_top)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 

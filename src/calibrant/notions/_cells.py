@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,8 +90,6 @@ class ChunkedClaims(Claims):
     sample: Sample | None = None
     cuts: FloatArray | None = None
 
-    is_chunked: ClassVar[bool] = True
-
     def __getstate__(self) -> dict[str, Any]:
         state = {**super().__getstate__(), "sample": None}
         state.pop("_cells", None)
@@ -101,6 +99,12 @@ class ChunkedClaims(Claims):
     def n_present(self) -> int:
         assert self.sample is not None
         return self.sample.n_rows
+
+    def check_distinct(self, reason: str) -> None:
+        raise TypeError(
+            f"{reason} needs the distinct scores of all rows, but chunked rows are counted in "
+            "cells of scores. Pass strategy='uniform' or 'quantile'."
+        )
 
     def sum_over(
         self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -137,9 +137,6 @@ class Claims:
     n_columns: int
     """Columns of the data behind a block: what a block costs."""
 
-    is_chunked: ClassVar[bool] = False
-    """Whether rows are read at every pass, so that whole claims are made of cells of scores."""
-
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to add up a chunk: not the data."""
         return {**vars(self), "select": None}
@@ -153,6 +150,9 @@ class Claims:
     def n_present(self) -> int:
         """Rows of positive weight."""
         return int(np.count_nonzero(self.weight))
+
+    def check_distinct(self, reason: str) -> None:
+        """Raise with the ``reason`` if whole claims do not hold the distinct scores of rows."""
 
     @property
     def n_claims(self) -> int:

@@ -220,7 +220,7 @@ class MulticlassToBinary(Calibrator):
         """Claims whose rows are counted in bins that are known beforehand, so no row is gathered;
         None if the bins are not known.
         """
-        if claims.n_labels > 1 or claims.is_chunked or not is_unit(claims.weight):
+        if claims.n_labels > 1 or not is_unit(claims.weight):
             return None
         cuts = base._cuts(float(claims.weight.sum()))
         if cuts is None:
