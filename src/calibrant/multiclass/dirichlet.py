@@ -15,12 +15,11 @@ from calibrant._kernels.simplex import EPS, log_softmax, true_class
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
-from calibrant._optim.solution import Outcome
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
-from calibrant.base.fitted import FittedValue
+from calibrant.base import Citation
 from calibrant.base.references import KULL_2019
+from calibrant.multiclass.scaling import PENALTY_REMEDIES, AffineCalibrator
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""
@@ -42,7 +41,7 @@ class _Choice(NamedTuple):
     start: FloatArray | None = None
 
 
-class DirichletCalibration(SoftmaxCalibrator):
+class DirichletCalibration(AffineCalibrator):
     r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
     b)`.
 
@@ -107,15 +106,7 @@ class DirichletCalibration(SoftmaxCalibrator):
     """
 
     form = "log_softmax"
-    remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
-        Outcome.SEPARABLE: (
-            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-        Outcome.MISSING_CLASS: (
-            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-    }
+    remedies = PENALTY_REMEDIES
 
     def __init__(
         self,
@@ -156,20 +147,11 @@ class DirichletCalibration(SoftmaxCalibrator):
             return ridge_to_zero(lam, n_classes)
         return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
 
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
-        "coef_": FittedValue(("K", "K")),
-        "intercept_": FittedValue(("K",)),
-    }
-
     def _fit(self, sample: Sample) -> None:
-        n_classes = sample.shape[1]
         choice = self._select(sample) if self.lam is None else _Choice(self.lam)
         self.lam_, self.cv_scores_, start = choice
         self.mu_ = self.lam_ if self.mu is None else self.mu
-        penalty = self._penalty(self.lam_, n_classes)
-        solution = fit_map(AffineMap(n_classes), sample, penalty, start=start)
-        self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        store_outcome(self, solution)
+        self._fit_affine(sample, self._penalty(self.lam_, sample.shape[1]), start)
 
     def _select(self, sample: Sample) -> _Choice:
         """The strength of smallest mean held-out loss."""
@@ -227,9 +209,6 @@ class DirichletCalibration(SoftmaxCalibrator):
             "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
             "speaks for class k."
         )
-
-    def _logits(self, u: FloatArray) -> FloatArray:
-        return u @ self.coef_.T + self.intercept_
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
         r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log

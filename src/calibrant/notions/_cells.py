@@ -119,8 +119,8 @@ class ChunkedClaims(Claims):
         """
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
         size = self.n_claims, len(cells.ends)
-        index = partial(_claim_index, self.n_quantities, self.n_labels)
-        total = self.sum_over(partial(_cell_sums, cells, index, size), at_least=size[0] * size[1])
+        sums = partial(_cell_sums, cells, self.index, size)
+        total = self.sum_over(sums, at_least=size[0] * size[1])
         return cells, total.reshape(4, *size)
 
     def __iter__(self) -> Iterator[Claim]:
@@ -191,11 +191,6 @@ def _sum_claims(
 ) -> Any:
     claims = notion.claims(chunk.u, chunk.y, chunk.weight)
     return claims.sum_over(function, at_least=at_least)
-
-
-def _claim_index(n_quantities: int, n_labels: int, block: ClaimBlock) -> IntArray:
-    quantity = np.arange(n_quantities) * n_labels
-    return quantity if n_labels == 1 else block.labels() + quantity
 
 
 def _cell_sums(
