@@ -238,8 +238,8 @@ class _Problem(NamedTuple):
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
     """Put the starts of some claims where a problem like theirs has its optimum."""
-    found = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
-    for claim, solution in zip(claims, found, strict=True):
+    solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
+    for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]
 
 
@@ -299,12 +299,12 @@ def _moved(
     gradient, hessian = problem.derivatives(trial)
     slope = -np.einsum("jp,jp->j", gradient, step)
     for j in np.flatnonzero(~(slope <= _GOOD_STEP * decrement)):
-        one = problem.take(np.array([j]))
-        shorter = _halved(one, beta[j], step[j], float(decrement[j]))
+        single = problem.take(np.array([j]))
+        shorter = _halved(single, beta[j], step[j], float(decrement[j]))
         if not np.array_equal(shorter, trial[j]):
             trial[j] = shorter
-            found = one.derivatives(shorter[None])
-            gradient[j], hessian[j] = found[0][0], found[1][0]
+            derivatives = single.derivatives(shorter[None])
+            gradient[j], hessian[j] = derivatives[0][0], derivatives[1][0]
     return trial, gradient, hessian
 
 

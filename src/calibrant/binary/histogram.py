@@ -186,8 +186,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         adapted = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
-            own = points.max() if label is None else points[label]
-            adapted.set_params(points_per_bin=own.item())
+            wanted = points.max() if label is None else points[label]
+            adapted.set_params(points_per_bin=wanted.item())
         return adapted
 
     def _rows_needed(self) -> int:

@@ -107,9 +107,9 @@ class PlattScaling(BaseBinaryCalibrator):
         score, outcome, weight = present_rows(*stack_claims(claims))
         total = float(weight.sum())
         target = np.empty(outcome.shape)
-        for calibrator, hit, own in zip(calibrators, outcome, target, strict=True):
+        for calibrator, hit, goal in zip(calibrators, outcome, target, strict=True):
             high, low = calibrator._targets(weighted_sum(weight, hit), total)
-            own[:] = low + (high - low) * hit
+            goal[:] = low + (high - low) * hit
         solutions = fit_logistics([score], target, weight)
         for calibrator, solution in zip(calibrators, solutions, strict=True):
             calibrator.coef_, calibrator.intercept_ = solution.parameters.tolist()

@@ -173,7 +173,7 @@ class DirichletCalibration(AffineCalibrator):
         n_classes = train.shape[1]
         score_map = AffineMap(n_classes)
         losses = np.empty(len(self.grid))
-        found: list[FloatArray | None] = [None] * len(self.grid)
+        optima: list[FloatArray | None] = [None] * len(self.grid)
         start = score_map.identity()
         for place in np.argsort(self.grid)[::-1]:
             penalty = self._penalty(self.grid[place], n_classes)
@@ -186,9 +186,9 @@ class DirichletCalibration(AffineCalibrator):
             losses[place] = _held_out_loss(score_map, solution.parameters, test)
             # Where no finite optimum exists, the way leads nowhere that another penalty could
             # start from.
-            found[place] = solution.parameters if solution.converged else None
+            optima[place] = solution.parameters if solution.converged else None
             start = solution.parameters if solution.converged else score_map.identity()
-        return losses, found
+        return losses, optima
 
     @property
     def counts_rows(self) -> bool:

@@ -219,30 +219,30 @@ class GaussianProcessCalibration(BaseCalibrator):
         summary = summarise_scores(standardise(*_distinct(rows.u, rows.y, rows.weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
-            found = fit_increasing(summary, residual, n_inducing=self.n_inducing)
+            evidence = fit_increasing(summary, residual, n_inducing=self.n_inducing)
         else:
-            found = fit_evidence(
+            evidence = fit_evidence(
                 summary,
                 lambda inducing: SparseBound(summary.rows, inducing, residual),
                 n_inducing=self.n_inducing,
             )
-        self._keep(found, summary)
+        self._keep(evidence, summary)
         self.draws_ = _antithetic(
             as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )
 
-    def _keep(self, found: Evidence, summary: ScoreSummary) -> None:
+    def _keep(self, evidence: Evidence, summary: ScoreSummary) -> None:
         """Fitted attributes, in units of u."""
         centre, scale = summary.rows.centre, summary.rows.scale
-        self.kernel_variance_ = found.inducing.kernel.variance
-        self.lengthscale_ = found.inducing.kernel.lengthscale * scale
-        self.noise_ = found.inducing.kernel.noise
-        self.inducing_inputs_ = found.inducing.inputs * scale + centre
-        self.inducing_mean_ = found.point.mean
-        self.inducing_covariance_ = found.point.covariance
+        self.kernel_variance_ = evidence.inducing.kernel.variance
+        self.lengthscale_ = evidence.inducing.kernel.lengthscale * scale
+        self.noise_ = evidence.inducing.kernel.noise
+        self.inducing_inputs_ = evidence.inducing.inputs * scale + centre
+        self.inducing_mean_ = evidence.point.mean
+        self.inducing_covariance_ = evidence.point.covariance
         self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
-        self.elbo_ = found.point.value
-        store_outcome(self, found.solution)
+        self.elbo_ = evidence.point.value
+        store_outcome(self, evidence.solution)
 
     def latent(self, z: Any) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation of the latent function.

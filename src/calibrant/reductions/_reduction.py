@@ -227,7 +227,7 @@ class MulticlassToBinary(Calibrator):
             return None
         table = bin_table(claims, n_bins=len(cuts))
         sums = zip(table.weight, table.score, table.outcome, strict=True)
-        return ([claim_of_cells(index, cuts, *own)] for index, own in enumerate(sums))
+        return ([claim_of_cells(index, cuts, *cells)] for index, cells in enumerate(sums))
 
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator

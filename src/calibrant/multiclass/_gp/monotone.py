@@ -56,14 +56,17 @@ def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: i
     def bound_of(inducing: InducingInputs) -> _BarrierBound:
         return _BarrierBound(SparseBound(summary.rows, inducing, residual), grid, _SEARCH_BARRIER)
 
-    found = fit_evidence(summary, bound_of, n_inducing=n_inducing, starts=[free.inducing])
-    point = _tighten(SparseBound(summary.rows, found.inducing, residual), summary, found.point.mean)
-    solution = replace(
-        found.solution,
-        n_iter=free.solution.n_iter + found.solution.n_iter,
-        objective=found.solution.objective + (found.point.value - point.value) / summary.total,
+    evidence = fit_evidence(summary, bound_of, n_inducing=n_inducing, starts=[free.inducing])
+    point = _tighten(
+        SparseBound(summary.rows, evidence.inducing, residual), summary, evidence.point.mean
     )
-    return Evidence(found.inducing, point, solution)
+    solution = replace(
+        evidence.solution,
+        n_iter=free.solution.n_iter + evidence.solution.n_iter,
+        objective=evidence.solution.objective
+        + (evidence.point.value - point.value) / summary.total,
+    )
+    return Evidence(evidence.inducing, point, solution)
 
 
 def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:

@@ -93,20 +93,20 @@ def fit_evidence(
     profile = _Profile(summary, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(summary, n_inducing))]
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
-    found, n_iter = _search(profile, start, _limits(summary, n_inducing))
+    result, n_iter = _search(profile, start, _limits(summary, n_inducing))
     best = profile.best
     still = profile.fresh(_packed(_still(summary, n_inducing)))
     if still.value - best.value < _STRONG_EVIDENCE / summary.total:
         best = still
-    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(found))
+    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result))
     return Evidence(best.inducing, best.point, solution)
 
 
-def _outcome(found: OptimizeResult) -> Outcome:
+def _outcome(result: OptimizeResult) -> Outcome:
     """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
-    if found.status == 0:
+    if result.status == 0:
         return Outcome.CONVERGED
-    return Outcome.ITERATION_LIMIT if found.status == 1 else Outcome.STALLED
+    return Outcome.ITERATION_LIMIT if result.status == 1 else Outcome.STALLED
 
 
 def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs]:
@@ -149,12 +149,12 @@ def _search(profile: _Profile, start: FloatArray, limits: Bounds) -> tuple[Optim
     """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
-        found = _minimise(profile, start, limits, _MAX_ITER - n_iter)
-        n_iter += int(found.nit)
-        start = found.x
-        if found.status == 0 or n_iter >= _MAX_ITER:
+        result = _minimise(profile, start, limits, _MAX_ITER - n_iter)
+        n_iter += int(result.nit)
+        start = result.x
+        if result.status == 0 or n_iter >= _MAX_ITER:
             break
-    return found, n_iter
+    return result, n_iter
 
 
 def _minimise(
