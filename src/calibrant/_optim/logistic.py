@@ -29,7 +29,7 @@ _RANK = 1e-12
 _CONSTANT = 1e-12
 # Directions of more relative curvature than this are determined beyond doubt.
 _DETERMINED = 1e-8
-_TIMID = 0.7
+_SHRINKAGE = 0.7
 
 
 # Large data start from the optimum of every 16th row where that has so many of both outcomes, else
@@ -81,7 +81,7 @@ def fit_logistics(
         width = np.where(is_constant, np.inf, spread)
         design.append(_standardised(x, centre[:, j], width))
     problem = _Problem(design, target, share, intercept)
-    solutions = _newton(problem, problem.start(_timid(centre, scale)), _CONVERGED)
+    solutions = _newton(problem, problem.start(_shrunken_start(centre, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
         for solution, middle, width in zip(solutions, centre, scale, strict=True)
@@ -106,12 +106,12 @@ def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> Float
     return out
 
 
-def _timid(centre: FloatArray, scale: FloatArray) -> FloatArray:
+def _shrunken_start(centre: FloatArray, scale: FloatArray) -> FloatArray:
     """Standardised parameters of equal coefficients and the intercept 0, (J, d + 1): log-odds a
     little closer to zero than they are, which for scores that are any good is nearer to the optimum
-    than a constant. Steps from a map that is too sure are too long.
+    than a constant. Steps from an overconfident start are too long.
     """
-    return _TIMID * np.column_stack([scale, centre.sum(axis=1)])
+    return _SHRINKAGE * np.column_stack([scale, centre.sum(axis=1)])
 
 
 def _unscaled(
@@ -143,9 +143,9 @@ class _Problem(NamedTuple):
             return self
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
-    def start(self, timid: FloatArray) -> FloatArray:
-        """Zeros; of many rows the optimum of a part, the ``timid`` map or the rate of the outcome,
-        which has the lower loss.
+    def start(self, shrunken: FloatArray) -> FloatArray:
+        """Zeros; for many rows the best of a fit to some of them, the ``shrunken`` identity and
+        the rate of the outcome.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
@@ -165,7 +165,7 @@ class _Problem(NamedTuple):
                 self.share[rows] / total,
                 True,
             )
-            start = np.where(part._is_better(timid, start)[:, None], timid, start)
+            start = np.where(part._is_better(shrunken, start)[:, None], shrunken, start)
             if often.size:
                 _improve(start, often, part.take(often))
         if enough.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -265,40 +265,27 @@ def _log_beta(alpha: FloatArray) -> FloatArray:
 
 
 def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
-    """Rows to fit on and rows to judge on, fold after fold. Rows of the others keep weight zero
-    instead of being left out of copies.
+    """Training rows and test rows of each fold. Rows that are not used keep the weight zero, so
+    no rows are copied.
     """
-    deal = _dealer(sample, n_folds)
-    for held in range(n_folds):
-        train, test = (
-            sample.map(partial(_kept, deal, held, judges=judges)) for judges in (False, True)
-        )
-        yield train, test
-
-
-def _dealer(sample: Sample, n_folds: int) -> Callable[[ArraySample], IntArray]:
-    """What gives the rows of a part their folds: those that they have among all rows."""
+    # Rows of each class before a chunk: the chunk continues the assignment to folds there.
     before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
     for start, rows in sample.class_rows:
         before[start] = seen
         seen = seen + rows
-    return partial(_deal_part, n_folds, before)
+    for held in range(n_folds):
+        keep = partial(_keep_rows, n_folds, before, held)
+        yield sample.map(partial(keep, False)), sample.map(partial(keep, True))
 
 
-def _deal_part(n_folds: int, before: Mapping[int, IntArray], part: ArraySample) -> IntArray:
-    """Fold of each row of a part, which goes on where those before it ended."""
-    present = part.weight > 0  # a row of weight zero is absent
-    fold = np.zeros(len(part.y), dtype=np.intp)
-    fold[present] = deal_folds(part.y[present], n_folds, before[part.start])
-    return fold
-
-
-def _kept(
-    deal: Callable[[ArraySample], IntArray], held: int, part: ArraySample, *, judges: bool
+def _keep_rows(
+    n_folds: int, before: Mapping[int, IntArray], held: int, is_test: bool, chunk: ArraySample
 ) -> ArraySample:
-    """The rows that a fold judges, or the others, by their weights."""
-    is_held = deal(part) == held
-    return part.weighted(np.where(is_held == judges, part.weight, 0.0))
+    """The held-out rows of a chunk, or the others, by their weights."""
+    present = chunk.weight > 0  # a row of weight zero is absent
+    fold = np.zeros(len(chunk.y), dtype=np.intp)
+    fold[present] = deal_folds(chunk.y[present], n_folds, before[chunk.start])
+    return chunk.weighted(np.where((fold == held) == is_test, chunk.weight, 0.0))
 
 
 def _held_out_loss(score_map: AffineMap, theta: FloatArray, sample: Sample) -> float:

@@ -12,9 +12,7 @@ import numpy as np
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._kernels.simplex import EPS, log_softmax, softmax, softmax_in_place
-from calibrant._optim.mixture import (
-    mixture_weights,
-)
+from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import find_log_beta
 from calibrant._optim.top_temperature import (

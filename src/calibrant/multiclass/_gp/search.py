@@ -5,7 +5,7 @@ For given ones the posterior follows (`bound`). What is left is a smooth problem
 the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of
 a few starts.
 
-Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
+Two priors keep the search cautious. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
 l)``, a the amplitude that is expected of a latent function and l in standard deviations of the
 scores: without it v may grow without end, as the second-order term of the bound charges nothing for
 uncertainty where probabilities are 0 or 1 already. And a latent function that leaves the scores
@@ -95,9 +95,9 @@ def fit_evidence(
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
     result, n_iter = _search(profile, start, _limits(summary, n_inducing))
     best = profile.best
-    still = profile.fresh(_packed(_still(summary, n_inducing)))
-    if still.value - best.value < _STRONG_EVIDENCE / summary.total:
-        best = still
+    flat = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
+    if flat.value - best.value < _STRONG_EVIDENCE / summary.total:
+        best = flat
     solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result))
     return Evidence(best.inducing, best.point, solution)
 
@@ -120,7 +120,7 @@ def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs
     ]
 
 
-def _still(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
+def _flat_prior(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
     """A prior under which the latent function hardly moves."""
     return InducingInputs(
         Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), summary.spread_inputs(n_inducing)
