@@ -12,7 +12,7 @@ from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning._distinct import distinct_sums, sum_steps
-from calibrant.binning._rules import BinRule, Bins, UniformBins, check_bin_rule, quantile_edges
+from calibrant.binning._rules import BinRule, Bins, check_bin_rule, quantile_edges
 from calibrant.binning._table import BinTable
 from calibrant.notions import ClaimBlock, Claims
 
@@ -33,8 +33,6 @@ def bin_table(
     O(n); ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
-    if isinstance(rule, UniformBins):
-        return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
         return _given_table(claims, rule)
@@ -60,9 +58,11 @@ def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -
 
 def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
     """``claim * n_bins + bin`` of every score of a block, (m, J)."""
+    if claims.n_claims == 1:
+        return bins.assign(block.score)
     claim = claims.index(block)
     if bins.is_shared:
-        return claim * bins.n_bins + bins.assign(block.score)
+        return bins.assign(block.score) + claim * bins.n_bins
     place = np.empty(block.score.shape, dtype=np.intp)
     for j, score in enumerate(block.score.T):
         if claims.n_labels == 1:
@@ -74,21 +74,21 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
     return claim * bins.n_bins + place
 
 
-def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
+def _given_table(claims: Claims, rule: BinRule) -> BinTable:
+    """Sums of all claims in given bins, without gathering any."""
     n_cells = claims.n_claims * rule.n_bins
-
     find = kernel("column_cells", claims.n_rows * claims.n_quantities)
+    # Equal bins of every column take less time than the cells of single scores.
+    has_columns = claims.n_labels == 1 and claims.n_quantities > 1 and rule.width is not None
 
     def sums(block: ClaimBlock, weight: FloatArray) -> tuple[FloatArray, ...]:
-        if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
-            count, total = _column_sums(find, block.score, rule.n_bins)
-            row, column = np.divmod(block.hit, claims.n_quantities)
-            place = rule.assign(block.score[row, column]) + column * rule.n_bins
-            return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
-        cell = rule.assign(block.score)
-        if claims.n_claims > 1:
-            cell += claims.index(block) * rule.n_bins
-        return cell_sums(cell, block.score, block.hit, weight, n_cells)
+        if not (has_columns and is_unit(weight)):
+            cell = cell_index(claims, block, rule)
+            return cell_sums(cell, block.score, block.hit, weight, n_cells)
+        count, total = _column_sums(find, block.score, rule.n_bins)
+        row, column = np.divmod(block.hit, claims.n_quantities)
+        place = rule.assign(block.score[row, column]) + column * rule.n_bins
+        return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
 
     at_least = 8 * n_cells  # a block must outweigh the table that it fills
     total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
@@ -112,20 +112,8 @@ def _column_sums(
     return count.ravel(), total.ravel()
 
 
-def _given_table(claims: Claims, rule: Bins) -> BinTable:
-    """Sums of all claims in given bins, without gathering any."""
-    n_cells = claims.n_claims * rule.n_bins
-
-    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
-        cell = cell_index(claims, block, rule)
-        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
-
-    total = claims.sum_over(sums, at_least=8 * n_cells).reshape(3, claims.n_claims, rule.n_bins)
-    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
-
-
-def _check_claims(rule: Bins, claims: Claims) -> None:
-    if len(rule.edges) not in (1, claims.n_claims):
+def _check_claims(rule: BinRule, claims: Claims) -> None:
+    if isinstance(rule, Bins) and len(rule.edges) not in (1, claims.n_claims):
         raise ValueError(
             f"the bins are those of {len(rule.edges)} claims, the data make {claims.n_claims}: "
             "use the notion and the number of classes that the bins were made with"
