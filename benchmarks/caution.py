@@ -38,8 +38,8 @@ from scipy.special import log_softmax, logsumexp
 from calibrant import Identity
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.folds import as_folds
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant._output.progress import tracked
-from calibrant._simplex import EPS, true_class
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.selection._candidates import default_candidates
 from calibrant.selection._pool import (

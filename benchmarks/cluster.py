@@ -53,9 +53,9 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._blocks import add_results
 from calibrant._data.chunks import ChunkedScores, ChunkSource
 from calibrant._data.read import as_chunked
+from calibrant._kernels.blocks import add_results
 
 N_CLASSES, N_CHUNKS = 10, 40
 BAR, CELLS_BAR = 1e-8, 1e-3

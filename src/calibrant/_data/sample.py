@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY, sum_blocks
-from calibrant._simplex import class_sums, is_unit, total_weight, true_class
+from calibrant._kernels.blocks import WORK_MEMORY, sum_blocks
+from calibrant._kernels.simplex import class_sums, is_unit, total_weight, true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 _FEW_CLASSES = 16
@@ -109,7 +109,13 @@ class Sample(ABC):
     """Other columns of the same rows, of a sample or of its chunks."""
 
     is_chunked: ClassVar[bool] = False
-    """Whether every pass reads the data again, so that few passes matter more than little work."""
+    """Whether every pass reads the data again."""
+
+    pass_cost: ClassVar[float] = 1.0
+    """Cost of a pass relative to one over rows in memory: how much arithmetic is worth a pass."""
+
+    even_weight: float | None = None
+    """The weight of every row, if all rows are known to have the same weight."""
 
     @property
     @abstractmethod
@@ -193,6 +199,16 @@ class Sample(ABC):
         """How many rows may be kept in memory, if ``most`` may be of rows that are there."""
         return most
 
+    def block_store(self) -> dict[int, Any] | None:
+        """A new dictionary for results that blocks keep until the next pass, by their first rows;
+        None if passes share no memory.
+        """
+        return {}
+
+    def dispatch(self, of_rows: Callable[[Sample], Any], of_top: Callable[[Any], Any]) -> Any:
+        """``of_rows`` of a sample of whole rows, or ``of_top`` of a `TopSample`."""
+        return of_rows(self)
+
     def present(self) -> Sample:
         """The rows of positive weight, if the sample is in memory; else all rows."""
         return self
@@ -263,6 +279,11 @@ class ArraySample(Sample):
     @cached_property
     def total(self) -> float:
         return total_weight(self.weight)
+
+    @property
+    def even_weight(self) -> float | None:  # type: ignore[override]
+        is_even = bool((self.weight == self.weight[0]).all())
+        return float(self.weight[0]) if is_even else None
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:

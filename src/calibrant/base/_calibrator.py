@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import CACHE_BLOCK, one_blas_thread, row_blocks
 from calibrant._data.read import as_chunked, as_sample
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
+from calibrant._kernels.blocks import CACHE_BLOCK, one_blas_thread, row_blocks
+from calibrant._kernels.simplex import as_proba, log_of, log_true_class
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import as_proba, log_of, log_true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_classes, check_fitted, remark_few_weights
 from calibrant.base import _frames

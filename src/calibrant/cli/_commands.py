@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import export
-from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
 from calibrant._data.sample import ArraySample
+from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import unknown_name

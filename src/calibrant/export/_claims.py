@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from calibrant._simplex import normalized
+from calibrant._kernels.simplex import normalized
 from calibrant._typing import FloatArray
 from calibrant.export._emit import as_proba, emit_inner, emits, transform_claim
 from calibrant.export._values import Value, stack

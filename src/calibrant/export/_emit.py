@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibrant import binary
-from calibrant._simplex import TINY, log_of, log_softmax, normalized
+from calibrant._kernels.simplex import TINY, log_of, log_softmax, normalized
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
 from calibrant.classifier import CalibratedClassifier

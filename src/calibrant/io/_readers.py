@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
-from calibrant._blocks import WORK_MEMORY
+from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from calibrant import __version__
+from calibrant._kernels.simplex import log_of
 from calibrant._output.files import write_text
-from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.classifier import CalibratedClassifier

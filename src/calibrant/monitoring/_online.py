@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibrant._simplex import TINY, as_proba, log_losses, normalized
+from calibrant._kernels.simplex import TINY, as_proba, log_losses, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import (
     LOGITS_HINT,

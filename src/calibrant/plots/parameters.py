@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import sum_blocks
+from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import (
     AnyArray,
     FloatArray,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
 from calibrant.metrics import log_loss

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._simplex import EPS, as_proba, log_clipped
+from calibrant._kernels.simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import arrange_as_fitted, check_count, check_fitted, check_scores
 from calibrant.inference._validity import HasVectorBins

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import as_proba
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
 from calibrant.inference import Gain, Interval, LossMoments
 from calibrant.inference._confidence_gap import gap_interval

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY
 from calibrant._data.fold_plan import FoldPlan, RowFolds, plan_folds
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import WORK_MEMORY
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.report._weights import copy_rows
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import chi2_contingency
 
-from calibrant._simplex import EPS, true_class
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.inference import Gain, Interval

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from calibrant._crossfit.scores import likelihood_losses
 from calibrant._data.top_scores import TopSample, TopScores
+from calibrant._kernels.simplex import log_of, true_class
 from calibrant._optim.mixture import mixture_weights
-from calibrant._simplex import log_of, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.binary import BetaCalibration, SplineCalibration

@@ -13,9 +13,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_clone, proba_blocks, proba_of
 from calibrant._crossfit.scores import likelihood_losses
 from calibrant._data.fold_plan import FoldPlan, HeldOut
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant._optim.mixture import mixture_weights
 from calibrant._output.progress import tracked
-from calibrant._simplex import EPS, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.inference import Gain, paired_gain
 from calibrant.selection._confidence_correction import StackedRows
