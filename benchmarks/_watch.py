@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, softmax
+from calibrant._kernels.simplex import EPS, softmax
 from calibrant.monitoring._alternatives import Members, make_rule
 from calibrant.monitoring._experts import Expert, ExpertState, as_u
 

@@ -53,8 +53,9 @@ from calibrant import (
     evaluate,
     metrics,
 )
-from calibrant._blocks import add_results
-from calibrant._data.read import as_source
+from calibrant._data.chunks import ChunkedScores, ChunkSource
+from calibrant._data.read import as_chunked
+from calibrant._kernels.blocks import add_results
 
 N_CLASSES, N_CHUNKS = 10, 40
 BAR, CELLS_BAR = 1e-8, 1e-3
@@ -412,33 +413,45 @@ def report_alone(processes: LocalCluster, X: Any, y: Any, seconds: float) -> lis
 # ---------------------------------------------------------------- scaling
 
 
-class TimedRows:
-    """Parts that tell how long our functions took on the workers, and how long passes took."""
+class TimedScores(ChunkedScores):
+    """Chunked scores that measure how long our functions and whole passes take."""
 
-    classes = None
+    def __init__(self, X: Any) -> None:
+        self.scores = as_chunked(X)
+        self.n_columns = self.scores.n_columns
+        self.function_seconds = self.pass_seconds = 0.0
 
-    def __init__(self, X: Any, y: Any) -> None:
-        self.parts = as_source(X, y)
-        self.n_columns = self.parts.n_columns
-        self.distinct_labels = self.parts.distinct_labels
-        self.own = self.all = 0.0
+    def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
+        return TimedSource(self, self.scores.source(y, weight, groups))
 
-    def add_up(self, function: Callable[[Any], Any], add: Any = None) -> Any:
+
+class TimedSource(ChunkSource):
+    """The chunks of `TimedScores`."""
+
+    def __init__(self, times: TimedScores, source: ChunkSource) -> None:
+        self.times, self.chunks = times, source
+        self.n_columns, self.n_rows, self.classes = source.n_columns, source.n_rows, source.classes
+        self.distinct_labels = source.distinct_labels
+
+    def map_chunks(self, function: Callable[[Any], Any]) -> Any:
+        return self.chunks.map_chunks(function)
+
+    def add_up(self, function: Callable[[Any], Any], add: Any = add_results) -> Any:
         start = time.perf_counter()
-        found, seconds = self.parts.add_up(partial(_timed, function), _add_timed)
-        self.all += time.perf_counter() - start
-        self.own += seconds
-        return found
+        total, seconds = self.chunks.add_up(partial(_timed, function), partial(_add_timed, add))
+        self.times.pass_seconds += time.perf_counter() - start
+        self.times.function_seconds += seconds
+        return total
 
 
 def _timed(function: Callable[[Any], Any], part: Any) -> tuple[Any, float]:
     start = time.perf_counter()
-    found = function(part)
-    return found, time.perf_counter() - start
+    result = function(part)
+    return result, time.perf_counter() - start
 
 
-def _add_timed(a: Any, b: Any) -> Any:
-    return add_results(a[0], b[0]), a[1] + b[1]
+def _add_timed(add: Any, a: Any, b: Any) -> Any:
+    return add(a[0], b[0]), a[1] + b[1]
 
 
 def report_scaling(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
@@ -452,11 +465,12 @@ def report_scaling(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
                 ("temperature", TemperatureScaling()),
                 ("matrix", MatrixScaling(1e-3)),
             ):
-                source = TimedRows(X, y)
-                made.set_params(inputs="logits")._fit_parts(source)
-                share = source.own / (n_workers * source.all)
-                ratio = f"{first.setdefault(name, source.all) / source.all:.2f}"
-                cells = [name, str(n_workers), f"{source.all:.2f}", f"{share:.0%}"]
+                scores = TimedScores(X)
+                made.set_params(inputs="logits").fit(scores, y)
+                seconds = scores.pass_seconds
+                share = scores.function_seconds / (n_workers * seconds)
+                ratio = f"{first.setdefault(name, seconds) / seconds:.2f}"
+                cells = [name, str(n_workers), f"{seconds:.2f}", f"{share:.0%}"]
                 rows.append([*cells, f"{1 - share:.0%}", ratio if n_workers > 1 else ""])
     yield Table("cluster scaling", header, rows)
 

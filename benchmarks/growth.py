@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, _blocks, evaluate
+from calibrant import DirichletCalibration, HistogramBinning, MulticlassToBinary, evaluate
 from calibrant._data.sample import ArraySample
+from calibrant._kernels import blocks
 from calibrant._optim import objective
 from calibrant.metrics import expected_calibration_error, kernel_calibration_error
 from calibrant.metrics.registry import METRICS
@@ -183,12 +184,12 @@ def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
 @contextmanager
 def kept_between_passes(case: Case) -> Iterator[None]:
     """Fits by sums keep nothing, as those of many rows."""
-    before = _blocks.WORK_MEMORY
-    _blocks.WORK_MEMORY = objective.WORK_MEMORY = 0 if case.kind == "fit" else before
+    before = blocks.WORK_MEMORY
+    blocks.WORK_MEMORY = objective.WORK_MEMORY = 0 if case.kind == "fit" else before
     try:
         yield
     finally:
-        _blocks.WORK_MEMORY = objective.WORK_MEMORY = before
+        blocks.WORK_MEMORY = objective.WORK_MEMORY = before
 
 
 def cpu_seconds(case: Case, size: int) -> float:

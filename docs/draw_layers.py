@@ -30,9 +30,7 @@ WHAT = {
     "datasets": "bundled data",
     "_data": "samples: arrays, chunks, top scores; folds",
     "_validation": "what users pass; what they are shown",
-    "_blocks": "sums over row blocks",
-    "_kernels": "hot loops",
-    "_simplex": "rows: highest entries, logarithms, the zero policy",
+    "_kernels": "sums over row blocks; functions of rows; hot loops",
     "exceptions": "names",
 }
 """One line about each layer, by its first unit."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, true_class
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics import expected_calibration_error
 from calibrant.plots._canvas import grid_spec, new_figure

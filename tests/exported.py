@@ -15,7 +15,7 @@ import pytest
 import calibrant
 from calibrant import export
 from calibrant._crossfit.members import set_up
-from calibrant._simplex import log_softmax
+from calibrant._kernels.simplex import log_softmax
 from calibrant.datasets import noisy_simplex
 from calibrant.exceptions import ConvergenceWarning
 from calibrators import ALL, COMPOSED

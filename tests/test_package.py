@@ -32,7 +32,7 @@ def run(code: str) -> str:
 # From the lowest layer to the highest: none but the last few is there because of another.
 MODULES = (
     *("exceptions", "datasets", "notions", "guarantees", "binning", "base", "label_shift"),
-    *("metrics", "binary", "multiclass", "reductions", "evaluation", "inference", "selection"),
+    *("metrics", "binary", "multiclass", "reductions", "inference", "selection"),
     *("classifier", "monitoring", "testing", "io", "plots", "export", "report"),
 )
 STEPS = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant import TopScores
 from calibrant._kernels import top_labels
-from calibrant._simplex import log_softmax
+from calibrant._kernels.simplex import log_softmax
 
 REAL = ("cifar100_resnet50_gupta", "imagenet1k_effnetlite0_sample1000")
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant import binning as binning
     from calibrant import classifier as classifier
     from calibrant import datasets as datasets
-    from calibrant import evaluation as evaluation
     from calibrant import exceptions as exceptions
     from calibrant import export as export
     from calibrant import guarantees as guarantees
@@ -50,14 +49,14 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.binary import SplineCalibration as SplineCalibration
     from calibrant.binary import VennAbers as VennAbers
     from calibrant.classifier import CalibratedClassifier as CalibratedClassifier
-    from calibrant.evaluation import Evaluation as Evaluation
-    from calibrant.evaluation import MetricAccumulator as MetricAccumulator
-    from calibrant.evaluation import TopScores as TopScores
-    from calibrant.evaluation import evaluate as evaluate
-    from calibrant.evaluation import flatten_predictions as flatten_predictions
-    from calibrant.evaluation import map_scores as map_scores
     from calibrant.io import load as load
     from calibrant.io import save as save
+    from calibrant.metrics import Evaluation as Evaluation
+    from calibrant.metrics import MetricAccumulator as MetricAccumulator
+    from calibrant.metrics import TopScores as TopScores
+    from calibrant.metrics import evaluate as evaluate
+    from calibrant.metrics import flatten_predictions as flatten_predictions
+    from calibrant.metrics import map_scores as map_scores
     from calibrant.multiclass import BayesianTemperatureScaling as BayesianTemperatureScaling
     from calibrant.multiclass import CanonicalBinning as CanonicalBinning
     from calibrant.multiclass import DirichletCalibration as DirichletCalibration
@@ -101,12 +100,12 @@ _HOMES = {
     "AutoCalibration": "selection",
     "CalibratedClassifier": "classifier",
     # everyday verbs
-    "evaluate": "evaluation",
-    "Evaluation": "evaluation",
-    "MetricAccumulator": "evaluation",
-    "TopScores": "evaluation",
-    "flatten_predictions": "evaluation",
-    "map_scores": "evaluation",
+    "evaluate": "metrics",
+    "Evaluation": "metrics",
+    "MetricAccumulator": "metrics",
+    "TopScores": "metrics",
+    "flatten_predictions": "metrics",
+    "map_scores": "metrics",
     "compare": "selection",
     "save": "io",
     "load": "io",
@@ -114,7 +113,7 @@ _HOMES = {
     # modules
     **dict.fromkeys(
         (
-            *("base", "binary", "binning", "classifier", "datasets", "evaluation", "exceptions"),
+            *("base", "binary", "binning", "classifier", "datasets", "exceptions"),
             *("export", "guarantees", "inference", "io", "label_shift", "metrics", "monitoring"),
             *("multiclass", "notions", "plots", "reductions", "report", "selection", "testing"),
         ),

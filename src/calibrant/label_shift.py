@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._kernels.blocks import ROUND_OFF
+from calibrant._kernels.simplex import row_sum
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
 from calibrant._output.results import ShortRepr, html_table
-from calibrant._simplex import row_sum
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import arrange_as_fitted, check_count, check_scores, column_names
 from calibrant.base._outcome import warn_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._simplex import log_of
+from calibrant._kernels.simplex import log_of
 from calibrant._typing import FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError

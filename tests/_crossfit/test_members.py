@@ -12,11 +12,11 @@ from sklearn.naive_bayes import GaussianNB
 import calibrant
 from calibrant import datasets
 from calibrant._crossfit import members
-from calibrant._crossfit.members import fit_folds, fit_on, out_of_fold, proba_of, set_up
+from calibrant._crossfit.members import fit_folds, fit_on, proba_of, set_up
 from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 
 N_ROWS, N_CLASSES = 200_000, 20
 
@@ -80,10 +80,10 @@ def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
         RowFolds(ArraySample(proba, y, np.ones(len(y))), folds),
         "proba",
     )
-    found = out_of_fold(maps, folds, proba, "proba")
-    for fold in folds:
+    for fold, fitted in zip(folds, maps, strict=True):
         own = calibrant.TemperatureScaling().fit(proba[fold.fit], y[fold.fit])
-        np.testing.assert_allclose(found[fold.judge], own.predict_proba(proba[fold.judge]))
+        held_out = proba_of(fitted, proba, "proba", fold.judge)
+        np.testing.assert_allclose(held_out, own.predict_proba(proba[fold.judge]))
 
 
 def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_none(rows):
@@ -133,16 +133,4 @@ def test_predictions_take_the_memory_of_the_output(calibrator, dtype, many):
     proba, y = many[0].astype(dtype), many[1]
     fitted = fit_on(calibrator, ArraySample(proba[:2000], y[:2000], np.ones(2000)), "proba")
     peak, found = peak_of(lambda: proba_of(fitted, proba, "proba"))
-    assert peak < 1.3 * found.nbytes
-
-
-def test_out_of_fold_predictions_take_the_memory_of_the_output(many):
-    proba, y = many
-    folds = as_folds(5, proba, y, np.ones(N_ROWS), 0)
-    maps = [
-        fit_on(
-            calibrant.StructuredScaling(), ArraySample(proba[:999], y[:999], np.ones(999)), "proba"
-        )
-    ] * 5
-    peak, found = peak_of(lambda: out_of_fold(maps, folds, proba, "proba"))
     assert peak < 1.3 * found.nbytes

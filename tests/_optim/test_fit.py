@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from calibrant._data.sample import ArraySample, LazyRows
+from calibrant._kernels.simplex import log_softmax
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept, ridge_to_zero
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_softmax
 
 
 @pytest.fixture

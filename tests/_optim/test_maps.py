@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant._kernels.simplex import softmax
 from calibrant._optim import maps
 from calibrant._optim.maps import AffineMap, DiagonalMap, dense_solve
-from calibrant._simplex import softmax
 
 K = 4
 MAPS = [DiagonalMap(K), AffineMap(K)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant._data.sample import ArraySample
+from calibrant._kernels.simplex import log_softmax
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.newton import minimize
@@ -15,7 +16,6 @@ from calibrant._optim.penalties import (
     ridge_to_zero,
 )
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_softmax
 
 
 def make(rng, n_samples, n_classes):

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from calibrant._data.sample import ArraySample, LazyRows
+from calibrant._kernels.simplex import log_softmax
 from calibrant._optim.maps import AffineMap, DiagonalMap
 from calibrant._optim.objective import Objective
 from calibrant._optim.penalties import (
@@ -16,7 +17,6 @@ from calibrant._optim.penalties import (
     ridge_to_identity,
     ridge_to_zero,
 )
-from calibrant._simplex import log_softmax
 
 K = 4
 CASES = {

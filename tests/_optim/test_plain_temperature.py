@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from calibrant._data.sample import ArraySample, RowBlock
+from calibrant._kernels.simplex import log_softmax
 from calibrant._optim import plain_temperature
 from calibrant._optim.plain_temperature import (
     find_log_beta_plainly,
@@ -12,7 +13,6 @@ from calibrant._optim.plain_temperature import (
     minimize_by_newton,
 )
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import log_softmax
 
 
 def mean_loss(t, u, y, weight):

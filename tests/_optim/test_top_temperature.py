@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant._kernels.simplex import log_softmax
 from calibrant._optim.top_temperature import (
     _losses,
     find_top_log_beta,
@@ -12,7 +13,6 @@ from calibrant._optim.top_temperature import (
     tail_of,
     tempered,
 )
-from calibrant._simplex import log_softmax
 
 M, K = 5, 40
 

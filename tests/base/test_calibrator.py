@@ -24,7 +24,7 @@ class Blend(Calibrator):
         self.rate_ = sample.class_weights / sample.total
 
     def _proba_of(self, scores):
-        from calibrant._simplex import as_proba
+        from calibrant._kernels.simplex import as_proba
 
         return (as_proba(scores, self.inputs) + self.rate_) / 2
 

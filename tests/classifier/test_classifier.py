@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant
 from calibrant import CalibratedClassifier, _validation, metrics
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.base import _training
 from calibrant.classifier import _classifier
 from calibrant.exceptions import DataWarning

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.classifier._responses import Response, response_method
 
 

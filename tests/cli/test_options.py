@@ -14,7 +14,6 @@ pytest.importorskip("pyarrow")
 from calibrant.cli._app import app
 from calibrant.cli._options import (
     FileArguments,
-    LabeledFileArguments,
     Printing,
     TopFileArguments,
     WeightedFileArguments,
@@ -23,25 +22,25 @@ from calibrant.cli._options import (
 from calibrant.io._roles import FileOptions
 
 
-def command(data: LabeledFileArguments, printing: Printing, seed: int = 3) -> None:
+def command(data: WeightedFileArguments, printing: Printing, seed: int = 3) -> None:
     """A command."""
     raise ValueError((data, printing, seed))
 
 
 def test_a_group_becomes_an_option_for_each_of_its_fields():
     parameters = inspect.signature(flatten(command)).parameters
-    own = [entry.name for group in (LabeledFileArguments, Printing) for entry in fields(group)]
+    own = [entry.name for group in (WeightedFileArguments, Printing) for entry in fields(group)]
     assert list(parameters) == [*own, "seed"]
     assert parameters["file"].default is inspect.Parameter.empty
     assert parameters["seed"].default == 3
 
 
 def test_values_come_back_as_groups():
-    given = {entry.name: None for entry in fields(LabeledFileArguments)} | {"file": Path("x.csv")}
+    given = {entry.name: None for entry in fields(WeightedFileArguments)} | {"file": Path("x.csv")}
     with pytest.raises(ValueError, match=r"x\.csv") as caught:
         flatten(command)(**given, as_json=True, quiet=False, seed=5)
     data, printing, seed = caught.value.args[0]
-    assert data == LabeledFileArguments(**given)
+    assert data == WeightedFileArguments(**given)
     assert (printing.as_json, printing.quiet, seed) == (True, False, 5)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling, evaluate, load
-from calibrant._simplex import log_softmax
+from calibrant._kernels.simplex import log_softmax
 from calibrant.cli import run
 from calibrant.io import open_scores
 from top_rows import best, log_rest

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant
 from calibrant import export
-from calibrant._simplex import finite_logits, softmax
+from calibrant._kernels.simplex import finite_logits, softmax
 from exported import fitted, run_javascript, run_onnx, run_python, run_sql, run_torch, steps
 
 N_ROWS = 40

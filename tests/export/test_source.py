@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import calibrant
 from calibrant import export
-from calibrant.export._source import body, functions
+from calibrant.export._source import body, functions, read_functions
 from exported import fitted
 
 
@@ -17,6 +19,17 @@ def test_a_value_is_one_statement_and_a_constant_one_line():
 
 def test_only_functions_that_are_called_are_written():
     model, _ = fitted(calibrant.IsotonicCalibration(), 2)
-    texts = {name: name for name in [*export.OPS, "place"]}
-    written = functions(export.program(model), texts, {"step": "place", "log": "unused"})
-    assert written == ["place", "columns", "step", "scale", "stack"]
+    texts = {name: name for name in [*export.OPS, "place", "unused"]}
+    texts |= {"step": "step place(x)", "log": "log unused(x)", "scale": "scale replace(x)"}
+    written = functions(export.program(model), texts)
+    assert written == ["place", "columns", "step place(x)", "scale replace(x)", "stack"]
+
+
+@pytest.mark.parametrize(
+    ("template", "keyword"), [("functions.js", "function"), ("functions.py.txt", "def")]
+)
+def test_functions_are_read_from_their_template_without_comments(template, keyword):
+    texts = read_functions(template, keyword)
+    assert set(export.OPS) < set(texts)
+    assert all(text.startswith(f"{keyword} {name}(") for name, text in texts.items())
+    assert not any("\n\n" in text or "Functions of" in text for text in texts.values())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling, evaluate
-from calibrant._simplex import log_softmax
+from calibrant._kernels.simplex import log_softmax
 from calibrant.exceptions import DataWarning
 from calibrant.io import _score_file as score_file
 from calibrant.io import open_scores

@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from calibrant.io._readers import FileBlock
-from calibrant.io._writers import add_scores, write_scores
+from calibrant.io._writers import add_columns, write_scores
 
 FILE = SimpleNamespace(classes=np.array(["a", "b"]), has_top_scores=False, reader=None)
 PROBA = np.array([[0.75, 0.25], [0.5, 0.5]])
@@ -23,7 +23,8 @@ def block(**columns):
 
 
 def test_columns_that_are_called_alike_are_kept_under_another_name():
-    table = add_scores(pa.table({"p_a": [1, 2], "x": [3, 4]}), PROBA, ["p_a", "p_b"])
+    new = {"p_a": pa.array(PROBA[:, 0]), "p_b": pa.array(PROBA[:, 1])}
+    table = add_columns(pa.table({"p_a": [1, 2], "x": [3, 4]}), new)
     assert table.column_names == ["raw_p_a", "x", "p_a", "p_b"]
     assert table.column("p_a").to_pylist() == [0.75, 0.5]
 

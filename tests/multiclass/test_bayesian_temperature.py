@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import BayesianTemperatureScaling, TemperatureScaling
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.metrics import log_loss
 
 

@@ -8,8 +8,8 @@ from scipy.special import gammaln
 from sklearn.model_selection import GridSearchCV, KFold
 
 from calibrant import BetaCalibration, DirichletCalibration, TemperatureScaling
+from calibrant._kernels.simplex import log_softmax, softmax
 from calibrant._optim.objective import Objective
-from calibrant._simplex import log_softmax, softmax
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.metrics import log_loss, scorer

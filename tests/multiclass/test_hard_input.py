@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import calibrators
 from calibrant import Identity
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.exceptions import ConvergenceWarning, DataWarning
 
 

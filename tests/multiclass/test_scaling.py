@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import Identity, MatrixScaling, TemperatureScaling, VectorScaling
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.metrics import log_loss
 

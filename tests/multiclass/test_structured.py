@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import StructuredScaling, TemperatureScaling
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.datasets import digits_predictions
 from calibrant.metrics import log_loss
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant import EnsembleTemperatureScaling, TemperatureScaling
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.datasets import digits_predictions
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.metrics import log_loss

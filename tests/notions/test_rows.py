@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._simplex import normalized
+from calibrant._kernels.simplex import normalized
 from calibrant.notions._rows import complete_rows, keep_top, scale_sets
 
 P = np.array([[0.5, 0.3, 0.2]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import HistogramBinning, MulticlassToBinary, TemperatureScaling, evaluate
-from calibrant._simplex import log_softmax
+from calibrant._kernels.simplex import log_softmax
 from calibrant.exceptions import DataWarning
 from top_rows import best, log_rest
 

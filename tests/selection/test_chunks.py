@@ -100,7 +100,7 @@ def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator
 
 @pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
 def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
-    with pytest.raises(TypeError, match="assigns chunked rows to folds by their number"):
+    with pytest.raises(TypeError, match="pass the calibrators inside it instead"):
         outer(AutoCalibration(), cv=3, inputs="logits").fit(Slices(*data), None)
 
 

@@ -14,7 +14,7 @@ from calibrant import TemperatureScaling, compare, metrics
 from calibrant._data.fold_plan import HeldOut
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.datasets import digits_predictions
 from calibrant.metrics.registry import as_metric
 from calibrant.selection._compare import _sum_held_out

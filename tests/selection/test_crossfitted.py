@@ -9,7 +9,7 @@ import pytest
 
 import calibrant
 from calibrant import CrossFitted, StructuredScaling, TemperatureScaling, metrics
-from calibrant._simplex import softmax
+from calibrant._kernels.simplex import softmax
 from calibrant.datasets import digits_predictions
 from calibrant.testing import check_calibrator
 

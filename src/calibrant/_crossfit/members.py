@@ -1,34 +1,34 @@
-"""Calibrators inside others: told what the scores are, fitted on some rows, asked for
-probabilities of others.
+"""Calibrators inside others: set up for the kind of scores, fitted on some rows, used to predict
+other rows.
 
 All cross-fitting is done here: `fit_folds` fits a clone on the rows of each fold of a `FoldPlan`,
-`out_of_fold` and `proba_blocks` predict the held-out rows.
+`proba_of` and `proba_blocks` predict the held-out rows.
 
-Ours have the parameters ``inputs`` and ``classes``. Any other classifier with ``fit`` and
-``predict_proba`` is taken too: it is given probabilities and column codes, and a class that it has
-not seen gets probability zero.
+Calibrators of this package have the parameters ``inputs`` and ``classes``. Any other classifier
+with ``fit`` and ``predict_proba`` is accepted too: it is fitted to probabilities and column codes,
+and a class that it has not seen gets probability zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
 from calibrant._data.fold_plan import FoldPlan
-from calibrant._data.folds import Fold
 from calibrant._data.sample import Sample
-from calibrant._simplex import as_proba
+from calibrant._kernels.blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
-"""A block of predictions is at most this part of all of them (or a block of the usual size): what a
-map computes on the way is a few times its block, and must stay small beside the output."""
+"""A block of predictions is at most this part of all of them (or a block of the usual size): the
+intermediate arrays of a calibrator are a few times its block, and must be small compared with the
+output."""
 
 
 def check_calibrator(calibrator: Any) -> Any:
@@ -49,17 +49,16 @@ def check_calibrator(calibrator: Any) -> Any:
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
-    """An unfitted clone for scores of this kind; a binary calibrator is lifted where there are more
-    than two classes.
-
-    The lifting is class-wise and normalised: each class on its own, rows divided by their sum.
+    """An unfitted clone for scores of this kind; a binary calibrator is extended one-vs-rest if
+    there are more than two classes, and rows are divided by their sum.
     """
-    made = clone(check_calibrator(calibrator))
-    if isinstance(made, BaseBinaryCalibrator) and n_classes > 2:
-        made = MulticlassToBinary(
-            made.set_params(inputs="proba", classes=None), notion="class-wise", normalize=True
-        )
-    return made.set_params(inputs=inputs, classes=classes) if isinstance(made, Calibrator) else made
+    member = clone(check_calibrator(calibrator))
+    if isinstance(member, BaseBinaryCalibrator) and n_classes > 2:
+        binary = member.set_params(inputs="proba", classes=None)
+        member = MulticlassToBinary(binary, notion="class-wise", normalize=True)
+    if isinstance(member, Calibrator):
+        member.set_params(inputs=inputs, classes=classes)
+    return member
 
 
 def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
@@ -91,17 +90,6 @@ def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
     return [first, *others]
 
 
-def out_of_fold(
-    maps: Sequence[Any], folds: Sequence[Fold], scores: FloatArray, inputs: str
-) -> FloatArray:
-    """Probabilities (n, K) of rows that are each judged in one fold, by the map of that fold."""
-    out = np.empty(scores.shape)
-    for fitted, fold in zip(maps, folds, strict=True):
-        for part, proba in proba_blocks(fitted, scores, inputs, fold.judge):
-            out[fold.judge[part]] = proba
-    return out
-
-
 def proba_of(
     fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
 ) -> FloatArray:
@@ -125,8 +113,8 @@ def proba_blocks(
 
 
 def _block_elements(fitted: Any, size: int) -> int:
-    own = fitted._block_elements if isinstance(fitted, Calibrator) else CALL_BLOCK
-    return min(own or CACHE_BLOCK, max(CACHE_BLOCK, size // _BLOCK_SHARE))
+    most = fitted._block_elements if isinstance(fitted, Calibrator) else CALL_BLOCK
+    return min(most or CACHE_BLOCK, max(CACHE_BLOCK, size // _BLOCK_SHARE))
 
 
 def _predict(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:

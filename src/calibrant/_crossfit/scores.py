@@ -1,5 +1,5 @@
 """Proper scores of rows: the log-loss and the Brier score of each, before and after recalibration
-by maps that have not seen them.
+by calibrators that were fitted on other rows.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._data.fold_plan import RowFolds
 from calibrant._data.folds import as_folds, check_groups
 from calibrant._data.sample import ArraySample
-from calibrant._simplex import EPS, as_proba, brier_scores, log_floored, log_losses
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import EPS, as_proba, brier_scores, log_floored, log_losses
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import Predictions, check_option
 from calibrant.multiclass import StructuredScaling
@@ -128,38 +128,35 @@ def paired_scores(
         )
     chosen = StructuredScaling() if calibrator is None else calibrator
     plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
-    maps = fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs)
+    calibrators = fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs)
     parts = [
-        _score_block(rule, maps, number, scores[rows], y[rows], inputs)
+        _score_block(rule, calibrators, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)
-        for rows in _row_indices(fold.judge, scores.shape[1])
+        # Blocks of rows, because the predictions of all calibrators are held at once.
+        for block in row_blocks(len(fold.judge), scores.shape[1], elements=READ_BLOCK)
+        for rows in [fold.judge[block]]
     ]
-    before, after, excess, *own = np.concatenate(parts, axis=1)
+    before, after, excess, *moments = np.concatenate(parts, axis=1)
     judged = np.concatenate([fold.judge_weight for fold in folds])
-    return PairedScores(before, after, excess, np.array(own), judged, len(maps))
-
-
-def _row_indices(rows: IntArray, n_columns: int) -> list[IntArray]:
-    """The rows in blocks, on which the predictions of all maps are held at once."""
-    blocks = row_blocks(len(rows), n_columns, elements=READ_BLOCK)
-    return [rows[part] for part in blocks]
+    return PairedScores(before, after, excess, np.array(moments), judged, len(calibrators))
 
 
 def _score_block(
     rule: ProperScore,
-    maps: Sequence[Any],
+    calibrators: Sequence[Any],
     number: int,
     scores: FloatArray,
     y: IntArray,
     inputs: str,
 ) -> FloatArray:
-    """Scores before and after by map ``number``, the excess, and the moments of the gain under the
-    scores, of some rows: (5, m).
+    """Scores before and after by calibrator ``number``, the excess, and the moments of the gain
+    under the scores, of some rows: (5, m).
     """
-    each = [proba_of(fitted, scores, inputs) for fitted in maps]
+    each = [proba_of(fitted, scores, inputs) for fitted in calibrators]
     centre = np.mean(each, axis=0)
-    excess = (1 - 1 / len(maps)) * np.sum([rule.divergence(centre, one) for one in each], axis=0)
+    divergences = [rule.divergence(centre, predicted) for predicted in each]
+    excess = (1 - 1 / len(calibrators)) * np.sum(divergences, axis=0)
     proba = as_proba(scores, inputs)
     gains = rule.of_classes(proba) - rule.of_classes(each[number])
-    own = [np.einsum("ij,ij->i", proba, gains**power) for power in (1, 2)]
-    return np.array([rule.losses(proba, y), rule.losses(each[number], y), excess, *own])
+    moments = [np.einsum("ij,ij->i", proba, gains**power) for power in (1, 2)]
+    return np.array([rule.losses(proba, y), rule.losses(each[number], y), excess, *moments])

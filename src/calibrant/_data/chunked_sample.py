@@ -176,6 +176,7 @@ class ChunkedSample(Sample):
     """
 
     is_chunked: ClassVar[bool] = True
+    pass_cost: ClassVar[float] = np.inf
 
     def __init__(
         self,
@@ -228,8 +229,15 @@ class ChunkedSample(Sample):
     def count_impossible(self, inputs: str) -> int:
         return self._source.counts.n_impossible
 
+    def note_on(self, calibrator: Any) -> str:
+        note: str = calibrator._chunked_note()
+        return note
+
     def kept_rows(self, most: int | None) -> int:
         return 0
+
+    def block_store(self) -> None:
+        return None  # chunks may be read in other processes
 
     def summary_rows(self) -> ArraySample | None:
         counts = self._source.counts

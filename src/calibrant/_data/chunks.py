@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from calibrant._blocks import add_results, sum_in_pairs
+from calibrant._kernels.blocks import add_results, sum_in_pairs
 from calibrant._typing import AnyArray
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import add_results, sum_in_pairs
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
+from calibrant._kernels.blocks import add_results, sum_in_pairs
 from calibrant._typing import AnyArray
 from calibrant._validation._labels import as_labels
 

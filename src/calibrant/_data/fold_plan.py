@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import sum_in_pairs
 from calibrant._data.folds import Fold, as_folds, folds_for
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import sum_in_pairs
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import check_count
 

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from calibrant._simplex import finite_logits
+from calibrant._kernels.simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, remark
 

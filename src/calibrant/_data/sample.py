@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY, sum_blocks
-from calibrant._simplex import class_sums, is_unit, total_weight, true_class
+from calibrant._kernels.blocks import WORK_MEMORY, sum_blocks
+from calibrant._kernels.simplex import class_sums, is_unit, total_weight, true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 _FEW_CLASSES = 16
@@ -42,13 +42,24 @@ def summary_places(n_rows: int, n_columns: int) -> IntArray:
     return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
+class PickedRows:
+    """Some rows of an array, which are copied when they are needed."""
+
+    def __init__(self, u: Rows, places: IntArray) -> None:
+        self.u, self.places = u, places
+        self.shape = (len(places), u.shape[1])
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.u[self.places[rows]]
+
+
 class LazyRows:
     """An ``(n, K)`` array that is computed from another one when its rows are needed.
 
     ``u[rows]`` is ``function(scores[rows])``: transformed data that are too large to be kept twice.
     """
 
-    def __init__(self, scores: FloatArray, function: Transform) -> None:
+    def __init__(self, scores: FloatArray | PickedRows, function: Transform) -> None:
         self.scores = scores
         self.function = function
         self.shape: tuple[int, int] = (scores.shape[0], scores.shape[1])
@@ -98,7 +109,13 @@ class Sample(ABC):
     """Other columns of the same rows, of a sample or of its chunks."""
 
     is_chunked: ClassVar[bool] = False
-    """Whether every pass reads the data again, so that few passes matter more than little work."""
+    """Whether every pass reads the data again."""
+
+    pass_cost: ClassVar[float] = 1.0
+    """Cost of a pass relative to one over rows in memory: how much arithmetic is worth a pass."""
+
+    even_weight: float | None = None
+    """The weight of every row, if all rows are known to have the same weight."""
 
     @property
     @abstractmethod
@@ -174,9 +191,23 @@ class Sample(ABC):
             f"first, for example with X.compute(), or {remedy}."
         )
 
+    def note_on(self, calibrator: Any) -> str:
+        """How the fit of a calibrator to this sample differs from a fit to all rows at once."""
+        return ""
+
     def kept_rows(self, most: int | None) -> int | None:
         """How many rows may be kept in memory, if ``most`` may be of rows that are there."""
         return most
+
+    def block_store(self) -> dict[int, Any] | None:
+        """A new dictionary for results that blocks keep until the next pass, by their first rows;
+        None if passes share no memory.
+        """
+        return {}
+
+    def dispatch(self, of_rows: Callable[[Sample], Any], of_top: Callable[[Any], Any]) -> Any:
+        """``of_rows`` of a sample of whole rows, or ``of_top`` of a `TopSample`."""
+        return of_rows(self)
 
     def present(self) -> Sample:
         """The rows of positive weight, if the sample is in memory; else all rows."""
@@ -208,7 +239,12 @@ class Sample(ABC):
         """Evenly spaced rows of positive weight, for a summary of the data; None if only the top
         scores of rows are known.
         """
-        return self.take(summary_places(self.n_rows, self.n_columns))
+        return self.take(self.summary_places)
+
+    @property
+    def summary_places(self) -> IntArray:
+        """Places of the rows of a summary among those of positive weight."""
+        return summary_places(self.n_rows, self.n_columns)
 
     def take(self, places: IntArray) -> ArraySample:
         """Some of the rows of positive weight, by their places among these: one pass."""
@@ -243,6 +279,11 @@ class ArraySample(Sample):
     @cached_property
     def total(self) -> float:
         return total_weight(self.weight)
+
+    @property
+    def even_weight(self) -> float | None:  # type: ignore[override]
+        is_even = bool((self.weight == self.weight[0]).all())
+        return float(self.weight[0]) if is_even else None
 
     @property
     def class_rows(self) -> list[tuple[int, IntArray]]:
@@ -341,8 +382,17 @@ class ArraySample(Sample):
         return self.u[rows], self.y[rows], self.weight[rows]
 
     def take(self, places: IntArray) -> ArraySample:
-        rows = places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
-        return ArraySample(*self.columns_of(rows))
+        return ArraySample(*self.columns_of(self._rows_at(places)))
+
+    def summary_rows(self) -> ArraySample:
+        # Rows of many classes are large: they are copied block by block, when they are read.
+        rows = self._rows_at(self.summary_places)
+        return ArraySample(
+            LazyRows(PickedRows(self.u, rows), np.asarray), self.y[rows], self.weight[rows]
+        )
+
+    def _rows_at(self, places: IntArray) -> IntArray:
+        return places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
 
 
 def join_rows(chunks: list[tuple[FloatArray, IntArray, FloatArray]]) -> ArraySample:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample, Transform
-from calibrant._simplex import LOG_ZERO, row_max, row_sum
+from calibrant._kernels.simplex import LOG_ZERO, row_max, row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_same_length, check_weight
 from calibrant._validation._arrays import as_array
@@ -205,6 +205,9 @@ class TopSample(Sample):
 
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
         return notion.top_claims(self)
+
+    def dispatch(self, of_rows: Callable[[Sample], Any], of_top: Callable[[TopSample], Any]) -> Any:
+        return of_top(self)
 
     def summary_rows(self) -> None:
         return None

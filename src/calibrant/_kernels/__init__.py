@@ -1,5 +1,8 @@
-"""The few hot loops. ``_numpy`` is the definition of each; ``_numba``, compiled, gives the same
-numbers (extra ``fast``).
+"""Computations on blocks of rows.
+
+`blocks` divides rows into blocks and adds up results, `simplex` has the functions of probabilities
+and logits. This module exports the few hot loops: ``_numpy`` defines each of them, and ``_numba``
+(optional dependency ``fast``) has compiled counterparts that give the same numbers.
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ _COMPILED = "calibrant._kernels._numba"
 
 
 def kernel(name: str, n_elements: int) -> Any:
-    """A function of `_numpy`, or its compiled twin where that is installed and a loop over so many
-    elements repays it.
+    """A function of `_numpy`, or its compiled counterpart if numba is installed and a loop over so
+    many elements repays it.
 
     ``CALIBRANT_FAST=0`` never takes a compiled one, ``CALIBRANT_FAST=1`` always.
     """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from calibrant._kernels.blocks import row_blocks
+from calibrant._kernels.simplex import ones
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
 # On many short rows a pass over the columns beats argmax, which pays for a call a row.
@@ -127,20 +128,13 @@ def power_sums(
     x = x.astype(dtype, copy=False)
     e = np.multiply(x, dtype(beta))
     np.exp(e, out=e)
-    ones = _ones(x.shape[1], e.dtype)
+    column = ones(x.shape[1], e.dtype)
     # A product with ones takes less time than a sum over short rows.
-    sums = [e.dot(ones)]
+    sums = [e.dot(column)]
     for _ in range(1, n_powers):
         e *= x
-        sums.append(e.dot(ones))
+        sums.append(e.dot(column))
     return sums if dtype is np.float64 else [total.astype(np.float64) for total in sums]
-
-
-@lru_cache(maxsize=8)
-def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
-    ones = np.ones(size, dtype=dtype)
-    ones.flags.writeable = False
-    return ones
 
 
 def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
@@ -165,7 +159,7 @@ def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArr
     """
     n_rows, n_slots = threshold.shape
     drawn = np.empty(bits.shape, dtype=values.dtype)
-    for rows in _tiles(n_rows, _TILE // n_slots):
+    for rows in row_blocks(n_rows, n_slots, elements=_TILE):
         tile = threshold[rows]
         drawn[:, rows] = _alias_entries(tile, values[rows], np.arange(len(tile)), bits[:, rows])
     return drawn
@@ -197,9 +191,9 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
     counts = np.zeros((size, n_cells), dtype=np.int32)
     for (cells, threshold, others), first, key in draws:
         drawn = np.empty(first.shape[::-1], dtype=cells.dtype)
-        for rows in _tiles(len(first), _TILE_DRAWS // size):
-            own = np.arange(len(cells[rows]))[:, None]
-            tile = cells[rows].ravel().take(first[rows] + own * cells.shape[1])
+        for rows in row_blocks(len(first), size, elements=_TILE_DRAWS):
+            row = np.arange(len(cells[rows]))[:, None]
+            tile = cells[rows].ravel().take(first[rows] + row * cells.shape[1])
             place = np.flatnonzero(tile == n_cells)
             bits = mixed_bits(key, place + rows.start * size)
             tile.ravel()[place] = _alias_entries(threshold[rows], others[rows], place // size, bits)
@@ -207,11 +201,6 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
         for i, cell in enumerate(drawn):
             counts[i] += np.bincount(cell, minlength=n_cells)
     return counts
-
-
-def _tiles(n_rows: int, step: int) -> Iterator[slice]:
-    for start in range(0, n_rows, max(1, step)):
-        yield slice(start, start + max(1, step))
 
 
 def mixed_bits(key: int, place: AnyArray) -> AnyArray:

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._kernels import kernel, power_sums
+from calibrant._kernels.blocks import READ_BLOCK
+from calibrant._kernels.simplex import MODERATE, row_max, true_class, weighted_sum
 from calibrant._optim.plain_temperature import penalized_derivatives, prior_precision
 from calibrant._optim.slope_search import Point
-from calibrant._simplex import MODERATE, row_max, true_class, weighted_sum
 from calibrant._typing import FloatArray
 
 # On processors without AVX-512 a logarithm costs as much as an exponential. Products of eight norms
@@ -74,8 +74,7 @@ class TemperatureLoss:
             # Compiled loops in double precision take less time than those of NumPy in single.
             self.exact = self.rough = _DOUBLE._replace(sums=sums)
         self.block = sample.whole_block(READ_BLOCK)
-        # Chunks may be read in other processes, which share no memory with this one.
-        self.constants: dict[int, BlockConstants] | None = None if sample.is_chunked else {}
+        self.constants = sample.block_store()
 
     def __call__(
         self, t: float, *, is_rough: bool = False, n_powers: int = 3, bend: float = nan

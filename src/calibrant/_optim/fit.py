@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant._blocks import one_blas_thread
 from calibrant._data.sample import Sample
+from calibrant._kernels.blocks import one_blas_thread
 from calibrant._optim.maps import DiagonalMap, ScoreMap
 from calibrant._optim.newton import TOLERANCE, minimize
 from calibrant._optim.objective import Objective

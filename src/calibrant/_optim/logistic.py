@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, row_blocks
+from calibrant._kernels.blocks import CACHE_BLOCK, row_blocks
+from calibrant._kernels.simplex import log_sigmoids, sigmoid
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import log_sigmoids, sigmoid
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 # Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.
@@ -29,7 +29,7 @@ _RANK = 1e-12
 _CONSTANT = 1e-12
 # Directions of more relative curvature than this are determined beyond doubt.
 _DETERMINED = 1e-8
-_TIMID = 0.7
+_SHRINKAGE = 0.7
 
 
 # Large data start from the optimum of every 16th row where that has so many of both outcomes, else
@@ -81,7 +81,7 @@ def fit_logistics(
         width = np.where(is_constant, np.inf, spread)
         design.append(_standardised(x, centre[:, j], width))
     problem = _Problem(design, target, share, intercept)
-    solutions = _newton(problem, problem.start(_timid(centre, scale)), _CONVERGED)
+    solutions = _newton(problem, problem.start(_shrunken_start(centre, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
         for solution, middle, width in zip(solutions, centre, scale, strict=True)
@@ -106,12 +106,12 @@ def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> Float
     return out
 
 
-def _timid(centre: FloatArray, scale: FloatArray) -> FloatArray:
+def _shrunken_start(centre: FloatArray, scale: FloatArray) -> FloatArray:
     """Standardised parameters of equal coefficients and the intercept 0, (J, d + 1): log-odds a
     little closer to zero than they are, which for scores that are any good is nearer to the optimum
-    than a constant. Steps from a map that is too sure are too long.
+    than a constant. Steps from an overconfident start are too long.
     """
-    return _TIMID * np.column_stack([scale, centre.sum(axis=1)])
+    return _SHRINKAGE * np.column_stack([scale, centre.sum(axis=1)])
 
 
 def _unscaled(
@@ -143,9 +143,9 @@ class _Problem(NamedTuple):
             return self
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
-    def start(self, timid: FloatArray) -> FloatArray:
-        """Zeros; of many rows the optimum of a part, the ``timid`` map or the rate of the outcome,
-        which has the lower loss.
+    def start(self, shrunken: FloatArray) -> FloatArray:
+        """Zeros; for many rows the best of a fit to some of them, the ``shrunken`` identity and
+        the rate of the outcome.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
@@ -165,7 +165,7 @@ class _Problem(NamedTuple):
                 self.share[rows] / total,
                 True,
             )
-            start = np.where(part._is_better(timid, start)[:, None], timid, start)
+            start = np.where(part._is_better(shrunken, start)[:, None], shrunken, start)
             if often.size:
                 _improve(start, often, part.take(often))
         if enough.size:
@@ -238,8 +238,8 @@ class _Problem(NamedTuple):
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
     """Put the starts of some claims where a problem like theirs has its optimum."""
-    found = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
-    for claim, solution in zip(claims, found, strict=True):
+    solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
+    for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]
 
 
@@ -299,12 +299,12 @@ def _moved(
     gradient, hessian = problem.derivatives(trial)
     slope = -np.einsum("jp,jp->j", gradient, step)
     for j in np.flatnonzero(~(slope <= _GOOD_STEP * decrement)):
-        one = problem.take(np.array([j]))
-        shorter = _halved(one, beta[j], step[j], float(decrement[j]))
+        single = problem.take(np.array([j]))
+        shorter = _halved(single, beta[j], step[j], float(decrement[j]))
         if not np.array_equal(shorter, trial[j]):
             trial[j] = shorter
-            found = one.derivatives(shorter[None])
-            gradient[j], hessian[j] = found[0][0], found[1][0]
+            derivatives = single.derivatives(shorter[None])
+            gradient[j], hessian[j] = derivatives[0][0], derivatives[1][0]
     return trial, gradient, hessian
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from calibrant._simplex import TINY
+from calibrant._kernels.simplex import TINY
 from calibrant._typing import FloatArray
 
 Blocks = tuple[FloatArray, ...]
@@ -233,12 +233,12 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
     usual = np.median(diagonal, axis=1, keepdims=True)
     is_usual = diagonal == usual
     curvature = np.maximum(scale, 0.0) * part + usual
-    own = np.diag(gram) * part + diagonal
+    single = np.diag(gram) * part + diagonal
     floor = 1e-10 * curvature.max() + np.finfo(float).tiny
 
     def solve(v: FloatArray) -> FloatArray:
         shared = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
-        return np.where(is_usual, shared, v / (own + floor))
+        return np.where(is_usual, shared, v / (single + floor))
 
     return solve
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from calibrant._blocks import READ_BLOCK, sum_blocks
+from calibrant._kernels.blocks import READ_BLOCK, sum_blocks
+from calibrant._kernels.simplex import TINY
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import TINY
 from calibrant._typing import FloatArray
 
 _TOLERANCE = 1e-10
@@ -74,8 +74,8 @@ def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
         def block_sums(rows: slice) -> MixtureSums:
             return MixtureSums.of_rows(likelihood[rows], weight[rows], w)
 
-        found: MixtureSums = sum_blocks(block_sums, *likelihood.shape)
-        return found
+        total: MixtureSums = sum_blocks(block_sums, *likelihood.shape)
+        return total
 
     steps = mixture_steps(likelihood.shape[1])
     return search_together([steps], lambda asked: [sums_of(w) for _, w in asked])[0]
@@ -129,10 +129,10 @@ def _raise_member(p: FloatArray, c: FloatArray, w: FloatArray, member: int) -> F
     """Weights with the share of one member raised to where the loss is lowest, by bisection of its
     logarithm: a share of 1e-15 can be what matters.
     """
-    mixed, own = p @ w, p[:, member]
+    mixed, likelihood = p @ w, p[:, member]
 
     def slope(share: float) -> float:
-        return float(c @ ((own - mixed) / ((1.0 - share) * mixed + share * own)))
+        return float(c @ ((likelihood - mixed) / ((1.0 - share) * mixed + share * likelihood)))
 
     low, high = np.log(_LEAST_SHARE), 0.0
     for _ in range(60):
@@ -209,16 +209,16 @@ def search_together(
     of those that go on, and the weights that they ask about.
     """
     asked = {number: next(search) for number, search in enumerate(searches)}
-    found: dict[int, Solution] = {}
+    solutions: dict[int, Solution] = {}
     while asked:
         answers = sums_at(list(asked.items()))
         for number, sums in zip(list(asked), answers, strict=True):
             try:
                 asked[number] = searches[number].send(sums)
             except StopIteration as end:
-                found[number] = end.value
+                solutions[number] = end.value
                 del asked[number]
-    return [found[number] for number in range(len(searches))]
+    return [solutions[number] for number in range(len(searches))]
 
 
 def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
@@ -236,13 +236,13 @@ def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
         while best is None and length > 1e-3:
             trial = w + length * (point - w)
             trial = trial / trial.sum()
-            found = yield trial
-            best = (trial, found) if found.is_below(value) else None
+            sums_there = yield trial
+            best = (trial, sums_there) if sums_there.is_below(value) else None
             length *= 0.25
         if best is None:  # expectation maximisation never raises the loss
             trial = w * mean / (w @ mean)
-            found = yield trial
-            best = (trial, found) if found.is_below(value) else None
+            sums_there = yield trial
+            best = (trial, sums_there) if sums_there.is_below(value) else None
         if best is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF
             return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)

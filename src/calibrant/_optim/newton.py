@@ -103,10 +103,10 @@ def conjugate_gradient(
     gradient is small, so that convergence is superlinear, and needs not be where it lowers the
     objective by less than ``accuracy``: that is the last one.
     """
-    # The whole Hessian as preconditioner sees every direction; its blocks alone do not. Sums of
-    # chunks round differently at every pass, which lets unpenalized parameters drift along
-    # directions without curvature.
-    drifts = objective.saves_passes and not objective.penalty.curvature.any()
+    # The whole Hessian as preconditioner sees every direction; its blocks alone do not. A
+    # Hessian from the pass of the gradient rounds differently at every pass, which lets
+    # unpenalized parameters drift along directions without curvature.
+    drifts = objective.brings_hessian and not objective.penalty.curvature.any()
     gauge = np.copy if objective.is_small and not drifts else objective.in_gauge
     residual = gauge(gradient)
     start = np.linalg.norm(residual)

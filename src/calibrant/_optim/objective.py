@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, THREAD_WORK, WORK_MEMORY
-from calibrant._data.sample import ArraySample, RowBlock, Sample
+from calibrant._data.sample import RowBlock, Sample
+from calibrant._kernels.blocks import CACHE_BLOCK, THREAD_WORK, WORK_MEMORY
+from calibrant._kernels.simplex import MODERATE, row_max, row_sum, true_class
 from calibrant._optim.maps import Blocks, ScoreMap, Solve, dense_solve
 from calibrant._optim.penalties import QuadraticPenalty
-from calibrant._simplex import MODERATE, row_max, row_sum, true_class
 from calibrant._typing import FloatArray
 
 FEW_PARAMETERS = 500
@@ -35,22 +35,13 @@ MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
 its diagonal cost less than the whole."""
 
 
-def _is_dense(score_map: ScoreMap, n_rows: int, saves_passes: bool) -> bool:
-    """Whether the whole Hessian is worth making: of data in parts, where a product with it is
-    another pass, if it can be made at all.
-    """
+def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
+    """Whether to compute the whole Hessian, which replaces a pass per product with it."""
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
-    if not saves_passes and is_matrix and size > MATRIX_PARAMETERS and n_rows >= MATRIX_ROWS:
+    if is_matrix and n_rows >= MATRIX_ROWS and size > MATRIX_PARAMETERS * pass_cost:
         return False
     return size <= FEW_PARAMETERS
-
-
-def _even_weight(sample: Sample) -> float | None:
-    """The weight of every row of an array, where it is one and the same."""
-    if not isinstance(sample, ArraySample) or (sample.weight != sample.weight[0]).any():
-        return None
-    return float(sample.weight[0])
 
 
 class Objective:
@@ -72,14 +63,14 @@ class Objective:
         self.penalty = penalty
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
-        self.saves_passes = sample.is_chunked
-        self.is_small = _is_dense(score_map, self.n_rows, self.saves_passes)
+        self.is_small = _is_dense(score_map, self.n_rows, sample.pass_cost)
         # Equal weights, the usual case, are a factor of the sums.
-        self._even = _even_weight(self.sample)
+        self._even = self.sample.even_weight
         self._is_large = self.n_rows >= MATRIX_ROWS
-        self.keeps = not self.saves_passes and self.n_rows * self.n_classes <= WORK_MEMORY
-        # Where every pass makes the data anew, that for the gradient brings the Hessian along.
-        is_cheap = self.saves_passes or penalty.curvature.size <= BROUGHT_PARAMETERS
+        self.keeps = self.n_rows <= (sample.kept_rows(WORK_MEMORY // self.n_classes) or 0)
+        # If every pass reads or transforms the data, the pass for the gradient also sums the
+        # Hessian.
+        is_cheap = penalty.curvature.size <= BROUGHT_PARAMETERS * sample.pass_cost
         self.brings_hessian = self.is_small and is_cheap and not self.keeps
         self._hessian: FloatArray | None = None
         self._dtype = np.float64 if self.is_small else np.float32
@@ -253,7 +244,6 @@ class Objective:
         of all blocks.
         """
         u, p = self._proba_block(theta, block)
-        # Of an array at least one a block; of data in parts no more than are needed travel.
-        rows = slice(-block.start % step if self.saves_passes else 0, None, step)
+        rows = slice(-block.start % step, None, step)
         # Copies: a view of a few rows would keep its whole block.
         return [(p[rows].copy(), u[rows].copy(), np.array(block.weight[rows]))]

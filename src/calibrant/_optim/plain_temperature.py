@@ -25,8 +25,8 @@ from math import exp
 import numpy as np
 
 from calibrant._data.sample import RowBlock, Sample
+from calibrant._kernels.simplex import row_max, row_sum, true_class
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import row_max, row_sum, true_class
 from calibrant._typing import FloatArray
 
 LIMIT = 16.0

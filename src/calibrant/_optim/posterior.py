@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import BPoly
 
-from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import Sample
+from calibrant._kernels.blocks import READ_BLOCK
 from calibrant._optim.fast_temperature import loss_sums_at
 from calibrant._typing import FloatArray
 

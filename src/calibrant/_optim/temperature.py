@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._blocks import one_blas_thread
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import one_blas_thread
 from calibrant._optim.fast_temperature import TemperatureLoss
 from calibrant._optim.plain_temperature import name_cause
 from calibrant._optim.slope_search import SearchResult, minimize_scalar
@@ -68,13 +68,13 @@ def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> 
     """The weight of a chunk, and its products with the optimum of evenly spaced rows of the chunk
     and with the ratio of the third and the second derivative there.
     """
-    some = chunk.every(min(_WARM_STEP, max(1, chunk.shape[0] // _WARM_ROWS)))
-    if not some.weight.any():
+    rows = chunk.every(min(_WARM_STEP, max(1, chunk.shape[0] // _WARM_ROWS)))
+    if not rows.weight.any():
         return np.zeros(3)
-    loss = TemperatureLoss(some, prior_scale)
-    found = minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
-    slopes = found.point.slopes
+    loss = TemperatureLoss(rows, prior_scale)
+    result = minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
+    slopes = result.point.slopes
     bend = slopes[2] / slopes[1] if len(slopes) > 2 and slopes[1] > 0 else 0.0
     # A chunk of a single class, as of sorted rows, has no optimum.
-    t = np.clip(found.solution.parameters[0], -limit, limit)
+    t = np.clip(result.solution.parameters[0], -limit, limit)
     return chunk.total * np.array([1.0, t, bend])

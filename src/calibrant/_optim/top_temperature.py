@@ -120,10 +120,10 @@ def lower_power(
     rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
     if not len(rows):
         return 1.0
-    known, own = log_proba[rows, first:], place[rows] - first
+    known, true_place = log_proba[rows, first:], place[rows] - first
     inside = np.ones(len(rows), dtype=bool)
-    found = find_top_log_beta(known, None, own, inside, weight[rows], prior_scale=1.0)
-    return float(np.exp(found.parameters[0]))
+    solution = find_top_log_beta(known, None, true_place, inside, weight[rows], prior_scale=1.0)
+    return float(np.exp(solution.parameters[0]))
 
 
 def _losses(

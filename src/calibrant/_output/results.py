@@ -15,8 +15,8 @@ class ShortRepr:
     """Of a dataclass: a repr of one line, in which large values are told by their size."""
 
     def __repr__(self) -> str:
-        own = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]
-        parts = [f"{name}={_brief(getattr(self, name))}" for name in own]
+        names = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]
+        parts = [f"{name}={_brief(getattr(self, name))}" for name in names]
         text = ", ".join(part for part in parts if not part.endswith("=None"))
         return f"{type(self).__name__}({text if len(text) <= _LINE else f'{text[:_LINE]} ...'})"
 

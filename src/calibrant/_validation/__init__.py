@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._simplex import as_proba, total_weight
+from calibrant._kernels.simplex import as_proba, total_weight
 from calibrant._typing import (
     AnyArray,
     FloatArray,

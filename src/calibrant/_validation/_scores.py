@@ -15,8 +15,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, map_blocks, one_blas_thread
-from calibrant._simplex import rough_row_sum, row_sum
+from calibrant._kernels.blocks import READ_BLOCK, map_blocks, one_blas_thread
+from calibrant._kernels.simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
 from calibrant._validation._remarks import remark

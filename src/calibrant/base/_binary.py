@@ -11,9 +11,9 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import expit, log_expit
 
-from calibrant._blocks import map_elements
 from calibrant._data.sample import Sample
-from calibrant._simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
+from calibrant._kernels.blocks import map_elements
+from calibrant._kernels.simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
 from calibrant._typing import FloatArray
 from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator

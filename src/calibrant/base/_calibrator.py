@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant._blocks import CACHE_BLOCK, one_blas_thread, row_blocks
 from calibrant._data.read import as_chunked, as_sample
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
+from calibrant._kernels.blocks import CACHE_BLOCK, one_blas_thread, row_blocks
+from calibrant._kernels.simplex import as_proba, log_of, log_true_class
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import as_proba, log_of, log_true_class
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_classes, check_fitted, remark_few_weights
 from calibrant.base import _frames
@@ -104,7 +104,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             Rows that belong together, such as those of one patient: `CrossFitted` and
             `AutoCalibration` keep them in one fold. Methods that use no folds ignore them.
         verbose : bool
-            Print how often chunked scores were read.
+            Print how often the scores were read, which matters if they are read in chunks.
 
         Returns
         -------
@@ -124,10 +124,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         training = summarize_training(sample, self.inputs, self._log_true_of)
         if training is not None:
             self.training_ = training
-        if sample.is_chunked:
-            self.n_passes_ = sample.n_passes
-            if verbose:
-                print(_describe_passes(self, sample))  # noqa: T201  # asked for
+        self.n_passes_ = sample.n_passes
+        if verbose:
+            print(_describe_passes(self, sample))  # noqa: T201  # asked for
         members = list(self._members())
         warn_unless_converged(
             type(self).__name__, members or [self], self._member_name if members else None
@@ -322,6 +321,7 @@ def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:
 
 
 def _describe_passes(calibrator: Calibrator, sample: Sample) -> str:
-    rows = f"{sample.shape[0]:,} rows in {sample.n_chunks} chunks"
-    lines = [f"{type(calibrator).__name__}: {sample.n_passes} passes over {rows}"]
-    return "\n".join(filter(None, [*lines, calibrator._chunked_note()]))
+    chunks = f"{sample.n_chunks} chunk{'s' * (sample.n_chunks > 1)}"
+    passes = f"{sample.n_passes} pass{'es' * (sample.n_passes > 1)}"
+    line = f"{type(calibrator).__name__}: {passes} over {sample.shape[0]:,} rows in {chunks}"
+    return "\n".join(filter(None, [line, sample.note_on(calibrator)]))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import log_true_class, weighted_sum
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray, IntArray
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant._data.sample import Sample
-from calibrant._simplex import (
+from calibrant._kernels.simplex import (
     EPS,
     as_proba,
     centred,

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
-from calibrant._blocks import map_elements
+from calibrant._kernels.blocks import map_elements
+from calibrant._kernels.simplex import EPS, log_sigmoids, sigmoid
 from calibrant._optim.logistic import fit_logistic, fit_logistics
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import EPS, log_sigmoids, sigmoid
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps, check_option
 from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome
@@ -130,9 +130,9 @@ class BetaCalibration(BaseBinaryCalibrator):
         for j, (calibrator, free) in enumerate(zip(calibrators, solutions, strict=True)):
             solution = free
             if first.constrained and (free.parameters[: len(columns)] < 0.0).any():
-                own = np.stack([column[j] for column in columns]).T
+                design = np.stack([column[j] for column in columns]).T
                 used = list(range(len(columns)))
-                solution = _nonnegative(own, outcome[j], weight, used, intercept, free)
+                solution = _nonnegative(design, outcome[j], weight, used, intercept, free)
             calibrator._store(solution)
 
     def _store(self, solution: Solution) -> None:
@@ -152,7 +152,7 @@ class BetaCalibration(BaseBinaryCalibrator):
 
     @classmethod
     def _predict_many(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
-        a, b, c = np.array([(made.a_, made.b_, made.c_) for made in calibrators]).T
+        a, b, c = np.array([(fit.a_, fit.b_, fit.c_) for fit in calibrators]).T
         log_p, log_rest = log_sigmoids(score)
         return sigmoid(a * log_p - b * log_rest + c)
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, ROUND_OFF, sum_blocks
 from calibrant._kernels import ordered_pairs
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import CACHE_BLOCK, ROUND_OFF, sum_blocks
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import BaseBinaryCalibrator, Citation
@@ -186,8 +186,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         adapted = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
-            own = points.max() if label is None else points[label]
-            adapted.set_params(points_per_bin=own.item())
+            wanted = points.max() if label is None else points[label]
+            adapted.set_params(points_per_bin=wanted.item())
         return adapted
 
     def _rows_needed(self) -> int:

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from calibrant._kernels.simplex import EPS, sigmoid, weighted_sum
 from calibrant._optim.logistic import fit_logistics
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, sigmoid, weighted_sum
 from calibrant._typing import FloatArray, Inputs, LabelsLike
 from calibrant._validation import check_eps
 from calibrant.base import BaseBinaryCalibrator, Citation, store_outcome
@@ -107,9 +107,9 @@ class PlattScaling(BaseBinaryCalibrator):
         score, outcome, weight = present_rows(*stack_claims(claims))
         total = float(weight.sum())
         target = np.empty(outcome.shape)
-        for calibrator, hit, own in zip(calibrators, outcome, target, strict=True):
+        for calibrator, hit, goal in zip(calibrators, outcome, target, strict=True):
             high, low = calibrator._targets(weighted_sum(weight, hit), total)
-            own[:] = low + (high - low) * hit
+            goal[:] = low + (high - low) * hit
         solutions = fit_logistics([score], target, weight)
         for calibrator, solution in zip(calibrators, solutions, strict=True):
             calibrator.coef_, calibrator.intercept_ = solution.parameters.tolist()

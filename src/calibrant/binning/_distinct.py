@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._kernels import ordered_pairs
-from calibrant._simplex import is_unit
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 
 

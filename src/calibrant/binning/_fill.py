@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._kernels import cell_sums, kernel
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.binning._distinct import distinct_sums, sum_steps
-from calibrant.binning._rules import BinRule, Bins, UniformBins, check_bin_rule, quantile_edges
+from calibrant.binning._rules import BinRule, Bins, check_bin_rule, quantile_edges
 from calibrant.binning._table import BinTable
 from calibrant.notions import ClaimBlock, Claims
 
@@ -33,36 +33,23 @@ def bin_table(
     O(n); ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
-    if isinstance(rule, UniformBins):
-        return _uniform_table(claims, rule)
     if rule is not None:
         _check_claims(rule, claims)
-    if claims.is_chunked:
-        if rule is not None:
-            return _given_table(claims, rule)
-        if strategy == "unique":
-            raise TypeError(
-                "strategy='unique' needs the distinct scores of all rows, but chunked rows are "
-                "counted in cells of scores. Pass strategy='uniform' or 'quantile'."
-            )
-    return _data_table(claims, rule, n_bins, strategy, rows_per_bin)
+        return _given_table(claims, rule)
+    if strategy == "unique":
+        claims.check_distinct("strategy='unique'")
+    return _data_table(claims, n_bins, strategy, rows_per_bin)
 
 
-def _data_table(
-    claims: Claims, rule: Bins | None, n_bins: int, strategy: str, rows_per_bin: int
-) -> BinTable:
-    """Sums of one claim after the other, in given bins or in bins made from its scores."""
+def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -> BinTable:
+    """Sums of one claim after the other, in bins made from its scores."""
     edges, rows = [], []
     for claim in claims:
         values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
-        if rule:
-            upper = rule.edges_of(claim.index)
-        else:
-            n_filled = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
-            upper = _edges(values, total, n_filled, strategy)
-        edges.append(upper)
-        rows.append(_bin_sums(upper, values, total, hits))
-    bins = rule or Bins(tuple(edges))
+        n_filled = min(n_bins, max(1, int(claim.weight.sum() // rows_per_bin)))
+        edges.append(_edges(values, total, n_filled, strategy))
+        rows.append(_bin_sums(edges[-1], values, total, hits))
+    bins = Bins(tuple(edges))
     sums = np.zeros((3, len(rows), bins.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row
@@ -71,32 +58,37 @@ def _data_table(
 
 def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
     """``claim * n_bins + bin`` of every score of a block, (m, J)."""
-    claim = np.broadcast_to(claims.index(block), block.score.shape)
+    if claims.n_claims == 1:
+        return bins.assign(block.score)
+    claim = claims.index(block)
     if bins.is_shared:
-        return claim * bins.n_bins + bins.assign(block.score)
+        return bins.assign(block.score) + claim * bins.n_bins
     place = np.empty(block.score.shape, dtype=np.intp)
     for j, score in enumerate(block.score.T):
-        for index in np.unique(claim[:, j]).tolist():
-            rows = claim[:, j] == index
+        if claims.n_labels == 1:
+            place[:, j] = bins.assign(score, claim[j])
+            continue
+        for index in np.flatnonzero(np.bincount(claim[:, j])).tolist():
+            rows = np.flatnonzero(claim[:, j] == index)
             place[rows, j] = bins.assign(score[rows], index)
     return claim * bins.n_bins + place
 
 
-def _uniform_table(claims: Claims, rule: UniformBins) -> BinTable:
+def _given_table(claims: Claims, rule: BinRule) -> BinTable:
+    """Sums of all claims in given bins, without gathering any."""
     n_cells = claims.n_claims * rule.n_bins
-
     find = kernel("column_cells", claims.n_rows * claims.n_quantities)
+    # Equal bins of every column take less time than the cells of single scores.
+    has_columns = claims.n_labels == 1 and claims.n_quantities > 1 and rule.width is not None
 
     def sums(block: ClaimBlock, weight: FloatArray) -> tuple[FloatArray, ...]:
-        if claims.n_labels == 1 and claims.n_quantities > 1 and is_unit(weight):
-            count, total = _column_sums(find, block.score, rule.n_bins)
-            row, column = np.divmod(block.hit, claims.n_quantities)
-            place = rule.assign(block.score[row, column]) + column * rule.n_bins
-            return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
-        cell = rule.assign(block.score)
-        if claims.n_claims > 1:
-            cell += claims.index(block) * rule.n_bins
-        return cell_sums(cell, block.score, block.hit, weight, n_cells)
+        if not (has_columns and is_unit(weight)):
+            cell = cell_index(claims, block, rule)
+            return cell_sums(cell, block.score, block.hit, weight, n_cells)
+        count, total = _column_sums(find, block.score, rule.n_bins)
+        row, column = np.divmod(block.hit, claims.n_quantities)
+        place = rule.assign(block.score[row, column]) + column * rule.n_bins
+        return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
 
     at_least = 8 * n_cells  # a block must outweigh the table that it fills
     total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
@@ -120,20 +112,8 @@ def _column_sums(
     return count.ravel(), total.ravel()
 
 
-def _given_table(claims: Claims, rule: Bins) -> BinTable:
-    """Sums of all claims in given bins, without gathering any."""
-    n_cells = claims.n_claims * rule.n_bins
-
-    def sums(block: ClaimBlock, weight: FloatArray) -> FloatArray:
-        cell = cell_index(claims, block, rule)
-        return np.array(cell_sums(cell, block.score, block.hit, weight, n_cells))
-
-    total = claims.sum_over(sums, at_least=8 * n_cells).reshape(3, claims.n_claims, rule.n_bins)
-    return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
-
-
-def _check_claims(rule: Bins, claims: Claims) -> None:
-    if len(rule.edges) not in (1, claims.n_claims):
+def _check_claims(rule: BinRule, claims: Claims) -> None:
+    if isinstance(rule, Bins) and len(rule.edges) not in (1, claims.n_claims):
         raise ValueError(
             f"the bins are those of {len(rule.edges)} claims, the data make {claims.n_claims}: "
             "use the notion and the number of classes that the bins were made with"

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import check_count, check_option
 

@@ -157,13 +157,11 @@ class BinTable(ShortRepr):
             return NotImplemented
         if self.weight.shape != other.weight.shape or not have_same_edges(self.bins, other.bins):
             raise ValueError("tables add only if they have the same claims and the same bins")
-        return BinTable(
-            self.weight + other.weight,
-            self.score + other.score,
-            self.outcome + other.outcome,
-            self.n_quantities,
-            self.n_labels,
-            self.bins,
+        return replace(
+            self,
+            weight=self.weight + other.weight,
+            score=self.score + other.score,
+            outcome=self.outcome + other.outcome,
         )
 
     def to_dict(self) -> dict[str, Any]:

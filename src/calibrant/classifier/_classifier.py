@@ -17,12 +17,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._blocks import READ_BLOCK, row_blocks
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
 from calibrant._data.sample import ArraySample
+from calibrant._kernels.blocks import READ_BLOCK, row_blocks
+from calibrant._kernels.simplex import log_of
 from calibrant._output.progress import tracked
-from calibrant._simplex import log_of
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_scores, check_weight, encode_labels, remark_other_order
 from calibrant.base import Calibrator

@@ -81,13 +81,13 @@ def _catch_signals() -> Iterator[None]:
         names = []  # only the main thread may say what signals do
     before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
     # What the parent ignores (nohup) stays ignored.
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
+    numbers = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in numbers:
         signal.signal(number, _end)
     try:
         yield
     finally:
-        for number in heeded:
+        for number in numbers:
             signal.signal(number, before[number])
 
 

@@ -6,7 +6,7 @@ Commands import what they need when they run: whoever asks for help does not wai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +18,7 @@ from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
     Chunked,
-    ClassifierOutput,
-    Compose,
+    ExportArguments,
     ExportToWrite,
     FileArguments,
     Folds,
@@ -29,17 +28,13 @@ from calibrant.cli._options import (
     ModelToWrite,
     NotionName,
     Printing,
+    ReportArguments,
     ReportToWrite,
     Seed,
-    SqlColumns,
-    SqlDialect,
-    SqlKeep,
-    SqlTable,
     TableToWrite,
-    Target,
     TopFileArguments,
     WeightedFileArguments,
-    flatten,
+    register_command,
 )
 
 app = typer.Typer(
@@ -53,6 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(monitor_app, name="monitor")
+_command = partial(register_command, app)
 
 
 def method_help() -> str:
@@ -79,17 +75,6 @@ class _ListsMethods(typer.core.TyperCommand):
         self.epilog = f"{method_help()}\n\n{epilog}"
         super().format_epilog(ctx, formatter)
         self.epilog = epilog
-
-
-def _command(
-    example: str, cls: type[typer.core.TyperCommand] = typer.core.TyperCommand
-) -> Callable[[Callable[..., None]], Any]:
-    """A command of the app, with an example at the end of its help."""
-
-    def register(command: Callable[..., None]) -> Any:
-        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flatten(command))
-
-    return register
 
 
 def _print_version(is_asked: bool) -> None:
@@ -181,23 +166,16 @@ def export(
     model: ModelToRead,
     output_path: ExportToWrite,
     printing: Printing,
-    to: Target = "onnx",
-    dialect: SqlDialect = "duckdb",
-    table: SqlTable = "scores",
-    columns: SqlColumns = None,
-    keep: SqlKeep = None,
-    compose: Compose = None,
-    output: ClassifierOutput = None,
+    options: ExportArguments,
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
-    from calibrant.cli._commands import ExportOptions, check_other_file, export_file
+    from calibrant.cli._commands import check_other_file, export_file
 
-    shown = printing.output()
-    check_other_file(output_path, model, compose)
-    wanted = ExportOptions(to, dialect, table, columns, keep, compose, output)
-    export_file(calibrant.load(model), wanted, output_path)
-    shown.show(f"Wrote {output_path}")
-    shown.result({"to": to, "output": str(output_path)})
+    output = printing.output()
+    check_other_file(output_path, model, options.compose)
+    export_file(calibrant.load(model), options, output_path)
+    output.show(f"Wrote {output_path}")
+    output.result({"to": options.to, "output": str(output_path)})
 
 
 @_command("calibrant compare predictions.parquet -m temperature -m dirichlet -m auto")
@@ -241,11 +219,7 @@ def report(
     data: WeightedFileArguments,
     output_path: ReportToWrite,
     printing: Printing,
-    method: MethodName = "auto",
-    notion: NotionName = None,
-    cv: Folds = 5,
-    seed: Seed = 0,
-    chunked: Chunked = None,
+    options: ReportArguments,
 ) -> None:
     """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
@@ -257,21 +231,13 @@ def report(
     output = printing.output()
     commands.check_other_file(output_path, data.file, data.labels)
     file = open_file(data, output)
-    calibrator = commands.make_calibrator(method, notion, file, seed)
+    calibrator = commands.make_calibrator(options.method, options.notion, file, options.seed)
     commands.check_report_path(output_path)
-    rows = rows_for([calibrator], file, False if data.weight and chunked is None else chunked)
+    # Weights need the rows in memory unless the user decides otherwise.
+    is_chunked = False if data.weight and options.chunked is None else options.chunked
+    rows = rows_for([calibrator], file, is_chunked)
     with output.working("Calibrating, testing and drawing", spins=rows is not file):
-        content = commands.report_file(
-            rows,
-            file,
-            calibrator,
-            method,
-            output_path,
-            notion=notion,
-            cv=cv,
-            seed=seed,
-            chunked=chunked,
-        )
+        content = commands.report_file(rows, file, calibrator, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

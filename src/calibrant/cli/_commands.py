@@ -13,24 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant import export
-from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._crossfit.members import proba_of, set_up
-from calibrant._data.read import as_sample
-from calibrant._data.sample import ArraySample, Sample
+from calibrant._data.sample import ArraySample
+from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
-from calibrant._validation import check_weight, encode_labels, unknown_name
+from calibrant._validation import unknown_name
 from calibrant.cli._files import open_file
-from calibrant.cli._options import FileArguments
+from calibrant.cli._options import ExportArguments, FileArguments, ReportArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.evaluation import Evaluation, MetricAccumulator, TopEvaluation, evaluate
-from calibrant.io import LoadedRows, ModelScores, ScoreFile, save
-from calibrant.io._roles import PREFIXES
+from calibrant.io import PREFIXES, LoadedRows, ModelScores, ScoreFile, save
 from calibrant.io._writers import write_scores
+from calibrant.metrics import Evaluation, MetricAccumulator, TopEvaluation, evaluate
 from calibrant.multiclass import TemperatureScaling
-from calibrant.report import Report, render, summarize
-from calibrant.report._render import check_form
+from calibrant.report import Report, check_form, render, summarize
 from calibrant.selection import method
 
 _ROUND_OFF = 1e-9
@@ -41,8 +38,8 @@ def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
     if file.has_top_scores:
         return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
-    sample = _sample_of(file, file)
-    metrics: MetricAccumulator = sample.sum_chunks(partial(_evaluate_chunk, file.inputs, n_bins))
+    rule = partial(_evaluate_chunk, file.inputs, n_bins)
+    metrics: MetricAccumulator = file.sample(file.classes).sum_chunks(rule)
     return metrics.compute()
 
 
@@ -127,17 +124,8 @@ def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> 
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
         return before, after
-    before, after = _sample_of(file, rows).sum_chunks(partial(_evaluate_both, model))
+    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model))
     return before.compute(), after.compute()
-
-
-def _sample_of(file: ScoreFile, rows: ScoreFile | LoadedRows) -> Sample:
-    """The rows of a file; loaded rows have been checked."""
-    if isinstance(rows, ScoreFile):
-        blocks = rows.with_codes()
-        return as_sample(blocks.scores, blocks.labels, blocks.weight, inputs=file.inputs)[0]
-    y, _ = encode_labels(rows.labels, file.n_classes, file.classes)
-    return ArraySample(rows.scores, y, check_weight(rows.weight, len(y)))
 
 
 def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
@@ -164,19 +152,11 @@ def report_file(
     rows: ScoreFile | LoadedRows,
     file: ScoreFile,
     calibrator: Any,
-    name: str,
+    options: ReportArguments,
     output: Path,
-    *,
-    notion: str | None,
-    cv: int,
-    seed: int,
-    chunked: bool | None = None,
 ) -> Report:
     """Write a cross-fitted report about a file."""
-    options = ["-m", name, *(["--notion", notion] if notion else []), "--cv", cv, "--seed", seed]
-    if chunked is not None:
-        options.append("--chunked" if chunked else "--in-memory")
-    arguments = [*file.options.arguments(), *map(str, options), "-o", output.name]
+    words = [*file.options.arguments(), *options.words(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
@@ -184,11 +164,11 @@ def report_file(
         inputs=file.inputs,
         sample_weight=rows.weight,
         classes=file.classes,
-        method=name,
+        method=options.method,
         name=file.path.name,
-        command=shlex.join(["calibrant", "report", *arguments]),
-        cv=cv,
-        random_state=seed,
+        command=shlex.join(["calibrant", "report", *words]),
+        cv=options.cv,
+        random_state=options.seed,
     )
     render(report, output)
     return report
@@ -256,19 +236,7 @@ def check_other_file(output: Path, *inputs: Path | None) -> None:
             raise ValueError(f"{output} is the input, which would be lost: write another file")
 
 
-class ExportOptions(NamedTuple):
-    """Where a calibrator goes, and what that target has to know; names are lists with commas."""
-
-    to: str
-    dialect: str = "duckdb"
-    table: str = "scores"
-    columns: str | None = None
-    keep: str | None = None
-    compose: Path | None = None
-    classifier_output: str | None = None
-
-
-def export_file(model: Any, options: ExportOptions, output: Path) -> None:
+def export_file(model: Any, options: ExportArguments, output: Path) -> None:
     """Write a calibrator for other programs."""
     if options.to not in EXPORTS:
         raise ValueError(unknown_name("target", options.to, EXPORTS))
@@ -278,11 +246,11 @@ def export_file(model: Any, options: ExportOptions, output: Path) -> None:
     EXPORTS[options.to](model, options, output)
 
 
-def _export_onnx(model: Any, options: ExportOptions, output: Path) -> None:
-    export.to_onnx(model, output, model=options.compose, output=options.classifier_output)
+def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
+    export.to_onnx(model, output, model=options.compose, output=options.output)
 
 
-def _export_sql(model: Any, options: ExportOptions, output: Path) -> None:
+def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:
     start = PREFIXES[model.inputs][0]
     columns = _split_names(options.columns) or [
         f"{start}{label}" for label in model.classes_.tolist()
@@ -301,7 +269,7 @@ def _split_names(names: str | None) -> list[str]:
     return names.split(",") if names else []
 
 
-EXPORTS: dict[str, Callable[[Any, ExportOptions, Path], None]] = {
+EXPORTS: dict[str, Callable[[Any, ExportArguments, Path], None]] = {
     "onnx": _export_onnx,
     "torch": lambda model, options, output: export.save_torch(model, output),
     "sql": _export_sql,

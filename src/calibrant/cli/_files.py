@@ -9,8 +9,7 @@ from calibrant.base import Calibrator
 from calibrant.cli import spell_option
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
-from calibrant.io import LoadedRows, ModelScores, ScoreFile
-from calibrant.io._loading import LOADED_BYTES
+from calibrant.io import LOADED_BYTES, LoadedRows, ModelScores, ScoreFile
 
 
 def open_file(

@@ -5,16 +5,17 @@ all is quiet and 3 where there is an alarm.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant._output.files import check_writable, write_text
-from calibrant.cli._options import Printing, WeightedFileArguments, flatten
+from calibrant.cli._options import Printing, WeightedFileArguments, register_command
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
     from calibrant.cli._output import Output
@@ -60,11 +61,7 @@ Title = Annotated[
 ]
 
 
-def _command(example: str) -> Callable[[Callable[..., None]], Any]:
-    def register(command: Callable[..., None]) -> Any:
-        return monitor_app.command(epilog=f"\b\nExample:\n  {example}")(flatten(command))
-
-    return register
+_command = partial(register_command, monitor_app)
 
 
 @_command("calibrant monitor start reference.parquet --tolerance 0.02 -o state.json")

@@ -10,46 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
 
-File = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, .npz or .npy file.", show_default=False),
-]
-Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of labels.")]
-Proba = Annotated[
-    str | None, typer.Option(metavar="COLUMNS", help="Columns of probabilities: 'p_*', or a,b,c.")
-]
-Logits = Annotated[
-    str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
-]
-LogProba = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMNS", help="Columns of log-probabilities: 'lp_*', or a,b,c."),
-]
-Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")]
-Classes = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Classes in the order of the columns: a,b,c.")
-]
-NClasses = Annotated[
-    int | None,
-    typer.Option(
-        "--n-classes", min=2, metavar="N", help="With columns top1_label ...: classes in all."
-    ),
-]
-Labels = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Labels that go with an .npy file, another one.")
-]
-Split = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of an .npz file: arrays NAME_logits and NAME_labels."),
-]
-Renormalize = Annotated[
-    bool, typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum.")
-]
 Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Bins of the calibration errors.")]
 MethodName = Annotated[
     str,
@@ -88,50 +54,38 @@ ReportToWrite = Annotated[
     Path,
     typer.Option("--output", "-o", metavar="OUT", help="An .html, .md or .json file to write."),
 ]
-Target = Annotated[
-    str,
-    typer.Option("--to", metavar="TARGET", help="onnx, torch, sql, python or javascript."),
-]
 ExportToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
 ]
-SqlDialect = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="duckdb, sqlite, postgres, bigquery, snowflake or spark."),
-]
-SqlTable = Annotated[str, typer.Option(metavar="NAME", help="Of SQL: the table of scores.")]
-SqlColumns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; else p_, z_ or lp_<class>."
-    ),
-]
-SqlKeep = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Of SQL: other columns to carry over: a,b.")
-]
-Compose = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
-]
-ClassifierOutput = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of --compose: its output that holds scores.")
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no progress bar.")]
 
 
 @dataclass(frozen=True)
 class FileArguments:
     """Arguments about a file of scores."""
 
-    file: File
-    proba: Proba = None
-    logits: Logits = None
-    log_proba: LogProba = None
-    split: Split = None
-    renormalize: Renormalize = False
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="CSV, Parquet, .npz or .npy file.", show_default=False),
+    ]
+    proba: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns of probabilities: 'p_*', or a,b,c."),
+    ] = None
+    logits: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
+    ] = None
+    log_proba: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns of log-probabilities: 'lp_*', or a,b,c."),
+    ] = None
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of an .npz file: arrays NAME_logits and NAME_labels."),
+    ] = None
+    renormalize: Annotated[
+        bool,
+        typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum."),
+    ] = False
 
     def options(self) -> FileOptions:
         """The same without the command line."""
@@ -144,40 +98,120 @@ class FileArguments:
 
 
 @dataclass(frozen=True)
-class LabeledFileArguments(FileArguments):
-    """Arguments about a file of scores and labels."""
-
-    label: Label = None
-    classes: Classes = None
-    labels: Labels = None
-
-
-@dataclass(frozen=True)
-class WeightedFileArguments(LabeledFileArguments):
+class WeightedFileArguments(FileArguments):
     """Arguments about a file of scores and labels, perhaps with weights."""
 
-    weight: Weight = None
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of labels."),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Classes in the order of the columns: a,b,c."),
+    ] = None
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels that go with an .npy file, another one."),
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class TopFileArguments(WeightedFileArguments):
     """The same about a file that may hold top scores."""
 
-    n_classes: NClasses = None
+    n_classes: Annotated[
+        int | None,
+        typer.Option(
+            "--n-classes", min=2, metavar="N", help="With columns top1_label ...: classes in all."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReportArguments:
+    """How the calibrator of a report is fitted."""
+
+    method: MethodName = "auto"
+    notion: NotionName = None
+    cv: Folds = 5
+    seed: Seed = 0
+    chunked: Chunked = None
+
+    def words(self) -> Iterator[str]:
+        """The same for a command line."""
+        yield from ("-m", self.method)
+        yield from ("--notion", self.notion) if self.notion else ()
+        yield from ("--cv", str(self.cv), "--seed", str(self.seed))
+        if self.chunked is not None:
+            yield "--chunked" if self.chunked else "--in-memory"
+
+
+@dataclass(frozen=True)
+class ExportArguments:
+    """The target of an export, and what it has to know; names are lists with commas."""
+
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="TARGET", help="onnx, torch, sql, python or javascript."),
+    ] = "onnx"
+    dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="duckdb, sqlite, postgres, bigquery, snowflake or spark."
+        ),
+    ] = "duckdb"
+    table: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Of SQL: the table of scores."),
+    ] = "scores"
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; else p_, z_ or lp_<class>."
+        ),
+    ] = None
+    keep: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Of SQL: other columns to carry over: a,b.")
+    ] = None
+    compose: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
+    ] = None
+    output: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of --compose: its output that holds scores.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class Printing:
     """What is printed."""
 
-    as_json: AsJson = False
-    quiet: Quiet = False
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No remarks and no progress bar.")
+    ] = False
 
     def output(self) -> Output:
         """Where it goes."""
         from calibrant.cli._output import Output
 
         return Output(as_json=self.as_json, quiet=self.quiet)
+
+
+def register_command(
+    app: typer.Typer, example: str, cls: type[TyperCommand] | None = None
+) -> Callable[[Callable[..., None]], Any]:
+    """Add a command to an app, with an example at the end of its help."""
+
+    def register(command: Callable[..., None]) -> Any:
+        return app.command(cls=cls, epilog=f"\b\nExample:\n  {example}")(flatten(command))
+
+    return register
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:

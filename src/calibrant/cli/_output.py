@@ -15,10 +15,9 @@ from rich.table import Table
 
 from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
-from calibrant.evaluation import Evaluation, TopEvaluation
+from calibrant.metrics import Evaluation, TopEvaluation
 from calibrant.metrics.registry import METRICS
-from calibrant.report import Report
-from calibrant.report._content import Estimate
+from calibrant.report import Estimate, Report
 
 
 class Output:

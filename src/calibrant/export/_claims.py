@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from calibrant._simplex import normalized
+from calibrant._kernels.simplex import normalized
 from calibrant._typing import FloatArray
-from calibrant.export._emit import as_proba, emit_claim, register, transform_claim
-from calibrant.export._program import Builder
+from calibrant.export._emit import as_proba, emit_inner, emits, transform_claim
 from calibrant.export._values import Value, stack
 from calibrant.notions import ClaimBlock, Notion, as_notion
 from calibrant.notions._rows import BELOW, shrink_to_mean
@@ -19,14 +18,10 @@ from calibrant.reductions import MulticlassToBinary
 _NO_LIMIT = 1e300
 
 
-@register(MulticlassToBinary)
-def _reduction(build: Builder, model: MulticlassToBinary, scores: int) -> int:
+@emits(MulticlassToBinary)
+def _reduction(model: MulticlassToBinary, scores: Value) -> Value:
     notion = as_notion(model.notion).bound(model.classes_)
-    proba = Value(build, as_proba(build, scores, model.inputs))
-    return _rows(model, notion, proba).number
-
-
-def _rows(model: MulticlassToBinary, notion: Notion, proba: Value) -> Value:
+    proba = as_proba(scores, model.inputs)
     has_labels = _check_columns(notion, model.n_classes_)
     if notion.claims_are_rows:
         return _class_wise_rows(model, proba)
@@ -128,9 +123,8 @@ def _claim_columns(notion: Notion, proba: Value, quantities: Sequence[int]) -> V
 
 def _calibrate(model: MulticlassToBinary, claim: int, score: Value) -> Value:
     """The calibrated score of a claim; sums of probabilities may exceed 1 by rounding."""
-    calibrator, build = model.calibrators_[claim], score.build
-    number = transform_claim(build, calibrator, score.clip(0.0, 1.0).number)
-    return Value(build, emit_claim(build, calibrator, number))
+    calibrator = model.calibrators_[claim]
+    return emit_inner(calibrator, transform_claim(calibrator, score.clip(0.0, 1.0)))
 
 
 def _complete_rows(proba: Value, label: Value, claims: Value) -> Value:

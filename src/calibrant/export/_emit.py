@@ -7,17 +7,18 @@ scores, and gives the number of the value that holds the probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from calibrant import binary
-from calibrant._simplex import TINY, log_of, log_softmax, normalized
+from calibrant._kernels.simplex import TINY, log_of, log_softmax, normalized
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
 from calibrant.classifier import CalibratedClassifier
 from calibrant.export._program import Builder, Program, plain_labels
+from calibrant.export._values import Value, mix, stack
 from calibrant.multiclass import (
     BayesianTemperatureScaling,
     CanonicalBinning,
@@ -126,10 +127,8 @@ def program(calibrator: Any) -> Program:
             f"TemperatureScaling().fit(P, y)"
         )
     check_fitted(calibrator)
-    build = Builder(calibrator.n_classes_)
-    build.last(emit(build, calibrator, 0))
-    classes = plain_labels(calibrator.classes_)
-    result = build.program(calibrator.inputs, classes, type(calibrator).__name__)
+    scores = Value(Builder(calibrator.n_classes_), 0)
+    result = _finish(calibrator, emit(calibrator, scores), calibrator.inputs)
     _check_agrees(result, calibrator)
     return result
 
@@ -140,11 +139,15 @@ def program_of_odds(calibrator: Calibrator) -> Program:
     That is what a decision function of two classes is; converters write it beside a zero, or
     beside its opposite, which taken for two logits would be twice as far apart.
     """
-    build = Builder(2)
-    odds = build.append("columns", (0,), {"columns": np.array([1])})
-    zero = build.append("constant", (0,), {"values": np.zeros(1)})
-    build.last(emit(build, calibrator, build.append("stack", (zero, odds))))
-    return build.program("logits", plain_labels(calibrator.classes_), type(calibrator).__name__)
+    scores = Value(Builder(2), 0)
+    odds = scores.column(1)
+    return _finish(calibrator, emit(calibrator, stack([scores.fill(0.0), odds])), "logits")
+
+
+def _finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
+    proba.build.last(proba.number)
+    classes = plain_labels(calibrator.classes_)
+    return proba.build.program(inputs, classes, type(calibrator).__name__)
 
 
 def _check_agrees(result: Program, calibrator: Calibrator) -> None:
@@ -168,175 +171,159 @@ def _probe_rows(inputs: str, n_classes: int) -> Any:
     return logits if inputs == "logits" else log_softmax(logits)
 
 
-def emit(build: Builder, calibrator: Any, scores: int) -> int:
+def emit(calibrator: Any, scores: Value) -> Value:
     """The probabilities (n, K) of a calibrator of vectors, its own or inside another."""
     if isinstance(calibrator, BaseBinaryCalibrator):
-        positive = emit_claim(build, calibrator, _claim_scores(build, calibrator, scores))
-        complement = {"factor": _array(-1.0), "offset": _array(1.0)}
-        negative = build.append("scale", (positive,), complement)
-        return build.append("stack", (negative, positive))
-    return _emitter(calibrator)(build, calibrator, scores)
+        positive = emit_inner(calibrator, _claim_scores(calibrator, scores))
+        return stack([1.0 - positive, positive])
+    return emit_inner(calibrator, scores)
 
 
-def emit_claim(build: Builder, calibrator: Any, score: int) -> int:
-    """The probability (n, 1) of a binary calibrator, of a score or log-odds as it wants them."""
-    return _emitter(calibrator)(build, calibrator, score)
+def emit_inner(calibrator: Any, score: Value) -> Value:
+    """The result of the function that is registered for a calibrator.
 
-
-def _emitter(calibrator: Any) -> Emit:
+    A binary calibrator turns a score or log-odds, in the form that it uses, into a probability.
+    """
     function = _emitters.get(type(calibrator))
     if function is None:
         raise TypeError(
             f"there is no program for {type(calibrator).__name__}: register a function for it with "
             f"calibrant.export.register"
         )
-    return function
+    return Value(score.build, function(score.build, calibrator, score.number))
 
 
-def _array(*values: float) -> Any:
-    return np.array(values)
+def emits(*classes: type) -> Callable[[Callable[[Any, Value], Value]], None]:
+    """Register a function of a calibrator and the value of its scores for some classes."""
+
+    def keep(function: Callable[[Any, Value], Value]) -> None:
+        def emit_number(build: Builder, calibrator: Any, scores: int) -> int:
+            return function(calibrator, Value(build, scores)).number
+
+        for cls in classes:
+            register(cls)(emit_number)
+
+    return keep
 
 
 # The inner forms.
 
 
-def finite(build: Builder, scores: int, eps: float) -> int:
-    """Logits without -inf."""
-    return build.append("finite", (scores,), {"eps": float(eps)})
-
-
-def as_proba(build: Builder, scores: int, inputs: str) -> int:
+def as_proba(scores: Value, inputs: str) -> Value:
     """Probabilities of scores; those of -inf are zero."""
-    return scores if inputs == "proba" else build.append("softmax", (scores,))
+    return scores if inputs == "proba" else scores.apply("softmax")
 
 
-def _clip(build: Builder, value: int, eps: float) -> int:
-    return build.append("clip", (value,), {"low": float(eps), "high": float(1.0 - eps)})
+def _finite(scores: Value, eps: float) -> Value:
+    """Logits without -inf."""
+    return scores.apply("finite", eps=float(eps))
 
 
-def transform_claim(build: Builder, calibrator: Any, score: int) -> int:
+def _clip(value: Value, eps: float) -> Value:
+    return value.clip(float(eps), float(1.0 - eps))
+
+
+def transform_claim(calibrator: Any, score: Value) -> Value:
     """The score of one claim, transformed to the form that its calibrator uses."""
     if calibrator.form == "score":
         return score
-    return build.append("log_odds", (_clip(build, score, calibrator.eps),))
+    return _clip(score, calibrator.eps).apply("log_odds")
 
 
-def _claim_scores(build: Builder, calibrator: Any, scores: int) -> int:
+def _claim_scores(calibrator: Any, scores: Value) -> Value:
     """The two columns of a binary problem as one score in the form that its calibrator uses."""
     if calibrator.inputs == "proba":
-        score = build.append("columns", (scores,), {"columns": np.array([1])})
-        return transform_claim(build, calibrator, score)
+        return transform_claim(calibrator, scores.column(1))
     is_odds = calibrator.form == "log_odds"
-    odds = _difference(build, finite(build, scores, calibrator.eps) if is_odds else scores)
-    return odds if is_odds else build.append("expit", (odds,))
+    logits = _finite(scores, calibrator.eps) if is_odds else scores
+    first, second = logits.column(0), logits.column(1)
+    odds = second - first
+    return odds if is_odds else odds.apply("expit")
 
 
-def _difference(build: Builder, scores: int) -> int:
-    """Column 1 minus column 0, which may be infinite."""
-    first, second = (build.append("columns", (scores,), {"columns": np.array([k])}) for k in (0, 1))
-    minus = build.append("scale", (first,), {"factor": _array(-1.0), "offset": _array(0.0)})
-    return build.append("add", (second, minus))
-
-
-def transform(build: Builder, calibrator: BaseCalibrator, scores: int) -> int:
+def transform(calibrator: BaseCalibrator, scores: Value) -> Value:
     """Scores, transformed to the form that a calibrator of whole vectors uses."""
     if calibrator.form == "proba":
-        return as_proba(build, scores, calibrator.inputs)
+        return as_proba(scores, calibrator.inputs)
     if calibrator.inputs == "proba":
-        return build.append("log", (_clip(build, scores, calibrator.eps),))
-    logits = finite(build, scores, calibrator.eps)
+        return _clip(scores, calibrator.eps).apply("log")
+    logits = _finite(scores, calibrator.eps)
     if calibrator.form == "log_softmax":
-        return build.append("log_softmax", (logits,))
-    return build.append("center", (logits,)) if calibrator._is_centred else logits
+        return logits.apply("log_softmax")
+    return logits.apply("center") if calibrator._is_centred else logits
 
 
 # Whole vectors.
 
 
-@register(Identity)
-def _identity(build: Builder, model: Identity, scores: int) -> int:
-    return as_proba(build, scores, model.inputs)
+@emits(Identity)
+def _identity(model: Identity, scores: Value) -> Value:
+    return as_proba(scores, model.inputs)
 
 
-def _apply_temperature(build: Builder, u: int, temperature: float, op: str = "softmax") -> int:
-    return build.append(op, (build.append("divide", (u,), {"by": temperature}),))
+@emits(TemperatureScaling)
+def _temperature(model: TemperatureScaling, scores: Value) -> Value:
+    return (transform(model, scores) / model.temperature_).apply("softmax")
 
 
-@register(TemperatureScaling)
-def _temperature(build: Builder, model: TemperatureScaling, scores: int) -> int:
-    u = transform(build, model, scores)
-    return _apply_temperature(build, u, model.temperature_)
-
-
-@register(EnsembleTemperatureScaling)
-def _ensemble(build: Builder, model: EnsembleTemperatureScaling, scores: int) -> int:
-    u = transform(build, model, scores)
+@emits(EnsembleTemperatureScaling)
+def _ensemble(model: EnsembleTemperatureScaling, scores: Value) -> Value:
+    u = transform(model, scores)
     scaled, raw, uniform = model.weights_.tolist()
-    members = [_apply_temperature(build, u, model.temperature_)]
-    members += [build.append("softmax", (u,))] if raw > 0 else []
-    weights = np.array([scaled, raw][: len(members)])
-    constants = {"weights": weights, "constant": uniform / model.n_classes_}
-    return build.append("mix", members, constants)
+    members = [(u / model.temperature_).apply("softmax")]
+    members += [u.apply("softmax")] if raw > 0 else []
+    return mix(members, [scaled, raw][: len(members)], uniform / model.n_classes_)
 
 
-@register(BayesianTemperatureScaling)
-def _bayesian(build: Builder, model: BayesianTemperatureScaling, scores: int) -> int:
-    u = transform(build, model, scores)
-    members = [
-        _apply_temperature(build, u, temperature) for temperature in model.temperatures_.tolist()
-    ]
-    return build.append("mix", members, {"weights": model.weights_, "constant": 0.0})
+@emits(BayesianTemperatureScaling)
+def _bayesian(model: BayesianTemperatureScaling, scores: Value) -> Value:
+    u = transform(model, scores)
+    members = [(u / value).apply("softmax") for value in model.temperatures_.tolist()]
+    return mix(members, model.weights_)
 
 
-def _affine_softmax(build: Builder, u: int, coef: Any, intercept: Any) -> int:
+def _affine_softmax(u: Value, coef: Any, intercept: Any) -> Value:
     """The softmax of an affine map; a vector of coefficients is a diagonal matrix."""
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
-    logits = build.append(op, (u,), {name: coef, "offset": intercept})
-    return build.append("softmax", (logits,))
+    return u.apply(op, **{name: coef, "offset": intercept}).apply("softmax")
 
 
-@register(VectorScaling)
-@register(MatrixScaling)
-@register(DirichletCalibration)
-def _affine(build: Builder, model: Any, scores: int) -> int:
-    return _affine_softmax(build, transform(build, model, scores), model.coef_, model.intercept_)
+@emits(VectorScaling, MatrixScaling, DirichletCalibration)
+def _affine(model: Any, scores: Value) -> Value:
+    return _affine_softmax(transform(model, scores), model.coef_, model.intercept_)
 
 
-@register(StructuredScaling)
-def _structured(build: Builder, model: StructuredScaling, scores: int) -> int:
-    u = transform(build, model, scores)
-    proba = _apply_temperature(build, u, model.temperature_)
+@emits(StructuredScaling)
+def _structured(model: StructuredScaling, scores: Value) -> Value:
+    proba = (transform(model, scores) / model.temperature_).apply("softmax")
     share = model.smoothing_
-    mixture = {"factor": _array(1.0 - share), "offset": _array(share / model.n_classes_)}
-    log_q = build.append("log", (build.append("scale", (proba,), mixture),))
-    log_q = build.append("center", (log_q,)) if model.centre else log_q
-    return _affine_softmax(build, log_q, model.coef_, model.intercept_)
+    log_q = proba.scale(1.0 - share, share / model.n_classes_).apply("log")
+    log_q = log_q.apply("center") if model.centre else log_q
+    return _affine_softmax(log_q, model.coef_, model.intercept_)
 
 
-@register(GaussianProcessCalibration)
-def _gaussian_process(build: Builder, model: GaussianProcessCalibration, scores: int) -> int:
+@emits(GaussianProcessCalibration)
+def _gaussian_process(model: GaussianProcessCalibration, scores: Value) -> Value:
     if len(model.draws_):
         raise ValueError(
             "predictions of GaussianProcessCalibration are averages of random draws, which no "
             "short program makes: fit with n_samples=0 to export the mean"
         )
-    u = transform(build, model, scores)
-    low, high = model.score_range_.tolist()
-    at = build.append("clip", (u,), {"low": low, "high": high}) if model.monotone else u
+    u = transform(model, scores)
+    at = u.clip(*model.score_range_.tolist()) if model.monotone else u
     kernel = Kernel(model.kernel_variance_, model.lengthscale_, model.noise_)
     heights = InducingInputs(kernel, model.inducing_inputs_).weights(model.inducing_mean_)
-    constants = {
-        "centers": model.inducing_inputs_,
-        "heights": heights * kernel.variance,
-        "width": float(kernel.lengthscale),
-    }
-    latent = build.append("add", (u, build.append("bumps", (at,), constants)))
-    proba = build.append("softmax", (latent,))
-    return build.append("clip", (proba,), {"low": TINY, "high": 1.0})
+    bumps = at.apply(
+        "bumps",
+        centers=model.inducing_inputs_,
+        heights=heights * kernel.variance,
+        width=float(kernel.lengthscale),
+    )
+    return (u + bumps).apply("softmax").clip(TINY, 1.0)
 
 
-@register(CanonicalBinning)
-def _canonical(build: Builder, model: CanonicalBinning, scores: int) -> int:
+@emits(CanonicalBinning)
+def _canonical(model: CanonicalBinning, scores: Value) -> Value:
     raise ValueError(
         "bins of whole probability vectors make no short program: export MulticlassToBinary("
         'HistogramBinning(), notion="top-label") or StructuredScaling() instead'
@@ -346,26 +333,22 @@ def _canonical(build: Builder, model: CanonicalBinning, scores: int) -> int:
 # One claim. The score is in the form that the calibrator wants.
 
 
-@register(binary.PlattScaling)
-def _platt(build: Builder, model: binary.PlattScaling, score: int) -> int:
-    line = {"factor": _array(model.coef_), "offset": _array(model.intercept_)}
-    return build.append("expit", (build.append("scale", (score,), line),))
+@emits(binary.PlattScaling)
+def _platt(model: binary.PlattScaling, score: Value) -> Value:
+    return score.scale(model.coef_, model.intercept_).apply("expit")
 
 
-@register(binary.BetaCalibration)
-def _beta(build: Builder, model: binary.BetaCalibration, score: int) -> int:
-    minus = build.append("scale", (score,), {"factor": _array(-1.0), "offset": _array(0.0)})
-    logs = [build.append("log_expit", (value,)) for value in (score, minus)]
-    weights = {"weights": np.array([model.a_, -model.b_]), "constant": 0.0}
-    line = {"factor": _array(1.0), "offset": _array(model.c_)}
-    odds = build.append("scale", (build.append("mix", logs, weights),), line)
-    return build.append("expit", (odds,))
+@emits(binary.BetaCalibration)
+def _beta(model: binary.BetaCalibration, score: Value) -> Value:
+    minus = score * -1.0
+    logs = [value.apply("log_expit") for value in (score, minus)]
+    return mix(logs, [model.a_, -model.b_]).scale(1.0, model.c_).apply("expit")
 
 
-def _step(build: Builder, score: int, edges: Any, values: Any, side: str = "left") -> int:
-    if not build.is_exact(score):
+def _step(score: Value, edges: Any, values: Any, side: str = "left") -> Value:
+    if not score.build.is_exact(score.number):
         edges = _shift_edges(edges, side)
-    return build.append("step", (score,), {"edges": edges, "values": values, "side": side})
+    return score.apply("step", edges=edges, values=values, side=side)
 
 
 def _shift_edges(edges: Any, side: str) -> Any:
@@ -380,59 +363,55 @@ def _shift_edges(edges: Any, side: str) -> Any:
     return edges + sign * np.minimum(_LAST_BITS * np.abs(edges), room)
 
 
-@register(binary.HistogramBinning)
-@register(binary.BayesianBinning)
-def _bins(build: Builder, model: Any, score: int) -> int:
-    return _step(build, score, model.edges_[:-1], model.values_)
+@emits(binary.HistogramBinning, binary.BayesianBinning)
+def _bins(model: Any, score: Value) -> Value:
+    return _step(score, model.edges_[:-1], model.values_)
 
 
-@register(binary.IsotonicCalibration)
-def _isotonic(build: Builder, model: binary.IsotonicCalibration, score: int) -> int:
+@emits(binary.IsotonicCalibration)
+def _isotonic(model: binary.IsotonicCalibration, score: Value) -> Value:
     if model.interpolation == "linear":
-        points = {"x": model.centres_, "y": model.values_}
-        return build.append("interpolate", (score,), points)
-    return _bins(build, model, score)
+        return score.apply("interpolate", x=model.centres_, y=model.values_)
+    return _step(score, model.edges_[:-1], model.values_)
 
 
-@register(binary.SplineCalibration)
-def _spline(build: Builder, model: binary.SplineCalibration, score: int) -> int:
-    return build.append("interpolate", (score,), {"x": model.scores_, "y": model.values_})
+@emits(binary.SplineCalibration)
+def _spline(model: binary.SplineCalibration, score: Value) -> Value:
+    return score.apply("interpolate", x=model.scores_, y=model.values_)
 
 
-@register(binary.VennAbers)
-def _venn_abers(build: Builder, model: binary.VennAbers, score: int) -> int:
-    low = _step(build, score, model.scores_, np.append(0.0, model.p0_), "right")
-    high = _step(build, score, model.scores_, np.append(model.p1_, 1.0))
-    rest = build.append("scale", (low,), {"factor": _array(-1.0), "offset": _array(1.0)})
-    return build.append("quotient", (high, build.append("add", (rest, high))))
+@emits(binary.VennAbers)
+def _venn_abers(model: binary.VennAbers, score: Value) -> Value:
+    low = _step(score, model.scores_, np.append(0.0, model.p0_), "right")
+    high = _step(score, model.scores_, np.append(model.p1_, 1.0))
+    return high / (1.0 - low + high)
 
 
 # Composites.
 
 
-def _check_members(members: Sequence[Any]) -> None:
+def _emit_members(members: Iterable[Any], scores: Value) -> list[Value]:
+    members = list(members)
     for member in members:
         if not isinstance(member, Calibrator):
             raise TypeError(
                 f"a member is a {type(member).__name__}, which is no calibrator of this package "
                 f"and has no program"
             )
+    return [emit(member, scores) for member in members]
 
 
-@register(CrossFitted)
-def _cross_fitted(build: Builder, model: CrossFitted, scores: int) -> int:
-    _check_members(model.calibrators_)
-    members = [emit(build, member, scores) for member in model.calibrators_]
-    total = build.append("mix", members, {"weights": np.ones(len(members)), "constant": 0.0})
-    return build.append("divide", (total,), {"by": float(len(members))})
+@emits(CrossFitted)
+def _cross_fitted(model: CrossFitted, scores: Value) -> Value:
+    members = _emit_members(model.calibrators_, scores)
+    return mix(members, np.ones(len(members))) / len(members)
 
 
-@register(AutoCalibration)
-def _auto(build: Builder, model: AutoCalibration, scores: int) -> int:
-    _check_members(list(model.members_.values()))
+@emits(AutoCalibration)
+def _auto(model: AutoCalibration, scores: Value) -> Value:
+    members = _emit_members(model.members_.values(), scores)
     uniform = float(model.weights_[-1] / model.n_classes_)
-    if not model.members_:
-        return build.append("constant", (scores,), {"values": np.full(model.n_classes_, uniform)})
-    members = [emit(build, member, scores) for member in model.members_.values()]
-    weights = np.array([model.weights_[model.names_.index(name)] for name in model.members_])
-    return build.append("mix", members, {"weights": weights, "constant": uniform})
+    if not members:
+        return scores.fill(*np.full(model.n_classes_, uniform))
+    weights = [model.weights_[model.names_.index(name)] for name in model.members_]
+    return mix(members, weights, uniform)

@@ -12,7 +12,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from calibrant import __version__
-from calibrant._simplex import SHORT_ROW
+from calibrant._kernels.simplex import SHORT_ROW
 from calibrant._typing import FloatArray
 from calibrant._validation import check_option
 from calibrant.export._ops import segments

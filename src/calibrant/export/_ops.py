@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._kernels import entries, top_labels
-from calibrant._simplex import (
+from calibrant._kernels.simplex import (
     centred,
     finite_logits,
     log_odds,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import row_blocks
+from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
 from calibrant._validation import check_inputs, check_scores
 from calibrant.export._ops import OPS, Constants

@@ -4,12 +4,15 @@ only those functions that are called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from calibrant.export._ops import segments
+from calibrant import __version__
+from calibrant.export._ops import OPS, segments
 from calibrant.export._program import Node, Program
 
 SLACK = 1e-6
@@ -55,8 +58,36 @@ def body(
     return [f"{name} = {value}" for name, value in constants], lines
 
 
-def functions(program: Program, written: Mapping[str, str], needs: Mapping[str, str]) -> list[str]:
-    """The text of the functions that a program calls, and of those that these need."""
+def module_values(
+    program: Program, checks: Mapping[str, tuple[str, str]], literal: Callable[[Any], str]
+) -> dict[str, Any]:
+    """What a generated module says about its program; ``checks`` are conditions on the entries of a
+    row with their descriptions, by the kind of scores.
+    """
+    check, what = checks[program.inputs]
+    return {
+        "source": program.source,
+        "version": __version__,
+        "n_classes": program.n_classes,
+        "what": what,
+        "check": check,
+        "classes": literal(list(program.classes)),
+        "last": len(program.nodes),
+    }
+
+
+def read_functions(name: str, keyword: str) -> dict[str, str]:
+    """The functions of a template by name; each begins with a keyword at the start of a line and
+    ends before an empty line.
+    """
+    text = files("calibrant.export").joinpath("templates", name).read_text(encoding="utf-8")
+    pattern = rf"^{keyword} (\w+)\(.*?(?=\n\n|\Z)"
+    return {match[1]: match[0].rstrip() for match in re.finditer(pattern, text, re.S | re.M)}
+
+
+def functions(program: Program, written: Mapping[str, str]) -> list[str]:
+    """The text of the functions that a program calls, after those that these call."""
     used = dict.fromkeys(node.op for node in program.nodes)
-    helpers = dict.fromkeys(needs[op] for op in used if op in needs)
-    return [written[name].strip("\n") for name in [*helpers, *used]]
+    shared = [name for name in written if name not in OPS]
+    called = (name for op in used for name in shared if re.search(rf"\b{name}\(", written[op]))
+    return [written[name] for name in [*dict.fromkeys(called), *used]]

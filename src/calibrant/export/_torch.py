@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from calibrant._kernels.simplex import SHORT_ROW
 from calibrant._output.files import written_aside
-from calibrant._simplex import SHORT_ROW
 from calibrant.export._ops import segments
 from calibrant.export._program import Node, Program
 

@@ -48,12 +48,12 @@ class Value:
         return self + other * -1.0
 
     def __rsub__(self, number: float) -> Value:
-        return self.apply("scale", factor=np.array([-1.0]), offset=np.array([number]))
+        return self.scale(-1.0, number)
 
     def __mul__(self, other: Value | float) -> Value:
         if isinstance(other, Value):
             return self.apply("multiply", other)
-        return self.apply("scale", factor=np.array([other]), offset=np.zeros(1))
+        return self.scale(other, 0.0)
 
     def __truediv__(self, other: Value | float) -> Value:
         if isinstance(other, Value):
@@ -63,6 +63,10 @@ class Value:
     def __gt__(self, other: Value) -> Value:
         """1 where this value is larger, else 0."""
         return (self - other).apply("step", **_IS_POSITIVE)
+
+    def scale(self, factor: float, offset: float) -> Value:
+        """Entries times a factor, plus an offset."""
+        return self.apply("scale", factor=np.array([factor]), offset=np.array([offset]))
 
     def clip(self, low: float, high: float) -> Value:
         """Entries limited to an interval."""
@@ -109,3 +113,9 @@ def stack(values: Sequence[Value]) -> Value:
     """The columns of all values, side by side."""
     first, *others = values
     return first.apply("stack", *others) if others else first
+
+
+def mix(values: Sequence[Value], weights: Any, constant: float = 0.0) -> Value:
+    """The sum of a constant and of values times their weights."""
+    first, *others = values
+    return first.apply("mix", *others, weights=np.array(weights), constant=constant)

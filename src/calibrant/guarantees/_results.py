@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 
@@ -184,16 +186,8 @@ class CanonicalGuarantee(ShortRepr, AsText):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings and lists, for JSON."""
-        arrays = {
-            name: getattr(self, name).tolist()
-            for name in ("bins", "counts", "radius", "radius_single")
-        }
-        numbers = {"alpha": self.alpha, "marginal": self.marginal, "conditional": self.conditional}
-        reasons = {
-            "not_covered": list(self.not_covered),
-            "not_proved": list(self.not_proved),
-        }
-        return {**numbers, **arrays, **reasons, "text": str(self)}
+        plain = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+        return {**plain, "text": str(self)}
 
 
 def _percent(alpha: float) -> str:

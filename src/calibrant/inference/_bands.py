@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from calibrant._blocks import WORK_MEMORY
+from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._typing import FloatArray, Rng
 from calibrant.binning import BinTable
 from calibrant.notions import Claim, Claims

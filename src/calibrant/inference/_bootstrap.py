@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from calibrant._blocks import ROUND_OFF, row_blocks
 from calibrant._crossfit.scores import SCORES
+from calibrant._kernels.blocks import ROUND_OFF, row_blocks
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import as_array, check_count, check_same_length, raise_if_missing

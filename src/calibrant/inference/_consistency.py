@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._data.read import as_chunked
+from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
 from calibrant._output.progress import tracked
 from calibrant._typing import (
     AnyArray,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from calibrant._blocks import CALL_BLOCK, sum_blocks
+from calibrant._kernels.blocks import CALL_BLOCK, sum_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table, cell_index

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calibrant._crossfit.scores import AnyCalibrator, paired_scores
-from calibrant._simplex import EPS, as_proba, log_clipped
+from calibrant._kernels.simplex import EPS, as_proba, log_clipped
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binning import distinct_sums

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import fft
 
-from calibrant._blocks import CALL_BLOCK, KEPT_MEMORY, row_blocks
 from calibrant._kernels import kernel
 from calibrant._kernels._numpy import ByteDraws, alias_draws
+from calibrant._kernels.blocks import CALL_BLOCK, KEPT_MEMORY, row_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.binning import BinRule, cell_index
 from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_values

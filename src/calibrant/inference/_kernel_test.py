@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import stdtr
 
-from calibrant._blocks import ROUND_OFF, WORK_MEMORY, row_blocks
+from calibrant._kernels.blocks import ROUND_OFF, WORK_MEMORY, row_blocks
 from calibrant._output.progress import tracked
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option

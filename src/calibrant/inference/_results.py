@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
+from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray
 

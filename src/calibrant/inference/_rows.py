@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant._simplex import as_proba
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import Predictions, check_predictions, check_weight
 

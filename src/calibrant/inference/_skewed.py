@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from calibrant._blocks import sum_blocks
 from calibrant._crossfit.scores import SCORES
+from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, IntArray
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF, sum_blocks
+from calibrant._kernels.blocks import ROUND_OFF, sum_blocks
 from calibrant._output.results import ShortRepr
 from calibrant._typing import (
     AnyArray,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from calibrant._blocks import WORK_MEMORY, row_blocks
+from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import ParameterError, shortened
 from calibrant.io._readers import FileBlock, FileReader, check_size

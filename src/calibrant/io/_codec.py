@@ -16,7 +16,7 @@ import binascii
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,13 +26,14 @@ from calibrant.io._shapes import References
 from calibrant.notions import Notion, as_notion, is_named
 
 _NUMERIC = {
-    name: np.dtype(name).newbyteorder("<")
-    for name in ("float64", "float32", "float16", "int64", "int32", "uint64")
+    dtype.name: dtype.newbyteorder("<")
+    for dtype in map(
+        np.dtype, ("f8", "f4", "f2", "i8", "i4", "u8", "u4", "i2", "u2", "i1", "u1", "?")
+    )
 }
-_NUMERIC |= {
-    name: np.dtype(name).newbyteorder("<")
-    for name in ("uint32", "int16", "uint16", "int8", "uint8", "bool")
-}
+_KINDS = ("array", "float", "tuple", "map", "notion", "record", "model")
+"""Keys that say what an object of a file stands for; a `Reader` has a method for each."""
+
 
 _LONGEST_TEXT = 2**16
 """Characters of an entry of an array of text."""
@@ -101,13 +102,11 @@ class Writer:
         if isinstance(value, Notion):
             return {"notion": _notion_name(value, where)}
         if is_dataclass(value) and not isinstance(value, type):
-            name = self._name(value)
-            return {
-                "record": name,
-                "fields": self._members(
-                    name, {f.name: getattr(value, f.name) for f in fields(value)}
-                ),
-            }
+            name, values = (
+                self._name(value),
+                {f.name: getattr(value, f.name) for f in fields(value)},
+            )
+            return {"record": name, "fields": self._members(name, values)}
         if isinstance(value, BaseEstimator):
             return {"model": self.model(value)}
         raise TypeError(
@@ -116,20 +115,14 @@ class Writer:
         )
 
     def _array(self, array: AnyArray, where: str) -> dict[str, Any]:
-        shape = list(array.shape)
+        name, shape = array.dtype.name, list(array.shape)
         if array.dtype.kind == "U":
-            return {
-                "array": f"text{array.dtype.itemsize // 4}",
-                "shape": shape,
-                "data": array.ravel().tolist(),
-            }
+            width = array.dtype.itemsize // 4
+            return {"array": f"text{width}", "shape": shape, "data": array.ravel().tolist()}
         if array.dtype.kind == "O":
-            return {
-                "array": "any",
-                "shape": shape,
-                "data": [self.value(item, where) for item in array.ravel().tolist()],
-            }
-        if array.dtype.name not in _NUMERIC:
+            data = [self.value(item, where) for item in array.ravel().tolist()]
+            return {"array": "any", "shape": shape, "data": data}
+        if name not in _NUMERIC:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be written")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(
@@ -137,16 +130,10 @@ class Writer:
             )
         # The order in memory decides how BLAS adds up, and so the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        data = np.asarray(array, dtype=_NUMERIC[array.dtype.name]).tobytes(
-            order="F" if is_fortran else "C"
-        )
-        text = base64.b64encode(data).decode("ascii")
-        return {
-            "array": array.dtype.name,
-            "shape": shape,
-            "order": "F" if is_fortran else "C",
-            "data": text,
-        }
+        order: Literal["C", "F"] = "F" if is_fortran else "C"
+        raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)
+        text = base64.b64encode(raw).decode("ascii")
+        return {"array": name, "shape": shape, "order": order, "data": text}
 
 
 def _notion_name(notion: Notion, where: str) -> str:
@@ -201,12 +188,11 @@ class Reader:
         parameters, fitted = (
             self._members(entry["class"], entry[part]) for part in ("parameters", "fitted")
         )
-        strange = sorted(
-            set(parameters) - set(cls._get_param_names())
-        )  # of parameters added since, the default holds
-        if strange:
+        # Parameters that were added since have their defaults.
+        unknown = sorted(set(parameters) - set(cls._get_param_names()))
+        if unknown:
             raise ValueError(
-                f"{', '.join(map(_short, strange[:5]))} is no parameter of {entry['class']}"
+                f"{', '.join(map(_short, unknown[:5]))} is no parameter of {entry['class']}"
             )
         calibrator = cls(**parameters)
         for name, value in fitted.items():
@@ -244,14 +230,7 @@ class Reader:
             return [self.value(item) for item in value]
         if not isinstance(value, dict):
             return value
-        kind = next(
-            (
-                key
-                for key in ("array", "float", "tuple", "map", "notion", "record", "model")
-                if key in value
-            ),
-            None,
-        )
+        kind = next((key for key in _KINDS if key in value), None)
         if kind is None:
             raise ValueError(f"{_short(value)} does not say what it is")
         return getattr(self, f"_{kind}")(value)
@@ -342,14 +321,12 @@ def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArr
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ValueError(f"the data of an array are damaged: {error}") from None
     dtype = _NUMERIC[kind]
-    if len(raw) != math.prod(shape) * dtype.itemsize:
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if len(raw) != n_bytes:
         raise ValueError(
-            f"an array of {kind} and shape {shape} needs {math.prod(shape) * dtype.itemsize} "
-            f"bytes, got {len(raw)}"
+            f"an array of {kind} and shape {shape} needs {n_bytes} bytes, got {len(raw)}"
         )
-    return (
-        np.frombuffer(raw, dtype=_NUMERIC[kind]).astype(np.dtype(kind)).reshape(shape, order=order)
-    )
+    return np.frombuffer(raw, dtype=dtype).astype(kind).reshape(shape, order=order)
 
 
 def _holds_nan(value: Any) -> bool:

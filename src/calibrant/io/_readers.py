@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
-from calibrant._blocks import WORK_MEMORY
+from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 
@@ -135,7 +135,9 @@ def open_reader(
 
         return ArrayReader(options, needs_label=needs_label, model=model)
     if ending in (".csv", ".tsv", ".txt"):
-        return CsvReader(options, needs_label=needs_label, model=model, keeps_text=keeps_text)
+        reader = CsvReader(options, needs_label=needs_label, model=model)
+        reader.keeps_text = keeps_text
+        return reader
     if ending in (".parquet", ".pq"):
         return ParquetReader(options, needs_label=needs_label, model=model)
     if ending in (".arrow", ".feather"):
@@ -314,16 +316,7 @@ class ArrowReader(TableReader):
 class CsvReader(TableReader):
     """Reads a text file with a line of names; ``.tsv`` is separated by tabs."""
 
-    def __init__(
-        self,
-        options: FileOptions,
-        *,
-        needs_label: bool,
-        model: ModelScores | None,
-        keeps_text: bool,
-    ) -> None:
-        self.keeps_text = keeps_text
-        super().__init__(options, needs_label=needs_label, model=model)
+    keeps_text = False
 
     def _open(self, **convert: Any) -> Any:
         return pa_csv.open_csv(

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import map_in_order, n_threads
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
+from calibrant._kernels.blocks import map_in_order, n_threads
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, LabelsLike, WeightsLike
 from calibrant._validation import as_array, check_classes

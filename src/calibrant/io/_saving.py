@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from calibrant import __version__
+from calibrant._kernels.simplex import log_of
 from calibrant._output.files import write_text
-from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
 from calibrant.classifier import CalibratedClassifier
@@ -67,9 +67,8 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     _check_calibrator(calibrator)
     writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
-    training = vars(calibrator).get(
-        "training_"
-    )  # maps that were fitted one by one and then put together have none
+    # Calibrators that were fitted one by one and then put together have no summary.
+    training = vars(calibrator).get("training_")
     document = {
         "format": FORMAT,
         "schema": SCHEMA,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
 from calibrant._data.top_scores import TopScores
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, FloatArray, Inputs
@@ -18,6 +20,8 @@ from calibrant._validation import (
     ParameterError,
     check_inputs,
     check_scores,
+    check_weight,
+    encode_labels,
     look_like_proba,
     remark,
 )
@@ -39,6 +43,11 @@ class LoadedRows(NamedTuple):
     scores: Any
     labels: AnyArray
     weight: FloatArray | None
+
+    def sample(self, classes: AnyArray) -> Sample:
+        """The rows as a sample. Their scores are not checked again."""
+        y, _ = encode_labels(self.labels, len(classes), classes)
+        return ArraySample(self.scores, y, check_weight(self.weight, len(y)))
 
 
 class ScoreFile:
@@ -195,9 +204,11 @@ class ScoreFile:
         if repairs:
             self._note_once("{repair}; {renormalize:True} says so", {"repair": repairs[0]})
 
-    def with_codes(self) -> RowBlocks:
-        """The rows with column numbers for labels: those who need no names save a lookup."""
-        return RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
+    def sample(self, classes: AnyArray) -> Sample:
+        """The rows as a sample that is read in blocks; ``classes`` are those of the file."""
+        # Column numbers for labels save a lookup of names.
+        rows = RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
+        return as_sample(rows.scores, rows.labels, rows.weight, inputs=self.inputs)[0]
 
     def _read_codes(self) -> Iterator[tuple[Any, ...]]:
         for block in self.blocks():

@@ -15,14 +15,7 @@ from calibrant.base._training import TrainingSummary
 
 _EVERYWHERE = frozenset(
     {"classes_", "n_classes_", "n_features_in_", "feature_names_in_", "training_"}
-    | {
-        "out_of_fold_",
-        "class_weights_",
-        "converged_",
-        "n_iter_",
-        "objective_",
-        "cv_scores_",
-    }
+    | {"out_of_fold_", "class_weights_", "converged_", "n_iter_", "objective_", "cv_scores_"}
 )
 
 
@@ -42,9 +35,9 @@ def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:
     if not cls.__module__.startswith("calibrant."):
         return  # a fit that others wrote may set attributes from anywhere
     known = _EVERYWHERE | mentioned_names(cls)
-    strange = sorted(key for key in fitted if key not in known)
-    if strange:
-        raise ValueError(f"{strange[0]!r} is no fitted attribute of {name}")
+    unknown = sorted(key for key in fitted if key not in known)
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no fitted attribute of {name}")
 
 
 def mentioned_names(cls: type) -> frozenset[str]:

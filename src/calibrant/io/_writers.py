@@ -16,6 +16,7 @@ import pyarrow.parquet as pa_parquet
 
 from calibrant._data.top_scores import TopScores
 from calibrant._output.files import written_aside
+from calibrant._typing import FloatArray
 from calibrant.io._array_reader import ArrayReader
 from calibrant.io._readers import FileBlock
 from calibrant.io._roles import TAIL_COLUMN
@@ -47,8 +48,8 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
     there.
     """
     check_ending(path, file)
-    names = [f"p_{label}" for label in file.classes.tolist()]
-    tables = (add_scores(block.table, scores, names) for block, scores in rows)
+    columns_of = _top_columns if file.has_top_scores else _proba_columns
+    tables = (add_columns(block.table, columns_of(scores, file, block)) for block, scores in rows)
     ending = path.suffix.lower()
     with written_aside(path) as aside:
         if ending in ARRAY_ENDINGS:
@@ -59,18 +60,13 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
             _write_parquet(aside, tables)
 
 
-def add_scores(batch: Any, scores: Any, names: list[str]) -> Any:
-    """A table with columns of calibrated scores, called ``names`` unless they are top scores.
+def add_columns(batch: Any, new: dict[str, Any]) -> Any:
+    """A table with new columns.
 
-    A column of the table that is called so is kept as ``raw_...``, or replaced if such a column is
-    there already.
+    A column of the table that has the name of a new one is kept as ``raw_...``, or replaced if such
+    a column is there already.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    if isinstance(scores, TopScores):
-        new = _top_columns(scores, table.column_names)
-    else:
-        columns = np.asfortranarray(scores).T
-        new = {name: pa.array(column) for name, column in zip(names, columns, strict=True)}
     kept: dict[str, Any] = {}
     for name in table.column_names:
         if name not in new:
@@ -80,13 +76,20 @@ def add_scores(batch: Any, scores: Any, names: list[str]) -> Any:
     return pa.table(kept | new)
 
 
-def _top_columns(top: TopScores, names: list[str]) -> dict[str, Any]:
+def _proba_columns(proba: FloatArray, file: ScoreFile, block: FileBlock) -> dict[str, Any]:
+    columns = np.asfortranarray(proba).T
+    pairs = zip(file.classes.tolist(), columns, strict=True)
+    return {f"p_{label}": pa.array(column) for label, column in pairs}
+
+
+def _top_columns(top: TopScores, file: ScoreFile, block: FileBlock) -> dict[str, Any]:
     """The columns of top scores; the tail mass is written if the input has it."""
     columns: dict[str, Any] = {}
     for k in range(top.n_known):
         columns[f"top{k + 1}_label"] = pa.array(top.classes[top.labels[:, k]])
         columns[f"top{k + 1}_logprob"] = pa.array(top.log_proba[:, k])
-    return columns | ({TAIL_COLUMN: pa.array(top.log_rest)} if TAIL_COLUMN in names else {})
+    has_tail = TAIL_COLUMN in block.table.schema.names
+    return columns | ({TAIL_COLUMN: pa.array(top.log_rest)} if has_tail else {})
 
 
 def _write_parquet(path: Path, tables: Iterator[Any]) -> None:

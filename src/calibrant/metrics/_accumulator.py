@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import CACHE_BLOCK
 from calibrant._output.results import html_table
 from calibrant._typing import (
     AnyArray,

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
-from calibrant._simplex import as_proba
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_total
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator

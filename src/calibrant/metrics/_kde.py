@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.signal import fftconvolve
 
-from calibrant._blocks import sum_blocks
+from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from calibrant._blocks import row_blocks
+from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count, check_option, check_row_counts
 from calibrant.notions import Claims, Notion, as_notion, predictions_for

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import row_blocks
 from calibrant._kernels import packed_pairs, unpacked_pairs
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import row_blocks
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import (
     AnyArray,
     FloatArray,

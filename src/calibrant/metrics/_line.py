@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from calibrant._blocks import sum_blocks
+from calibrant._kernels.blocks import sum_blocks
+from calibrant._kernels.simplex import EPS
 from calibrant._optim.logistic import fit_logistic
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import CACHE_BLOCK, ROUND_OFF, row_blocks
+from calibrant._kernels.blocks import CACHE_BLOCK, ROUND_OFF, row_blocks
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from calibrant._blocks import READ_BLOCK
 from calibrant._data.sample import RowBlock
-from calibrant._simplex import EPS, log_losses
+from calibrant._kernels.blocks import READ_BLOCK
+from calibrant._kernels.simplex import EPS, log_losses
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import (
     ClaimBlock,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from calibrant._blocks import sum_blocks
+from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._kernels import entries, packed_pairs, top_labels
-from calibrant._simplex import brier_scores, is_unit, log_softmax, log_true_class
+from calibrant._kernels.simplex import brier_scores, is_unit, log_softmax, log_true_class
 from calibrant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._confidence import ConfidenceSums

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
+from calibrant._kernels.simplex import EPS
 from calibrant._output.results import html_table
-from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums

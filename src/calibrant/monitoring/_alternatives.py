@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import READ_BLOCK
-from calibrant._simplex import EPS, TINY, row_max, row_sum, true_class
+from calibrant._kernels.blocks import READ_BLOCK
+from calibrant._kernels.simplex import EPS, TINY, row_max, row_sum, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_inputs, check_option
 from calibrant.monitoring._evidence import GapSums, Layout, make_layout, sum_gaps

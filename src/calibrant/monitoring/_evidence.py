@@ -235,7 +235,7 @@ class Evidence:
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {name: as_numbers(getattr(self, name)) for name in _EVIDENCE}
+        return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], layout: Layout) -> Evidence:
@@ -247,9 +247,6 @@ class Evidence:
             read_finite_numbers(state, "lowest", shape),
             read_finite_numbers(state, "lowest_at", shape, low=0.0),
         )
-
-
-_EVIDENCE = ("log_e", "log_m", "lowest", "lowest_at")
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +288,7 @@ class GapSums:
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers."""
-        names = ("count", "residual", "variance")
-        return {name: as_numbers(getattr(self, name)) for name in names}
+        return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], n_claims: int) -> GapSums:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import EPS, log_floored, row_max, row_sum, softmax, true_class
+from calibrant._kernels.simplex import EPS, log_floored, row_max, row_sum, softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.monitoring._json import as_numbers, read_finite_numbers
 from calibrant.notions import as_notion

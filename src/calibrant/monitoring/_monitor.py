@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import as_proba, normalized
+from calibrant._kernels.simplex import as_proba, normalized
 from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, as_array, check_predictions
 from calibrant.monitoring._alternatives import Members, Rows, make_rule

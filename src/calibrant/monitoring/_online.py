@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibrant._simplex import TINY, as_proba, log_losses, normalized
+from calibrant._kernels.simplex import TINY, as_proba, log_losses, normalized
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import (
     LOGITS_HINT,
@@ -319,12 +319,7 @@ class OnlineCalibration(BaseEstimator):
         return online
 
 
-class _MixtureStep(NamedTuple):
-    loss: float
-    weights: FloatArray
-
-
-def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _MixtureStep:
+def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
     """Log-loss of the mixture on rows of the experts' log-probabilities (n, M), and the weights
     after the last row.
     """
@@ -336,7 +331,7 @@ def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> _MixtureSt
         loss -= log(total)
         scale = (1.0 - share) / total
         w = [scale * p + even for p in posterior]
-    return _MixtureStep(loss, np.array(w))
+    return loss, np.array(w)
 
 
 def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:

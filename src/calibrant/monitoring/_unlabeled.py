@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import EPS, as_proba, log_floored
+from calibrant._kernels.simplex import EPS, as_proba, log_floored
 from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import check_count, check_predictions, check_scores
 from calibrant.binary import IsotonicCalibration

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
-from calibrant._simplex import row_sum
+from calibrant._kernels.blocks import ROUND_OFF
+from calibrant._kernels.simplex import row_sum
 from calibrant._typing import FloatArray, IntArray
 
 # Multiples of 1 / resolution that round-off has moved are put back on the grid.

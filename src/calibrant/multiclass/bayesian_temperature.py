@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import EPS, log_softmax, softmax_in_place
 from calibrant._optim.posterior import log_temperature_posterior
 from calibrant._optim.solution import Outcome, Solution
-from calibrant._simplex import EPS, log_softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_number
 from calibrant.base import BaseCalibrator, Citation, store_outcome
@@ -108,11 +108,11 @@ class BayesianTemperatureScaling(BaseCalibrator):
     }
 
     def _fit(self, sample: Sample) -> None:
-        found = log_temperature_posterior(sample, self._log_prior, _N_TEMPERATURES)
-        self.temperatures_ = np.exp(found.points)
-        self.weights_ = found.weights
-        objective = -found.log_evidence / sample.total
-        store_outcome(self, Solution(found.points, objective, 1, Outcome.CONVERGED))
+        posterior = log_temperature_posterior(sample, self._log_prior, _N_TEMPERATURES)
+        self.temperatures_ = np.exp(posterior.points)
+        self.weights_ = posterior.weights
+        objective = -posterior.log_evidence / sample.total
+        store_outcome(self, Solution(posterior.points, objective, 1, Outcome.CONVERGED))
 
     def _log_prior(self, log_temperature: FloatArray) -> FloatArray:
         """The logarithm of a Cauchy density."""

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrant._blocks import map_blocks
 from calibrant._data.sample import Sample
+from calibrant._kernels.blocks import map_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator, Citation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,16 +11,15 @@ from scipy.special import gammaln
 
 from calibrant._data.folds import deal_folds
 from calibrant._data.sample import ArraySample, RowBlock, Sample
+from calibrant._kernels.simplex import EPS, log_softmax, true_class
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap
 from calibrant._optim.penalties import QuadraticPenalty, off_diagonal_and_intercept, ridge_to_zero
-from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, log_softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_count, check_eps, check_fitted, check_option, check_strength
-from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
-from calibrant.base.fitted import FittedValue
+from calibrant.base import Citation
 from calibrant.base.references import KULL_2019
+from calibrant.multiclass.scaling import PENALTY_REMEDIES, AffineCalibrator
 
 FALLBACK_LAM = 1e-3
 """The strength where the smallest class has fewer than two rows and nothing can be held out."""
@@ -42,7 +41,7 @@ class _Choice(NamedTuple):
     start: FloatArray | None = None
 
 
-class DirichletCalibration(SoftmaxCalibrator):
+class DirichletCalibration(AffineCalibrator):
     r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
     b)`.
 
@@ -107,15 +106,7 @@ class DirichletCalibration(SoftmaxCalibrator):
     """
 
     form = "log_softmax"
-    remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
-        Outcome.SEPARABLE: (
-            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-        Outcome.MISSING_CLASS: (
-            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-    }
+    remedies = PENALTY_REMEDIES
 
     def __init__(
         self,
@@ -156,20 +147,11 @@ class DirichletCalibration(SoftmaxCalibrator):
             return ridge_to_zero(lam, n_classes)
         return off_diagonal_and_intercept(lam, lam if self.mu is None else self.mu, n_classes)
 
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
-        "coef_": FittedValue(("K", "K")),
-        "intercept_": FittedValue(("K",)),
-    }
-
     def _fit(self, sample: Sample) -> None:
-        n_classes = sample.shape[1]
         choice = self._select(sample) if self.lam is None else _Choice(self.lam)
         self.lam_, self.cv_scores_, start = choice
         self.mu_ = self.lam_ if self.mu is None else self.mu
-        penalty = self._penalty(self.lam_, n_classes)
-        solution = fit_map(AffineMap(n_classes), sample, penalty, start=start)
-        self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        store_outcome(self, solution)
+        self._fit_affine(sample, self._penalty(self.lam_, sample.shape[1]), start)
 
     def _select(self, sample: Sample) -> _Choice:
         """The strength of smallest mean held-out loss."""
@@ -191,7 +173,7 @@ class DirichletCalibration(SoftmaxCalibrator):
         n_classes = train.shape[1]
         score_map = AffineMap(n_classes)
         losses = np.empty(len(self.grid))
-        found: list[FloatArray | None] = [None] * len(self.grid)
+        optima: list[FloatArray | None] = [None] * len(self.grid)
         start = score_map.identity()
         for place in np.argsort(self.grid)[::-1]:
             penalty = self._penalty(self.grid[place], n_classes)
@@ -204,9 +186,9 @@ class DirichletCalibration(SoftmaxCalibrator):
             losses[place] = _held_out_loss(score_map, solution.parameters, test)
             # Where no finite optimum exists, the way leads nowhere that another penalty could
             # start from.
-            found[place] = solution.parameters if solution.converged else None
+            optima[place] = solution.parameters if solution.converged else None
             start = solution.parameters if solution.converged else score_map.identity()
-        return losses, found
+        return losses, optima
 
     @property
     def counts_rows(self) -> bool:
@@ -227,9 +209,6 @@ class DirichletCalibration(SoftmaxCalibrator):
             "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
             "speaks for class k."
         )
-
-    def _logits(self, u: FloatArray) -> FloatArray:
-        return u @ self.coef_.T + self.intercept_
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
         r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log
@@ -286,40 +265,27 @@ def _log_beta(alpha: FloatArray) -> FloatArray:
 
 
 def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
-    """Rows to fit on and rows to judge on, fold after fold. Rows of the others keep weight zero
-    instead of being left out of copies.
+    """Training rows and test rows of each fold. Rows that are not used keep the weight zero, so
+    no rows are copied.
     """
-    deal = _dealer(sample, n_folds)
-    for held in range(n_folds):
-        train, test = (
-            sample.map(partial(_kept, deal, held, judges=judges)) for judges in (False, True)
-        )
-        yield train, test
-
-
-def _dealer(sample: Sample, n_folds: int) -> Callable[[ArraySample], IntArray]:
-    """What gives the rows of a part their folds: those that they have among all rows."""
+    # Rows of each class before a chunk: the chunk continues the assignment to folds there.
     before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
     for start, rows in sample.class_rows:
         before[start] = seen
         seen = seen + rows
-    return partial(_deal_part, n_folds, before)
+    for held in range(n_folds):
+        keep = partial(_keep_rows, n_folds, before, held)
+        yield sample.map(partial(keep, False)), sample.map(partial(keep, True))
 
 
-def _deal_part(n_folds: int, before: Mapping[int, IntArray], part: ArraySample) -> IntArray:
-    """Fold of each row of a part, which goes on where those before it ended."""
-    present = part.weight > 0  # a row of weight zero is absent
-    fold = np.zeros(len(part.y), dtype=np.intp)
-    fold[present] = deal_folds(part.y[present], n_folds, before[part.start])
-    return fold
-
-
-def _kept(
-    deal: Callable[[ArraySample], IntArray], held: int, part: ArraySample, *, judges: bool
+def _keep_rows(
+    n_folds: int, before: Mapping[int, IntArray], held: int, is_test: bool, chunk: ArraySample
 ) -> ArraySample:
-    """The rows that a fold judges, or the others, by their weights."""
-    is_held = deal(part) == held
-    return part.weighted(np.where(is_held == judges, part.weight, 0.0))
+    """The held-out rows of a chunk, or the others, by their weights."""
+    present = chunk.weight > 0  # a row of weight zero is absent
+    fold = np.zeros(len(chunk.y), dtype=np.intp)
+    fold[present] = deal_folds(chunk.y[present], n_folds, before[chunk.start])
+    return chunk.weighted(np.where((fold == held) == is_test, chunk.weight, 0.0))
 
 
 def _held_out_loss(score_map: AffineMap, theta: FloatArray, sample: Sample) -> float:

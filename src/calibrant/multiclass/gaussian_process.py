@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky
 
-from calibrant._blocks import row_blocks
 from calibrant._data.sample import LazyRows, Rows, Sample
+from calibrant._kernels.blocks import row_blocks
+from calibrant._kernels.simplex import (
+    EPS,
+    LOG_ZERO,
+    TINY,
+    log_clipped,
+    log_floored,
+    softmax,
+    true_class,
+)
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS, LOG_ZERO, TINY, log_clipped, log_floored, softmax, true_class
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,
@@ -27,7 +35,6 @@ from calibrant.base.references import WENGER_2020
 from calibrant.multiclass._gp.bound import (
     DiagonalResidual,
     FullResidual,
-    Posterior,
     ResidualOf,
     SparseBound,
 )
@@ -212,30 +219,30 @@ class GaussianProcessCalibration(BaseCalibrator):
         summary = summarise_scores(standardise(*_distinct(rows.u, rows.y, rows.weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
-            found = fit_increasing(summary, residual, n_inducing=self.n_inducing)
+            evidence = fit_increasing(summary, residual, n_inducing=self.n_inducing)
         else:
-            found = fit_evidence(
+            evidence = fit_evidence(
                 summary,
                 lambda inducing: SparseBound(summary.rows, inducing, residual),
                 n_inducing=self.n_inducing,
             )
-        self._keep(found, summary)
+        self._keep(evidence, summary)
         self.draws_ = _antithetic(
             as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )
 
-    def _keep(self, found: Evidence[Posterior], summary: ScoreSummary) -> None:
+    def _keep(self, evidence: Evidence, summary: ScoreSummary) -> None:
         """Fitted attributes, in units of u."""
         centre, scale = summary.rows.centre, summary.rows.scale
-        self.kernel_variance_ = found.inducing.kernel.variance
-        self.lengthscale_ = found.inducing.kernel.lengthscale * scale
-        self.noise_ = found.inducing.kernel.noise
-        self.inducing_inputs_ = found.inducing.inputs * scale + centre
-        self.inducing_mean_ = found.point.mean
-        self.inducing_covariance_ = found.point.covariance
+        self.kernel_variance_ = evidence.inducing.kernel.variance
+        self.lengthscale_ = evidence.inducing.kernel.lengthscale * scale
+        self.noise_ = evidence.inducing.kernel.noise
+        self.inducing_inputs_ = evidence.inducing.inputs * scale + centre
+        self.inducing_mean_ = evidence.point.mean
+        self.inducing_covariance_ = evidence.point.covariance
         self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
-        self.elbo_ = found.point.value
-        store_outcome(self, found.solution)
+        self.elbo_ = evidence.point.value
+        store_outcome(self, evidence.solution)
 
     def latent(self, z: Any) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation of the latent function.
@@ -323,48 +330,38 @@ class GaussianProcessCalibration(BaseCalibrator):
             yield mean
             return
         root = cholesky(self.inducing_covariance_, lower=True)
-        spread: _Spread = (_FullSpread if self.covariance == "full" else _DiagonalSpread)(
+        spread = (_full_spread if self.covariance == "full" else _diagonal_spread)(
             prior, x, features
         )
         for draw in self.draws_:
-            common, own = np.split(draw, [len(root)])
-            yield mean + features @ (root @ common) + spread.times(own)
+            shared, residual = np.split(draw, [len(root)])
+            yield mean + features @ (root @ shared) + spread(residual)
 
 
-class _Spread(Protocol):
-    """What the inducing inputs leave unexplained of the latent values of rows in increasing
-    order.
-    """
-
-    def times(self, draw: FloatArray) -> FloatArray:
-        """Latent deviations from K standard normal numbers."""
+# What the inducing inputs leave unexplained of the latent values of rows in increasing order, as a
+# function of K standard normal numbers.
 
 
-class _DiagonalSpread:
+def _diagonal_spread(
+    prior: InducingInputs, x: FloatArray, features: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
     """Independent deviations; equal scores of a row share theirs, as they share their latent
     value.
     """
-
-    def __init__(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> None:
-        self.deviation = np.sqrt(prior.unexplained(features))
-        self.rank = _ranks(x)
-
-    def times(self, draw: FloatArray) -> FloatArray:
-        return self.deviation * draw[self.rank]
+    deviation, rank = np.sqrt(prior.unexplained(features)), _ranks(x)
+    return lambda draw: deviation * draw[rank]
 
 
-class _FullSpread:
+def _full_spread(
+    prior: InducingInputs, x: FloatArray, features: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
     """Deviations with the K x K covariance of the row."""
-
-    def __init__(self, prior: InducingInputs, x: FloatArray, features: FloatArray) -> None:
-        kernel = prior.kernel
-        covariance = rbf(x, x, kernel) - features @ features.transpose(0, 2, 1)
-        diagonal = np.arange(x.shape[1])
-        covariance[:, diagonal, diagonal] += kernel.noise + _JITTER * kernel.variance
-        self.root = np.linalg.cholesky(covariance)
-
-    def times(self, draw: FloatArray) -> FloatArray:
-        return self.root @ draw
+    kernel = prior.kernel
+    covariance = rbf(x, x, kernel) - features @ features.transpose(0, 2, 1)
+    diagonal = np.arange(x.shape[1])
+    covariance[:, diagonal, diagonal] += kernel.noise + _JITTER * kernel.variance
+    root = np.linalg.cholesky(covariance)
+    return lambda draw: root @ draw
 
 
 def _ranks(ordered: FloatArray) -> IntArray:

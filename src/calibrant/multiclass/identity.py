@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from calibrant._data.sample import Sample
-from calibrant._simplex import as_proba, log_softmax
+from calibrant._kernels.simplex import as_proba, log_softmax
 from calibrant._typing import FloatArray, Inputs
 from calibrant.base import Calibrator, Citation
 

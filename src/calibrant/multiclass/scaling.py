@@ -8,19 +8,61 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import EPS
 from calibrant._optim.fit import fit_map
 from calibrant._optim.maps import AffineMap, DiagonalMap
-from calibrant._optim.penalties import no_penalty, off_diagonal_and_intercept
+from calibrant._optim.penalties import QuadraticPenalty, no_penalty, off_diagonal_and_intercept
 from calibrant._optim.solution import Outcome
-from calibrant._simplex import EPS
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_strength
 from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
 from calibrant.base.fitted import FittedValue
 from calibrant.base.references import GUO_2017, KULL_2019
 
+PENALTY_REMEDIES: Mapping[Outcome, str] = {
+    Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
+    Outcome.SEPARABLE: "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling",
+    Outcome.MISSING_CLASS: (
+        "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+    ),
+}
+"""What helps calibrators that have the parameter ``lam``."""
 
-class VectorScaling(SoftmaxCalibrator):
+
+class AffineCalibrator(SoftmaxCalibrator):
+    """Softmax of an affine function of scores with coefficients ``coef_``, of shape (K, K) or, if
+    ``_is_diagonal``, (K,).
+    """
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    _is_diagonal: bool = False
+
+    @property
+    def fitted_values(self) -> Mapping[str, FittedValue]:
+        shape = ("K",) if self._is_diagonal else ("K", "K")
+        return {"coef_": FittedValue(shape), "intercept_": FittedValue(("K",))}
+
+    def _fit_affine(
+        self, sample: Sample, penalty: QuadraticPenalty, start: FloatArray | None = None
+    ) -> None:
+        """Set the coefficients and intercepts that minimize the penalized mean log-loss."""
+        score_map = (DiagonalMap if self._is_diagonal else AffineMap)(sample.shape[1])
+        solution = fit_map(score_map, sample, penalty, start=start)
+        theta = solution.parameters
+        self.coef_, self.intercept_ = theta if self._is_diagonal else (theta[:, :-1], theta[:, -1])
+        store_outcome(self, solution)
+
+    def _words(self) -> str:
+        return words_of_affine(self.coef_)
+
+    def _logits(self, u: FloatArray) -> FloatArray:
+        logits = u * self.coef_ if self._is_diagonal else u @ self.coef_.T
+        logits += self.intercept_
+        return logits
+
+
+class VectorScaling(AffineCalibrator):
     r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum
     likelihood.
 
@@ -61,6 +103,7 @@ class VectorScaling(SoftmaxCalibrator):
         Outcome.SEPARABLE: 'calibrate on more rows, or use StructuredScaling("vector")',
         Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
     }
+    _is_diagonal = True
 
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
@@ -72,25 +115,11 @@ class VectorScaling(SoftmaxCalibrator):
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
 
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
-        "coef_": FittedValue(("K",)),
-        "intercept_": FittedValue(("K",)),
-    }
-
     def _fit(self, sample: Sample) -> None:
-        score_map = DiagonalMap(sample.shape[1])
-        solution = fit_map(score_map, sample, no_penalty(score_map.shape))
-        self.coef_, self.intercept_ = solution.parameters
-        store_outcome(self, solution)
-
-    def _words(self) -> str:
-        return words_of_affine(self.coef_)
-
-    def _logits(self, u: FloatArray) -> FloatArray:
-        return u * self.coef_ + self.intercept_
+        self._fit_affine(sample, no_penalty((2, sample.shape[1])))
 
 
-class MatrixScaling(SoftmaxCalibrator):
+class MatrixScaling(AffineCalibrator):
     r"""A full affine map of the logits, :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
     Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``.
@@ -132,15 +161,7 @@ class MatrixScaling(SoftmaxCalibrator):
     (10, 10)
     """
 
-    remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
-        Outcome.SEPARABLE: (
-            "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-        Outcome.MISSING_CLASS: (
-            "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
-        ),
-    }
+    remedies = PENALTY_REMEDIES
 
     def __init__(
         self,
@@ -166,23 +187,9 @@ class MatrixScaling(SoftmaxCalibrator):
         check_strength(self.lam, "lam")
         check_strength(self.lam if self.mu is None else self.mu, "mu")
 
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
-        "coef_": FittedValue(("K", "K")),
-        "intercept_": FittedValue(("K",)),
-    }
-
     def _fit(self, sample: Sample) -> None:
-        n_classes, mu = sample.shape[1], self.lam if self.mu is None else self.mu
-        penalty = off_diagonal_and_intercept(self.lam, mu, n_classes)
-        solution = fit_map(AffineMap(n_classes), sample, penalty)
-        self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        store_outcome(self, solution)
-
-    def _words(self) -> str:
-        return words_of_affine(self.coef_)
-
-    def _logits(self, u: FloatArray) -> FloatArray:
-        return u @ self.coef_.T + self.intercept_
+        mu = self.lam if self.mu is None else self.mu
+        self._fit_affine(sample, off_diagonal_and_intercept(self.lam, mu, sample.shape[1]))
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:

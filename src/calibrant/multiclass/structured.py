@@ -10,20 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
-from calibrant._optim.fit import fit_map
-from calibrant._optim.maps import AffineMap, DiagonalMap, ScoreMap
+from calibrant._kernels.simplex import EPS, centred, softmax_in_place
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import find_log_beta
-from calibrant._simplex import EPS, centred, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
-from calibrant.base import Citation, SoftmaxCalibrator, store_outcome
+from calibrant.base import Citation
 from calibrant.base.fitted import SHARE, TEMPERATURE, FittedValue
 from calibrant.base.references import BERTA_2025
-from calibrant.multiclass.scaling import words_of_affine
+from calibrant.multiclass.scaling import AffineCalibrator, words_of_affine
 
 
-class StructuredScaling(SoftmaxCalibrator):
+class StructuredScaling(AffineCalibrator):
     r"""Affine calibration that needs no tuning: SMS and SVS of Berta et al.
 
     1. Temperature scaling, then a Laplace mixture
@@ -109,13 +107,12 @@ class StructuredScaling(SoftmaxCalibrator):
         check_prior_scale(self.prior_scale)
 
     @property
+    def _is_diagonal(self) -> bool:  # type: ignore[override]
+        return self.structure == "vector"
+
+    @property
     def fitted_values(self) -> Mapping[str, FittedValue]:
-        return {
-            "temperature_": TEMPERATURE,
-            "smoothing_": SHARE,
-            "coef_": FittedValue(("K", "K") if self.structure == "matrix" else ("K",)),
-            "intercept_": FittedValue(("K",)),
-        }
+        return {"temperature_": TEMPERATURE, "smoothing_": SHARE, **super().fitted_values}
 
     def _fit(self, sample: Sample) -> None:
         n_samples, n_classes = sample.total, sample.shape[1]
@@ -124,29 +121,19 @@ class StructuredScaling(SoftmaxCalibrator):
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
         tempered = sample.transformed(self._tempered)
-        own, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
-        score_map: ScoreMap
-        if self.structure == "vector":
-            ridge = diagonal_ridge_to_identity(own, own, n_classes)
-            score_map = DiagonalMap(n_classes)
+        single, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
+        if self._is_diagonal:
+            ridge = diagonal_ridge_to_identity(single, single, n_classes)
         else:
-            ridge = ridge_to_identity(own, pair, own, n_classes)
-            score_map = AffineMap(n_classes)
+            ridge = ridge_to_identity(single, pair, single, n_classes)
         start = self.__dict__.pop("_start", None)
-        if start is None or start.shape != score_map.shape:
-            start = score_map.identity()
-        solution = fit_map(score_map, tempered, ridge, start=start)
-        if self.structure == "vector":
-            self.coef_, self.intercept_ = solution.parameters
-        else:
-            self.coef_, self.intercept_ = solution.parameters[:, :-1], solution.parameters[:, -1]
-        store_outcome(self, solution)
+        if start is None or start.shape != ridge.centre.shape:
+            start = ridge.centre  # the identity
+        self._fit_affine(tempered, ridge, start)
 
     def _start_like(self, fitted: StructuredScaling) -> None:
-        if self.structure == "vector":
-            self._start = np.stack([fitted.coef_, fitted.intercept_])
-        else:
-            self._start = np.column_stack([fitted.coef_, fitted.intercept_])
+        join = np.stack if self._is_diagonal else np.column_stack
+        self._start = join([fitted.coef_, fitted.intercept_])
 
     def _tempered(self, u: FloatArray) -> FloatArray:
         proba = softmax_in_place(u / self.temperature_)
@@ -159,7 +146,4 @@ class StructuredScaling(SoftmaxCalibrator):
         return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
 
     def _logits(self, u: FloatArray) -> FloatArray:
-        q = self._tempered(u)
-        scores = q * self.coef_ if self.structure == "vector" else q @ self.coef_.T
-        scores += self.intercept_
-        return scores
+        return super()._logits(self._tempered(u))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._data.top_scores import TopSample, TopScores
-from calibrant._optim.mixture import (
-    mixture_weights,
-)
+from calibrant._kernels.simplex import EPS, log_softmax, softmax, softmax_in_place
+from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import find_log_beta
 from calibrant._optim.top_temperature import (
@@ -21,7 +21,6 @@ from calibrant._optim.top_temperature import (
     tail_of,
     tempered,
 )
-from calibrant._simplex import EPS, log_softmax, softmax, softmax_in_place
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, remark
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
@@ -112,10 +111,8 @@ class TemperatureScaling(SoftmaxCalibrator):
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {"temperature_": TEMPERATURE}
 
     def _fit(self, sample: Sample) -> None:
-        if isinstance(sample, TopSample):
-            solution = self._fit_top(sample)
-        else:
-            solution = find_log_beta(sample, prior_scale=self.prior_scale)
+        of_rows = partial(find_log_beta, prior_scale=self.prior_scale)
+        solution: Solution = sample.dispatch(of_rows, self._fit_top)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
         store_outcome(self, solution)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,8 +90,6 @@ class ChunkedClaims(Claims):
     sample: Sample | None = None
     cuts: FloatArray | None = None
 
-    is_chunked: ClassVar[bool] = True
-
     def __getstate__(self) -> dict[str, Any]:
         state = {**super().__getstate__(), "sample": None}
         state.pop("_cells", None)
@@ -101,6 +99,12 @@ class ChunkedClaims(Claims):
     def n_present(self) -> int:
         assert self.sample is not None
         return self.sample.n_rows
+
+    def check_distinct(self, reason: str) -> None:
+        raise TypeError(
+            f"{reason} needs the distinct scores of all rows, but chunked rows are counted in "
+            "cells of scores. Pass strategy='uniform' or 'quantile'."
+        )
 
     def sum_over(
         self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
@@ -115,8 +119,8 @@ class ChunkedClaims(Claims):
         """
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
         size = self.n_claims, len(cells.ends)
-        index = partial(_claim_index, self.n_quantities, self.n_labels)
-        total = self.sum_over(partial(_cell_sums, cells, index, size), at_least=size[0] * size[1])
+        sums = partial(_cell_sums, cells, self.index, size)
+        total = self.sum_over(sums, at_least=size[0] * size[1])
         return cells, total.reshape(4, *size)
 
     def __iter__(self) -> Iterator[Claim]:
@@ -187,11 +191,6 @@ def _sum_claims(
 ) -> Any:
     claims = notion.claims(chunk.u, chunk.y, chunk.weight)
     return claims.sum_over(function, at_least=at_least)
-
-
-def _claim_index(n_quantities: int, n_labels: int, block: ClaimBlock) -> IntArray:
-    quantity = np.arange(n_quantities) * n_labels
-    return quantity if n_labels == 1 else block.labels() + quantity
 
 
 def _cell_sums(

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import (
+from calibrant._data.read import as_sample
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._kernels.blocks import (
     CACHE_BLOCK,
     READ_BLOCK,
     WORK_MEMORY,
     row_blocks,
     sum_blocks,
 )
-from calibrant._data.read import as_sample
-from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import as_proba, is_unit
+from calibrant._kernels.simplex import as_proba, is_unit
 from calibrant._typing import (
     AnyArray,
     BoolArray,
@@ -137,9 +137,6 @@ class Claims:
     n_columns: int
     """Columns of the data behind a block: what a block costs."""
 
-    is_chunked: ClassVar[bool] = False
-    """Whether rows are read at every pass, so that whole claims are made of cells of scores."""
-
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to add up a chunk: not the data."""
         return {**vars(self), "select": None}
@@ -153,6 +150,9 @@ class Claims:
     def n_present(self) -> int:
         """Rows of positive weight."""
         return int(np.count_nonzero(self.weight))
+
+    def check_distinct(self, reason: str) -> None:
+        """Raise with the ``reason`` if whole claims do not hold the distinct scores of rows."""
 
     @property
     def n_claims(self) -> int:

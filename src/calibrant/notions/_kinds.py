@@ -23,6 +23,7 @@ class RankNotion(Notion):
 
     ranks: tuple[int, ...] = (1,)
     by_label: bool = False
+    reports_labels = True
 
     def __post_init__(self) -> None:
         ranks = tuple(self.ranks)
@@ -56,10 +57,6 @@ class RankNotion(Notion):
         return self.by_label
 
     @property
-    def reports_labels(self) -> bool:
-        return True
-
-    @property
     def axis_labels(self) -> tuple[str, str]:
         if self.ranks == (1,):
             return "confidence (highest probability)", "accuracy"
@@ -71,11 +68,8 @@ class RankNotion(Notion):
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
         label = top_labels(proba, max(self.ranks))[:, self.ranks[0] - 1 :]
-        return ClaimBlock(
-            entries(proba, label),
-            label,
-            _no_hits() if y is None else np.flatnonzero(label == y[:, None]),
-        )
+        hit = _no_hits() if y is None else np.flatnonzero(label == y[:, None])
+        return ClaimBlock(entries(proba, label), label, hit)
 
     def claim_name(self, claim: int, classes: Labels) -> str:
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
@@ -116,6 +110,8 @@ class ClassNotion(Notion):
     """The scores of all classes (class-wise), or of one (class-k)."""
 
     column: int | None = None
+    sums_to_one = False
+    axis_labels = ("predicted probability of the class", "frequency of the class")
 
     @property
     def name(self) -> str:
@@ -126,16 +122,8 @@ class ClassNotion(Notion):
         return "by class (class-wise)" if self.column is None else self.name
 
     @property
-    def sums_to_one(self) -> bool:
-        return False
-
-    @property
     def claims_are_rows(self) -> bool:
         return self.column is None
-
-    @property
-    def axis_labels(self) -> tuple[str, str]:
-        return "predicted probability of the class", "frequency of the class"
 
     def n_quantities(self, n_classes: int) -> int:
         if self.column is None:
@@ -148,14 +136,12 @@ class ClassNotion(Notion):
         n_rows, n_classes = proba.shape
         if self.column is None:
             label = np.broadcast_to(np.arange(n_classes), proba.shape)
-            return ClaimBlock(
-                _in_float64(proba),
-                label,
-                _no_hits() if y is None else np.arange(n_rows) * n_classes + y,
-            )
+            hit = _no_hits() if y is None else np.arange(n_rows) * n_classes + y
+            return ClaimBlock(np.asarray(proba, dtype=np.float64), label, hit)
         label = np.broadcast_to(self.column, (n_rows, 1))
         hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
-        return ClaimBlock(_in_float64(proba[:, self.column : self.column + 1]), label, hit)
+        score = np.asarray(proba[:, self.column : self.column + 1], dtype=np.float64)
+        return ClaimBlock(score, label, hit)
 
     def question(self, claim: int, classes: Labels) -> str:
         column = claim if self.column is None else self.column
@@ -170,14 +156,11 @@ class NamedClassNotion(Notion):
     """The scores of the class of a name, whose column is known once the classes are (`bound`)."""
 
     label: str
+    sums_to_one = False
 
     @property
     def name(self) -> str:
         return f"class-{self.label}"
-
-    @property
-    def sums_to_one(self) -> bool:
-        return False
 
     def bound(self, classes: Labels) -> Notion:
         names = [str(label) for label in classes]
@@ -203,6 +186,7 @@ class WithinTopNotion(Notion):
     """The sum of the r highest scores: is the truth among them?"""
 
     rank: int
+    keeps_top = True
 
     @property
     def name(self) -> str:
@@ -232,10 +216,6 @@ class WithinTopNotion(Notion):
     def question(self, claim: int, classes: Labels) -> str:
         return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
 
-    @property
-    def keeps_top(self) -> bool:
-        return True
-
     def ranks_of(self, quantity: int, n_classes: int) -> range:
         return range(1, self.rank + 1)
 
@@ -244,13 +224,8 @@ class WithinTopNotion(Notion):
 class CanonicalNotion(Notion):
     """The whole vector: no binary notion, and accepted only where a page says so."""
 
-    @property
-    def name(self) -> str:
-        return "canonical"
-
-    @property
-    def is_binary(self) -> bool:
-        return False
+    name = "canonical"
+    is_binary = False
 
     def n_quantities(self, n_classes: int) -> NoReturn:
         raise no_claims(self)
@@ -278,10 +253,6 @@ def _check_rank(name: str, rank: int, n_classes: int) -> None:
         raise ValueError(
             f"notion {name!r} needs at least {rank} classes; the scores have {n_classes}"
         )
-
-
-def _in_float64(block: FloatArray) -> FloatArray:
-    return np.asarray(block, dtype=np.float64)
 
 
 def _no_hits() -> IntArray:

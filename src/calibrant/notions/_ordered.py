@@ -20,6 +20,7 @@ class CumulativeNotion(Notion):
     """
 
     column: int | None = None
+    axis_labels = ("predicted probability of at most the class", "frequency of at most the class")
 
     @property
     def name(self) -> str:
@@ -32,10 +33,6 @@ class CumulativeNotion(Notion):
     @property
     def claims_are_running_sums(self) -> bool:
         return self.column is None
-
-    @property
-    def axis_labels(self) -> tuple[str, str]:
-        return "predicted probability of at most the class", "frequency of at most the class"
 
     def n_quantities(self, n_classes: int) -> int:
         if self.column is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._simplex import TINY, normalized
+from calibrant._kernels.simplex import TINY, normalized
 from calibrant._typing import FloatArray, IntArray
 
 

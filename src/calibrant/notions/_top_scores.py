@@ -31,15 +31,15 @@ def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> Cla
     _check_known(notion, top)
     proba, quantities = top.proba, range(notion.n_quantities(top.n_classes))
     ranks = [notion.ranks_of(j, top.n_classes) or range(0) for j in quantities]
-    places = [slice(own.start - 1, own.stop - 1) for own in ranks]
-    score = np.column_stack([proba[:, own].sum(axis=1) for own in places])
+    places = [slice(place.start - 1, place.stop - 1) for place in ranks]
+    score = np.column_stack([proba[:, place].sum(axis=1) for place in places])
     label = None
     if notion.reports_labels:
-        label = np.column_stack([top.labels[:, own.start] for own in places])
+        label = np.column_stack([top.labels[:, place.start] for place in places])
     hit = np.empty(0, dtype=np.intp)
     if y is not None:
         is_true = top.labels == y[:, None]
-        hit = np.flatnonzero(np.column_stack([is_true[:, own].any(axis=1) for own in places]))
+        hit = np.flatnonzero(np.column_stack([is_true[:, place].any(axis=1) for place in places]))
     return ClaimBlock(np.minimum(score, 1.0), label, hit)
 
 

@@ -4,16 +4,45 @@ one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from calibrant._output.results import ShortRepr
 from calibrant.plots._style import LARGE
 
 _LEGEND_INCHES = 4.2
 """Width of a legend of three entries in one line."""
 
 INSTALL = 'pip install "calibrant[plot]"'
+
+
+@dataclass(eq=False, repr=False)
+class Display(ShortRepr):
+    """Computed numbers, and the figure in which they were drawn last."""
+
+    figure_: Any = field(init=False, default=None, repr=False)
+
+
+@dataclass(eq=False, repr=False)
+class AxesDisplay(Display):
+    """A display that is drawn in one axes."""
+
+    ax_: Any = field(init=False, default=None, repr=False)
+
+    def _open_axes(self, ax: Any, size: tuple[float, float]) -> Any:
+        """The axes to draw in: ``ax``, or those of a new figure."""
+        self.ax_ = one_axes(ax, size)
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+
+@dataclass(eq=False, repr=False)
+class GridDisplay(Display):
+    """A display that is drawn in several axes."""
+
+    axes_: Any = field(init=False, default=None, repr=False)
 
 
 def require_matplotlib() -> None:

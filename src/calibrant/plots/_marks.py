@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._simplex import TINY
+from calibrant._kernels.simplex import TINY
 from calibrant._typing import FloatArray
 from calibrant.binning import BinTable
 from calibrant.plots._style import AFTER, BEFORE, BLUE, GREY, INK, PALE, SMALL, VERMILION, Series

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._output.results import ShortRepr
 from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, WeightsLike
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
-from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._canvas import AxesDisplay, GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
 
 _HATCHES = (None, "////", "....", "xxxx")
 
 
 @dataclass(eq=False, repr=False)
-class ChoiceDisplay(ShortRepr):
+class ChoiceDisplay(AxesDisplay):
     """How often each value of a hyperparameter was chosen.
 
     Parameters
@@ -44,8 +43,6 @@ class ChoiceDisplay(ShortRepr):
     values: Sequence[Any]
     counts: AnyArray
     name: str = "value"
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_values(
@@ -64,8 +61,7 @@ class ChoiceDisplay(ShortRepr):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
-        self.ax_ = one_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
-        self.figure_ = self.ax_.figure
+        self._open_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
         tidy(self.ax_, grid="y")
         at = np.arange(len(self.values))
         bars = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
@@ -79,7 +75,7 @@ class ChoiceDisplay(ShortRepr):
 
 
 @dataclass(eq=False, repr=False)
-class ClassErrorDisplay(ShortRepr):
+class ClassErrorDisplay(GridDisplay):
     """Calibration error of every claim (class) of one or several models, with the claims' share of
     the rows below.
 
@@ -110,8 +106,6 @@ class ClassErrorDisplay(ShortRepr):
     errors: Mapping[str, FloatArray]
     share: FloatArray
     notion: str = "top-label"
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_predictions(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._output.results import ShortRepr
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, Notion, as_notion, claims_of
-from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import AFTER, BEFORE, SMALL, VERMILION, label, tidy
 
 MOST_POINTS = 2000
@@ -24,7 +23,7 @@ SCORE, PROBABILITY = AFTER, BEFORE
 
 
 @dataclass(eq=False, repr=False)
-class CumulativeDisplay(ShortRepr):
+class CumulativeDisplay(GridDisplay):
     r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile
     and against the score.
 
@@ -75,8 +74,6 @@ class CumulativeDisplay(ShortRepr):
     rate: float
     worst: float
     name: str = ""
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_predictions(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.evaluation import GroupedEvaluation, evaluate
-from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.metrics import GroupedEvaluation, evaluate
+from calibrant.plots._canvas import AxesDisplay, require_matplotlib
 from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, label, tidy
 
 _COLORS = {
@@ -22,7 +22,7 @@ _COLORS = {
 
 
 @dataclass(eq=False, repr=False)
-class GroupDisplay:
+class GroupDisplay(AxesDisplay):
     """Mean confidence minus accuracy of every group, with intervals that hold for all together.
 
     Groups are in their order: of months, time runs from left to right.
@@ -47,8 +47,6 @@ class GroupDisplay:
     """
 
     groups: GroupedEvaluation
-    figure_: Any = field(init=False, default=None)
-    ax_: Any = field(init=False, default=None)
 
     @classmethod
     def from_predictions(
@@ -69,8 +67,7 @@ class GroupDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, into ``ax`` or a new figure."""
-        self.ax_ = one_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
-        self.figure_ = self.ax_.figure
+        self._open_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
         tidy(self.ax_, grid="y")
         self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         for finding, (color, marker) in _COLORS.items():

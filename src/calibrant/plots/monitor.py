@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
-from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import BLUE, INK, PALE, SMALL, VERMILION, label, tidy
 
 _MOST_TICKS = 8
 
 
 @dataclass(eq=False)
-class MonitorDisplay:
+class MonitorDisplay(GridDisplay):
     """The evidence of a `CalibrationMonitor` after each update, with the threshold of an alarm, and
     the mean gap of its first claim with its interval.
 
@@ -42,8 +42,6 @@ class MonitorDisplay:
     threshold: float
     tolerance: float = 0.0
     claim: str = "gap"
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_monitor(cls, monitor: CalibrationMonitor) -> Self:

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import sum_blocks
-from calibrant._output.results import ShortRepr
+from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -20,14 +19,14 @@ from calibrant._typing import (
 )
 from calibrant._validation import check_fitted, check_predictions
 from calibrant.notions import as_notion
-from calibrant.plots._canvas import grid_spec, heading, one_axes, require_matplotlib
+from calibrant.plots._canvas import AxesDisplay, GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import DIVERGING, INK, MEDIUM, SEQUENTIAL, SMALL, label
 
 MOST_NUMBERS = 12
 
 
 @dataclass(eq=False, repr=False)
-class ParameterDisplay(ShortRepr):
+class ParameterDisplay(GridDisplay):
     r"""The parameters of a map as a picture of a matrix with a column beside it.
 
     For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a
@@ -59,8 +58,6 @@ class ParameterDisplay(ShortRepr):
     column: FloatArray
     class_names: AnyArray | None = None
     symbols: tuple[str, str] = ("A", "c")
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
@@ -100,7 +97,7 @@ class ParameterDisplay(ShortRepr):
 
 
 @dataclass(eq=False, repr=False)
-class ConfusionChangeDisplay(ShortRepr):
+class ConfusionChangeDisplay(AxesDisplay):
     """What calibration changes in the confusion matrix: rows gained and lost in every cell.
 
     Parameters
@@ -129,8 +126,6 @@ class ConfusionChangeDisplay(ShortRepr):
     after: FloatArray
     class_names: AnyArray | None = None
     change: FloatArray = field(init=False)
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.change = np.asarray(self.after) - np.asarray(self.before)
@@ -165,8 +160,7 @@ class ConfusionChangeDisplay(ShortRepr):
         """Draw; numbers are written into the cells of up to 12 classes."""
         size = len(self.change)
         side = float(np.clip(0.46 * size, 2.6, 5.2))
-        self.ax_ = one_axes(ax, (side + 1.2, side + 0.9))
-        self.figure_ = self.ax_.figure
+        self._open_axes(ax, (side + 1.2, side + 0.9))
         names = _names(self.class_names, size)
         draw_matrix(self.ax_, self.change, names, names, signed=True, digits=0)
         title = f"Confusions after minus before ({float(np.trace(self.change)):+g} right)"

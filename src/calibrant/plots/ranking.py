@@ -8,17 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._blocks import ROUND_OFF
-from calibrant._output.results import ShortRepr
+from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
 from calibrant.metrics import log_loss
-from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.plots._canvas import AxesDisplay, require_matplotlib
 from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 
 
 @dataclass(eq=False, repr=False)
-class CriticalDifferenceDisplay(ShortRepr):
+class CriticalDifferenceDisplay(AxesDisplay):
     """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than
     the critical difference.
 
@@ -53,8 +52,6 @@ class CriticalDifferenceDisplay(ShortRepr):
     p_value: float | None = None
     title: str = ""
     groups: list[tuple[float, float]] = field(init=False)
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.average_ranks):
@@ -117,8 +114,7 @@ class CriticalDifferenceDisplay(ShortRepr):
         count = len(self.names)
         depth = -(-count // 2)
         below = 0.55 + 0.32 * len(self.groups)
-        self.ax_ = one_axes(ax, (6.4, 1.25 + 0.3 * (depth + below)))
-        self.figure_ = self.ax_.figure
+        self._open_axes(ax, (6.4, 1.25 + 0.3 * (depth + below)))
         low, high = 1, max(2, int(np.ceil(max(self.average_ranks))))
         self._draw_axis(low, high)
         self._draw_groups()

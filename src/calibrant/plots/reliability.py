@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._output.results import ShortRepr
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -24,7 +23,14 @@ from calibrant.inference._bands import binomial_band, resampled_band
 from calibrant.inference._results import check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
-from calibrant.plots._canvas import grid_spec, heading, is_narrow, one_axes, require_matplotlib
+from calibrant.plots._canvas import (
+    GridDisplay,
+    grid_spec,
+    heading,
+    is_narrow,
+    one_axes,
+    require_matplotlib,
+)
 from calibrant.plots._style import AFTER, BEFORE, SMALL, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
@@ -35,7 +41,7 @@ BANDS = ("binomial", "resampling", None)
 
 
 @dataclass(eq=False, repr=False)
-class ReliabilityDisplay(ShortRepr):
+class ReliabilityDisplay(GridDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
     One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
@@ -106,8 +112,6 @@ class ReliabilityDisplay(ShortRepr):
     before_error: float | None = field(init=False)
     claim_errors: FloatArray = field(init=False)
     worst_first: Any = field(init=False)
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.notion = as_notion(self.notion)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._output.results import ShortRepr
-from calibrant._simplex import EPS, as_proba, log_clipped
+from calibrant._kernels.simplex import EPS, as_proba, log_clipped
 from calibrant._typing import AnyArray, FloatArray, Inputs, IntArray, LabelsLike, ScoresLike
 from calibrant._validation import arrange_as_fitted, check_count, check_fitted, check_scores
 from calibrant.inference._validity import HasVectorBins
 from calibrant.notions import as_notion, predictions_for
-from calibrant.plots._canvas import one_axes, require_matplotlib
+from calibrant.plots._canvas import AxesDisplay, require_matplotlib
 from calibrant.plots._style import (
     BLUE,
     GREEN,
@@ -59,7 +58,7 @@ def to_plane(proba: FloatArray) -> FloatArray:
 
 
 @dataclass(eq=False, repr=False)
-class SimplexDisplay(ShortRepr):
+class SimplexDisplay(AxesDisplay):
     """The probability simplex of three classes.
 
     Parameters
@@ -100,8 +99,6 @@ class SimplexDisplay(ShortRepr):
     class_names: AnyArray | None = None
     group_kind: str = "class"
     title: str = ""
-    figure_: Any = field(init=False, default=None, repr=False)
-    ax_: Any = field(init=False, default=None, repr=False)
 
     @classmethod
     def from_predictions(
@@ -182,8 +179,7 @@ class SimplexDisplay(ShortRepr):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
-        self.ax_ = one_axes(ax, (5.0, 4.6))
-        self.figure_ = self.ax_.figure
+        self._open_axes(ax, (5.0, 4.6))
         self._draw_frame()
         if self.points is not None:
             self._draw_points(self.points)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._output.results import ShortRepr
 from calibrant._typing import Inputs, LabelsLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.inference import ValidityCurve, validity_curve
 from calibrant.notions import Notion
-from calibrant.plots._canvas import grid_spec, heading, require_matplotlib
+from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import SMALL, label, series, tidy
 
 
 @dataclass(eq=False, repr=False)
-class ValidityDisplay(ShortRepr):
+class ValidityDisplay(GridDisplay):
     r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or
     several models.
 
@@ -48,8 +47,6 @@ class ValidityDisplay(ShortRepr):
     curves: Mapping[str, ValidityCurve]
     claims: Sequence[int] | None = None
     names: Sequence[str] | None = None
-    figure_: Any = field(init=False, default=None, repr=False)
-    axes_: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         n_claims = min(curve.gap.shape[0] for curve in self.curves.values())

@@ -50,45 +50,45 @@ def reduction_guarantee(
     bins: FittedBins, alpha: Any, delta: float, *, is_normalized: bool
 ) -> Guarantee:
     """The guarantee of fitted claims; raises where nothing can be guaranteed."""
-    own = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
-    reasons = [*_uncovered_claims(bins, own.values())]
-    if n_empty := sum(claim.n_empty for claim in own.values() if claim.is_covered):
+    claims = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
+    reasons = [*_uncovered_claims(bins, claims.values())]
+    if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):
         reasons.append(empty_bins(n_empty))
     if is_normalized:
         reasons.append("the normalised rows of predict_proba")
     return binning_guarantee(
-        _quantities(bins, own),
+        _quantities(bins, claims),
         alpha,
         delta,
         tuple(reasons),
-        tied_edges(sum(bins.fitted[c].n_tied_edges_ for c in own)),
+        tied_edges(sum(bins.fitted[c].n_tied_edges_ for c in claims)),
         ("predict_claims", "predict_top") if bins.notion.reports_labels else ("predict_claims",),
     )
 
 
 def _binned_claim(bins: FittedBins, claim: int) -> BinnedClaim:
-    said = bins.notion.claim_text(claim, bins.classes)
-    return bins.fitted[claim]._binned_claim(said, bins.rows[claim])
+    text = bins.notion.claim_text(claim, bins.classes)
+    return bins.fitted[claim]._binned_claim(text, bins.rows[claim])
 
 
-def _quantities(bins: FittedBins, own: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
+def _quantities(bins: FittedBins, binned: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
     """The covered claims of each quantity."""
     n_labels = bins.notion.n_labels(len(bins.classes))
     quantities = []
     for start in range(0, len(bins.fitted), n_labels):
-        claims = [own[c] for c in range(start, start + n_labels) if c in own]
+        claims = [binned[c] for c in range(start, start + n_labels) if c in binned]
         name = "all labels" if n_labels > 1 else claims[0].name
         rows = int(bins.rows[start : start + n_labels].sum())
         quantities.append(BinnedQuantity(name, rows, [c for c in claims if c.is_covered]))
     return quantities
 
 
-def _uncovered_claims(bins: FittedBins, own: Iterable[BinnedClaim]) -> Iterator[str]:
+def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterator[str]:
     """Claims that the guarantee does not speak of."""
     if bins.pooled.size:
         labels = np.unique(bins.pooled % len(bins.classes))
         names = shortened([class_text(bins.classes[k]) for k in labels], 5)
         yield f"{names}, with too few rows for bins of their own"
-    few = [claim.name for claim in own if not claim.is_covered]
+    few = [claim.name for claim in claims if not claim.is_covered]
     if few:
         yield f"{shortened(few, 5)}, with fewer than two rows a bin"

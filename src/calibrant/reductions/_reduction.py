@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from calibrant._blocks import CALL_BLOCK, READ_BLOCK
 from calibrant._data.read import as_chunked
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels import top_labels
-from calibrant._simplex import is_unit, normalized
+from calibrant._kernels.blocks import CALL_BLOCK, READ_BLOCK
+from calibrant._kernels.simplex import is_unit, normalized
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, Calibrator, Citation
@@ -220,14 +220,14 @@ class MulticlassToBinary(Calibrator):
         """Claims whose rows are counted in bins that are known beforehand, so no row is gathered;
         None if the bins are not known.
         """
-        if claims.n_labels > 1 or claims.is_chunked or not is_unit(claims.weight):
+        if claims.n_labels > 1 or not is_unit(claims.weight):
             return None
         cuts = base._cuts(float(claims.weight.sum()))
         if cuts is None:
             return None
         table = bin_table(claims, n_bins=len(cuts))
         sums = zip(table.weight, table.score, table.outcome, strict=True)
-        return ([claim_of_cells(index, cuts, *own)] for index, own in enumerate(sums))
+        return ([claim_of_cells(index, cuts, *cells)] for index, cells in enumerate(sums))
 
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator

@@ -2,10 +2,12 @@
 JSON.
 """
 
+from calibrant.report._content import Estimate as Estimate
 from calibrant.report._content import Report
 from calibrant.report._html import to_html
 from calibrant.report._markdown import to_markdown
 from calibrant.report._monitor import monitor_page
+from calibrant.report._render import check_form as check_form
 from calibrant.report._render import render, to_json
 from calibrant.report._summarize import summarize
 

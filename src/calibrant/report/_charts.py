@@ -60,10 +60,10 @@ def _diagrams(
 
 
 def _curve(table: BinTable, claim: int) -> Curve:
-    some = table.weight[claim] > 0
-    count, hits = table.weight[claim][some], table.outcome[claim][some]
+    is_occupied = table.weight[claim] > 0
+    count, hits = table.weight[claim][is_occupied], table.outcome[claim][is_occupied]
     low, high = clopper_pearson(hits, count, 0.05)
-    score = table.score[claim][some] / count
+    score = table.score[claim][is_occupied] / count
     return Curve(
         _rounded(score),
         _rounded(hits / count),

@@ -5,6 +5,7 @@ from.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
@@ -47,6 +48,10 @@ class Curve:
     high: tuple[float, ...]
     count: tuple[float, ...]
 
+    def bins(self) -> Iterator[tuple[float, float, float, float, float]]:
+        """The numbers of each bin."""
+        return zip(self.score, self.frequency, self.low, self.high, self.count, strict=True)
+
 
 @dataclass(frozen=True)
 class Reliability:
@@ -84,6 +89,13 @@ class ClassRow:
     class_after: float
     top_before: float
     top_after: float
+
+
+CLASS_TITLES = (
+    *("class", "rows", "predicted"),
+    *("class-wise before", "after", "top-label before", "after"),
+)
+"""Titles of the columns of a table of classes."""
 
 
 @dataclass(frozen=True)

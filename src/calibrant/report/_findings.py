@@ -15,11 +15,11 @@ import numpy as np
 
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import as_proba
+from calibrant._kernels.simplex import as_proba
 from calibrant._typing import FloatArray, IntArray
-from calibrant.evaluation import Evaluation, MetricAccumulator
 from calibrant.inference import Gain, Interval, LossMoments
 from calibrant.inference._confidence_gap import gap_interval
+from calibrant.metrics import Evaluation, MetricAccumulator
 from calibrant.metrics._ks import KsPath, ks_path
 from calibrant.notions import as_notion
 from calibrant.report._charts import class_rows, ks_graph, reliability, tables_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._data.sample import Sample
-from calibrant.evaluation import GroupEvaluation
+from calibrant.metrics import GroupEvaluation
 from calibrant.metrics._groups import evaluate_groups
 from calibrant.report._content import MapTable
 

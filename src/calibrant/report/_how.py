@@ -13,28 +13,34 @@ from calibrant.base._citation import methods_sentence, references_of
 from calibrant.report._case import Case
 from calibrant.report._weights import weight_sentences
 
+_HEURISTIC = (
+    "P-values after cross-fitting are heuristic: a row's label has fitted the maps that judge "
+    "other rows, and errors of the maps cancel. Pass rows of their own to fit on for exact ones."
+)
+
 
 def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
     """How a report was computed; ``given`` is the sample before its rows were copied."""
     request = case.request
-    return (
+    sentences = (
         _how_fitted(case),
         f"Binned errors use {request.n_bins} bins of equal width, debiased ones bins of equal "
         "mass. Ties go to the lowest column.",
-        *_how_many_tested(case),
+        _how_many_tested(case),
         f"Tests use {request.n_resamples:,} resamples. Seed {request.seed}. P-values are adjusted "
         "for the number of tests (Holm). The gain is paired over rows, its interval asymptotic.",
-        *_how_tested(case),
+        "" if case.fits.is_held_out else _HEURISTIC,
         "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
         "what is left.",
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
-        *_how_to_write(case.fits.model),
+        _how_to_write(case.fits.model),
         *weight_sentences(given, is_copied=case.drawn.sample_weight is None),
-        *filter(None, [case.fits.chunked_note]),
+        case.fits.chunked_note,
         *_how_chunked(case),
         f"calibrant {__version__}, NumPy {np.__version__}.",
     )
+    return tuple(filter(None, sentences))
 
 
 def _how_fitted(case: Case) -> str:
@@ -51,29 +57,19 @@ def _how_fitted(case: Case) -> str:
     )
 
 
-def _how_many_tested(case: Case) -> tuple[str, ...]:
+def _how_many_tested(case: Case) -> str:
     n_tested = len(case.tested.y)
     if n_tested == len(case.drawn.y):
-        return ()
-    return (f"Tests and decomposition look at {n_tested:,} of the rows, drawn at random.",)
+        return ""
+    return f"Tests and decomposition look at {n_tested:,} of the rows, drawn at random."
 
 
-def _how_tested(case: Case) -> tuple[str, ...]:
-    if case.fits.is_held_out:
-        return ()
-    return (
-        "P-values after cross-fitting are heuristic: a row's label has fitted the maps that judge "
-        "other rows, and errors of the maps cancel. Pass rows of their own to fit on for exact "
-        "ones.",
-    )
-
-
-def _how_to_write(model: Any) -> tuple[str, ...]:
+def _how_to_write(model: Any) -> str:
     """What a paper would write; nothing about a classifier of another package."""
     if not isinstance(model, Calibrator):
-        return ()
-    cited = " ".join(references_of(model))
-    return (f"To write about it: {methods_sentence(model)}{' References: ' * bool(cited)}{cited}",)
+        return ""
+    references = " ".join(["", "References:", *cited]) if (cited := references_of(model)) else ""
+    return f"To write about it: {methods_sentence(model)}{references}"
 
 
 def _how_chunked(case: Case) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from calibrant._validation import printable, printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
 from calibrant.report._content import (
+    CLASS_TITLES,
     ClassRow,
     Estimate,
     GuaranteeNote,
@@ -40,9 +41,6 @@ _SECTIONS = {
     "map": "The map",
     "how": "How computed",
 }
-_WIDE = ("note", "null hypothesis")
-"""Columns of sentences."""
-
 MOST_DRAWN = 12
 """Diagrams of a notion with one for each class."""
 
@@ -79,11 +77,11 @@ def to_html(report: Report) -> str:
         "how": "".join(f"<li>{_text(line)}</li>" for line in report.how),
         "code": escape(printable_lines(report.code)),
         "version": _text(report.version),
-        "css": _read("static", "report.css"),
-        "js": _read("static", "report.js"),
+        "css": read_page("static", "report.css"),
+        "js": read_page("static", "report.js"),
     }
     # What is put in is not looked at again: a class may be called "$data".
-    return Template(_read("templates", "report.html")).substitute(parts)
+    return Template(read_page("templates", "report.html")).substitute(parts)
 
 
 def _text(value: str) -> str:
@@ -91,7 +89,8 @@ def _text(value: str) -> str:
     return escape(printable(value))
 
 
-def _read(folder: str, name: str) -> str:
+def read_page(folder: str, name: str) -> str:
+    """A template or a style of the pages of this package."""
     return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
@@ -118,16 +117,13 @@ def _panel(diagram: Reliability, classes: Sequence[str]) -> str:
 
 
 def _curve_table(diagram: Reliability) -> str:
-    titles = ["said", "came true", "low", "high", "rows"]
     rows = [
-        _head(when) + "".join(_number(value, 3) for value in cells[:4]) + _number(cells[4], 0)
+        _head(when) + _numbers(*cells, digits=3) + _number(count, 0)
         for when, curve in (("before", diagram.before), ("after", diagram.after))
-        for cells in zip(
-            curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
-        )
+        for *cells, count in curve.bins()
     ]
-    header = [("when", False), *((title, True) for title in titles)]
-    return _table("Reliability, as a table", header, rows)
+    titles = ("when", "said", "came true", "low", "high", "rows")
+    return _table("Reliability, as a table", titles, rows)
 
 
 def _left_out(report: Report) -> str:
@@ -164,18 +160,19 @@ def _radio(notion: str) -> str:
     return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{title}</label>'
 
 
-def _table(caption: str, header: Iterable[tuple[str, bool]], rows: Iterable[str]) -> str:
-    """A table whose columns sort; ``header`` says of each column its title and whether it holds
-    numbers.
+def _table(caption: str, titles: Sequence[str], rows: Iterable[str], note: str = "") -> str:
+    """A table whose columns sort: the first holds text, the others numbers. ``note`` is the title
+    of a last column of sentences.
     """
-    heads = "".join(_column_head(title, is_number=is_number) for title, is_number in header)
+    kinds = zip(titles, ("text", *["number"] * (len(titles) - 1)), strict=True)
+    notes = [(note, "note")] if note else []
+    heads = "".join(_column_head(title, kind) for title, kind in (*kinds, *notes))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     hidden = f'<caption class="hidden">{_text(caption)}</caption>'
     return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _column_head(title: str, *, is_number: bool) -> str:
-    kind = "number" if is_number else "note" if title in _WIDE else "text"
+def _column_head(title: str, kind: str) -> str:
     return f'<th scope="col" class="{kind}"><button type="button">{_text(title)}</button></th>'
 
 
@@ -189,8 +186,11 @@ def _number(value: float | None, digits: int = 4, kind: str = "") -> str:
     return f'<td class="number {kind}" data-value="{value!r}">{value:z.{digits}f}</td>'
 
 
+def _numbers(*values: float | None, digits: int = 4) -> str:
+    return "".join(_number(value, digits) for value in values)
+
+
 def _metrics_table(rows: Sequence[MetricRow], judgement: str) -> str:
-    header = [("measure", False), ("before", True), ("after", True), ("note", False)]
     cells = [
         _head(row.title)
         + _estimate(row.before, "")
@@ -198,7 +198,7 @@ def _metrics_table(rows: Sequence[MetricRow], judgement: str) -> str:
         + f'<td class="note">{_text(row.note)}</td>'
         for row in rows
     ]
-    return _table("Before and after calibration", header, cells)
+    return _table("Before and after calibration", ("measure", "before", "after"), cells, "note")
 
 
 def _estimate(estimate: Estimate, kind: str) -> str:
@@ -229,18 +229,13 @@ def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
 
 
 def _class_table(report: Report) -> str:
-    titles = ["rows", "predicted", "class-wise before", "after", "top-label before", "after"]
-    header = [("class", False), *((title, True) for title in titles)]
     rows = [
         _head(row.name)
-        + _number(row.rows, 0)
-        + _number(row.predicted, 0)
-        + "".join(
-            _number(v) for v in (row.class_before, row.class_after, row.top_before, row.top_after)
-        )
+        + _numbers(row.rows, row.predicted, digits=0)
+        + _numbers(row.class_before, row.class_after, row.top_before, row.top_after)
         for row in _ordered(report)
     ]
-    table = _table("Calibration error of each class", header, rows)
+    table = _table("Calibration error of each class", CLASS_TITLES, rows)
     return table.replace("<table>", '<table class="many">', 1)
 
 
@@ -252,41 +247,27 @@ def _ordered(report: Report) -> Sequence[ClassRow]:
 
 
 def _test_table(report: Report) -> str:
-    titles = ["error before", "by chance", "error after", "by chance", "p-value before", "after"]
-    header = [("test", False), *((title, True) for title in titles), ("null hypothesis", False)]
+    titles = ("error before", "by chance", "error after", "by chance", "p-value before", "after")
     rows = [
         _head(test.title)
-        + "".join(
-            _number(v)
-            for v in (
-                test.statistic_before,
-                test.expected_before,
-                test.statistic_after,
-                test.expected_after,
-            )
-        )
-        + "".join(_number(p, 4) for p in (test.p_holm_before, test.p_holm_after))
+        + _numbers(test.statistic_before, test.expected_before)
+        + _numbers(test.statistic_after, test.expected_after)
+        + _numbers(test.p_holm_before, test.p_holm_after)
         + f'<td class="note">{_text(null_sentence(test))}</td>'
         for test in report.tests
     ]
-    return _table("Tests of calibration", header, rows)
+    return _table("Tests of calibration", ("test", *titles), rows, "null hypothesis")
 
 
 def _guarantee(note: GuaranteeNote | None, otherwise: str) -> str:
     if note is None:
         return f"<p>{_text(otherwise)}</p>"
-    header = [
-        ("when the binning says", False),
-        ("with", True),
-        ("the truth is between", True),
-        ("and", True),
-        ("rows", True),
-    ]
+    titles = ("when the binning says", "with", "the truth is between", "and", "rows")
     rows = [
-        _head(claim) + _number(value, 3) + _number(low, 3) + _number(high, 3) + _number(count, 0)
+        _head(claim) + _numbers(value, low, high, digits=3) + _number(count, 0)
         for claim, value, count, low, high in note.bins
     ]
-    table = _table("Guaranteed ranges of the true frequency", header, rows)
+    table = _table("Guaranteed ranges of the true frequency", titles, rows)
     return (
         f'<p>{_text(note.text)}</p><p class="hint">By {_text(note.method)}.</p><div '
         f'class="scroll tall">{table}</div>'
@@ -294,11 +275,10 @@ def _guarantee(note: GuaranteeNote | None, otherwise: str) -> str:
 
 
 def _map_table(table: Any) -> str:
-    header = [(title, place > 0) for place, title in enumerate(table.header)]
     rows = ["".join(_cell(value) for value in row) for row in table.rows]
     return (
         f"<h3>{_text(table.caption)}</h3><div "
-        f'class="scroll">{_table(table.caption, header, rows)}</div>'
+        f'class="scroll">{_table(table.caption, table.header, rows)}</div>'
     )
 
 

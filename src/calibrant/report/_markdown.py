@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibrant._validation import printable_lines
-from calibrant.report._content import Estimate, MetricRow, Report
+from calibrant.report._content import CLASS_TITLES, Estimate, MetricRow, Report
 from calibrant.report._sentences import (
     decomposition_sentence,
     facts,
@@ -83,27 +83,26 @@ def _reliability_table(report: Report) -> str:
     rows = [
         [when, *cells]
         for when, curve in (("before", first.before), ("after", first.after))
-        for cells in zip(
-            curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True
-        )
+        for cells in curve.bins()
     ]
     return _table(["when", "said", "came true", "low", "high", "rows"], rows)
 
 
 def _class_table(report: Report) -> str:
-    header = ["class", "rows", "predicted", "class-wise before", "after"]
     rows = [
         [r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after]
         for r in report.per_class
     ]
-    return _table([*header, "top-label before", "after"], rows)
+    return _table(CLASS_TITLES, rows)
 
 
 def _test_table(report: Report) -> str:
     header = ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"]
     rows = [
-        [t.title, t.statistic_before, t.statistic_after, t.p_holm_before, t.p_holm_after]
-        for t in report.tests
+        [
+            *(test.title, test.statistic_before, test.statistic_after),
+            *(test.p_holm_before, test.p_holm_after, null_sentence(test)),
+        ]
+        for test in report.tests
     ]
-    nulls = map(null_sentence, report.tests)
-    return _table(header, [[*row, null] for row, null in zip(rows, nulls, strict=True)])
+    return _table(header, rows)

@@ -9,8 +9,8 @@ from scipy.special import ndtri
 
 from calibrant import inference
 from calibrant._crossfit.scores import SCORES
-from calibrant.evaluation import Evaluation
 from calibrant.guarantees import clopper_pearson
+from calibrant.metrics import Evaluation
 from calibrant.metrics.registry import METRICS
 from calibrant.report._case import Case
 from calibrant.report._content import CheckRow, Estimate, MetricRow

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from string import Template
 
 import calibrant
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.monitoring._results import entries_since_reset
+from calibrant.report._html import read_page
 
 _WIDTH, _HEIGHT, _EDGE = 900.0, 220.0, 46.0
 """Of a chart, in its own units."""
@@ -36,9 +36,9 @@ def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> s
         "updates": _update_table(monitor.history),
         "marked": escape(_marked(monitor, rule["false_alarm"])),
         "version": escape(calibrant.__version__),
-        "css": _read("static", "report.css"),
+        "css": read_page("static", "report.css"),
     }
-    return Template(_read("templates", "monitor.html")).substitute(parts)
+    return Template(read_page("templates", "monitor.html")).substitute(parts)
 
 
 def _marked(monitor: CalibrationMonitor, rate: float) -> str:
@@ -46,10 +46,6 @@ def _marked(monitor: CalibrationMonitor, rate: float) -> str:
         return "None of them stands out by itself."
     share = f"{rate:.0%}".replace("%", " %")
     return f"Those marked are worth a look; on average at most {share} of marks are due to chance."
-
-
-def _read(folder: str, name: str) -> str:
-    return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
 class _Scale:
@@ -87,7 +83,7 @@ class _Scale:
 
 
 def _evidence_chart(history: Sequence[MonitorEntry], threshold: float) -> str:
-    values = [one.nats for one in history]
+    values = [entry.nats for entry in history]
     scale = _Scale(len(values), min([*values, 0.0]), max([*values, threshold]))
     path = " ".join(scale.point(i, value) for i, value in enumerate(values))
     is_apart = abs(scale.height(threshold) - scale.height(0.0)) > _LINE
@@ -103,18 +99,18 @@ def _evidence_chart(history: Sequence[MonitorEntry], threshold: float) -> str:
 def _alarm_mark(history: Sequence[MonitorEntry], scale: _Scale) -> str:
     """Where it first rang since the last reset."""
     now = entries_since_reset(history)
-    rung = [i for i, one in enumerate(now, start=len(history) - len(now)) if one.alarm]
-    return scale.upright(rung[0], f"alarm: {history[rung[0]].when}") if rung else ""
+    alarms = [i for i, entry in enumerate(now, start=len(history) - len(now)) if entry.alarm]
+    return scale.upright(alarms[0], f"alarm: {history[alarms[0]].when}") if alarms else ""
 
 
 def _gap_chart(history: Sequence[MonitorEntry]) -> str:
-    ends = [value for one in history for value in (one.low, one.high)]
+    ends = [value for entry in history for value in (entry.low, entry.high)]
     low, high = min([*ends, 0.0]), max([*ends, 0.0])
     scale = _Scale(len(history), low, high)
-    upper = [scale.point(i, one.high) for i, one in enumerate(history)]
-    lower = [scale.point(i, one.low) for i, one in enumerate(history)]
+    upper = [scale.point(i, entry.high) for i, entry in enumerate(history)]
+    lower = [scale.point(i, entry.low) for i, entry in enumerate(history)]
     band = " ".join([*upper, *reversed(lower)])
-    path = " ".join(scale.point(i, one.mean) for i, one in enumerate(history))
+    path = " ".join(scale.point(i, entry.mean) for i, entry in enumerate(history))
     drawn = (
         f'<polygon class="band" points="{band}"/>{scale.across(0.0, "zero", "0")}'
         f'<polyline class="line" points="{path}"/>{_alarm_mark(history, scale)}'
@@ -166,11 +162,10 @@ def _claim_table(monitor: CalibrationMonitor) -> str:
 
 def _update_table(history: Sequence[MonitorEntry]) -> str:
     rows = [
-        (one.when, f"{one.n_rows:,}", f"{one.nats:.1f}", f"{one.mean:+z.4f}", _rung(one))
-        for one in reversed(history)
+        (
+            *(entry.when, f"{entry.n_rows:,}", f"{entry.nats:.1f}", f"{entry.mean:+z.4f}"),
+            "alarm" if entry.alarm else "",
+        )
+        for entry in reversed(history)
     ]
     return _table(("update", "rows", "evidence, nats", "mean gap so far", ""), rows)
-
-
-def _rung(one: MonitorEntry) -> str:
-    return "alarm" if one.alarm else ""

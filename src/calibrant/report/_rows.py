@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import WORK_MEMORY
 from calibrant._data.fold_plan import FoldPlan, RowFolds, plan_folds
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import is_unit
+from calibrant._kernels.blocks import WORK_MEMORY
+from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 from calibrant.report._weights import copy_rows
 
@@ -70,7 +70,7 @@ class ReportRows(NamedTuple):
 
 def read_rows(sample: Sample, seed: int) -> ReportRows:
     """The rows of a sample, with those to draw if they are read in chunks."""
-    if not sample.is_chunked:
+    if sample.kept_rows(None) is None:  # no limit: the rows are in memory
         return ReportRows(sample.rows("A report"), None)  # top scores raise here
     n_rows, n_classes = sample.shape
     n_drawn = max(1, _DRAWN_SCORES // n_classes)

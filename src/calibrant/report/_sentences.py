@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import chi2_contingency
 
-from calibrant._simplex import EPS, true_class
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
-from calibrant.evaluation import Evaluation
 from calibrant.inference import Gain, Interval
+from calibrant.metrics import Evaluation
 from calibrant.report._advice import shows_rest
 from calibrant.report._content import CheckRow, Report
 
@@ -33,7 +33,6 @@ _SHIFT_LEVEL = 1e-3
 _TIED_SHARE = 0.5
 """Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
 
-_TEST_LEVEL = 0.05
 
 _OVERCONFIDENT = 0.01
 """Mean confidence above accuracy that is worth a word: a percentage point."""

@@ -64,8 +64,7 @@ def reliability_svg(diagram: Reliability, label: str) -> str:
 
 def _points(plane: _Plane, curve: Curve, when: str, most: float) -> str:
     joined = _path(plane, tuple(zip(curve.score, curve.frequency, strict=True)), f"{when} joined")
-    columns = zip(curve.score, curve.frequency, curve.low, curve.high, curve.count, strict=True)
-    return joined + "".join(_point(plane, when, most, *values) for values in columns)
+    return joined + "".join(_point(plane, when, most, *values) for values in curve.bins())
 
 
 def _point(
@@ -119,13 +118,8 @@ def counts_svg(diagram: Reliability, label: str) -> str:
 
 def _bars(plane: _Plane, curve: Curve, when: str, shift: float) -> Iterator[str]:
     for score, rows in zip(curve.score, curve.count, strict=True):
-        left, right = plane.across(score + shift), plane.across(score + shift + _BAR)
-        top = plane.up(rows)
-        yield (
-            f'<rect class="{when}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-            f'height="{plane.up(0.0) - top:.1f}"><title>{when}: {rows:,.0f} rows at '
-            f"{score:.1%}</title></rect>"
-        )
+        x, title = (score + shift, score + shift + _BAR), f"{when}: {rows:,.0f} rows at {score:.1%}"
+        yield _rectangle(plane, x, (0.0, rows), when, title)
 
 
 def ks_svg(graph: KsGraph, label: str) -> str:
@@ -151,11 +145,10 @@ def decomposition_svg(parts: Decomposition, label: str) -> str:
     for place, when in enumerate(_WHEN):
         calibration, refinement = getattr(parts, when)
         mended = max(calibration, 0.0)
+        end, y = max(mended, mended + refinement), (1.15 - place, 1.85 - place)
         bars += [
-            _bar_across(plane, place, 0.0, mended, "before", "calibration", calibration),
-            _bar_across(
-                plane, place, mended, mended + refinement, "after", "refinement", refinement
-            ),
+            _rectangle(plane, (0.0, mended), y, "before", f"calibration: {calibration:.5f}"),
+            _rectangle(plane, (mended, end), y, "after", f"refinement: {refinement:.5f}"),
             f'<text class="name" x="{_LEFT - 8}" y="{plane.up(1.5 - place) + 4:.1f}" '
             f'text-anchor="end">{when}</text>',
         ]
@@ -164,14 +157,13 @@ def decomposition_svg(parts: Decomposition, label: str) -> str:
     return plane.drawn(label, frame, *bars, _legend(plane, names, shape="square"))
 
 
-def _bar_across(
-    plane: _Plane, place: int, start: float, end: float, kind: str, name: str, value: float
+def _rectangle(
+    plane: _Plane, x: tuple[float, float], y: tuple[float, float], kind: str, title: str
 ) -> str:
-    left, right = plane.across(start), plane.across(max(start, end))
-    top, bottom = plane.up(1.85 - place), plane.up(1.15 - place)
+    (left, right), (bottom, top) = map(plane.across, x), map(plane.up, y)
     return (
         f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-        f'height="{bottom - top:.1f}"><title>{name}: {value:.5f}</title></rect>'
+        f'height="{bottom - top:.1f}"><title>{title}</title></rect>'
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._simplex import is_unit
+from calibrant._kernels.simplex import is_unit
 from calibrant._validation import check_row_counts, check_weight
 
 _MOST_COPIES = 2**20

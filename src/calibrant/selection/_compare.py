@@ -201,11 +201,13 @@ class _Run:
             for b, other in enumerate(names)
             for score in SCORES
         }
-        return _Result(values, differences, self._notes(fits) if self.sample.is_chunked else ())
+        return _Result(values, differences, self._notes(fits))
 
     def _notes(self, fits: Sequence[Sequence[Any]]) -> tuple[str, ...]:
-        notes = zip(self.methods, (own[0]._chunked_note() for own in fits), strict=True)
-        return tuple(f"{name}: {note}" for name, note in notes if note)
+        notes = [self.sample.note_on(folds[0]) for folds in fits]
+        return tuple(
+            f"{name}: {note}" for name, note in zip(self.methods, notes, strict=True) if note
+        )
 
 
 class _Moments(dict[str, LossMoments]):

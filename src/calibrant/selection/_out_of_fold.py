@@ -12,8 +12,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_clone, proba_blocks
 from calibrant._data.fold_plan import FoldPlan, HeldOut
+from calibrant._kernels.simplex import EPS, true_class
 from calibrant._output.progress import tracked
-from calibrant._simplex import EPS, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 

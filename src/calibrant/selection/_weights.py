@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant._blocks import sum_blocks
 from calibrant._crossfit.scores import likelihood_losses
+from calibrant._kernels.blocks import sum_blocks
+from calibrant._kernels.simplex import softmax_in_place
 from calibrant._optim.mixture import newton_point
-from calibrant._simplex import softmax_in_place
 from calibrant._typing import FloatArray
 from calibrant.inference import Gain, paired_gain
 from calibrant.selection._out_of_fold import OutOfFold

@@ -142,11 +142,9 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
     for name, member in members.items():
         if needs_rows(member):
             sample.rows(name)
-        if sample.is_chunked and getattr(member, "_folds_by_row", False):
-            raise TypeError(
-                f"{name} assigns chunked rows to folds by their number, and so do the folds that "
-                "it would be fitted on. Pass the calibrators inside it instead."
-            )
+        if getattr(member, "_folds_by_row", False):
+            # It assigns chunked rows to folds by their number, as the folds outside do.
+            sample.rows(f"{name} inside other folds", "pass the calibrators inside it instead")
 
 
 def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibrant.multiclass._gp.ascent import ascend
-
-
-class At(NamedTuple):
-    value: float
-    mean: np.ndarray
-    covariance: np.ndarray
+from calibrant.multiclass._gp.ascent import Posterior, ascend
 
 
 class Valley:
@@ -25,12 +17,12 @@ class Valley:
         self.domain = domain
         self.n_gradients = 0
 
-    def at(self, mean: np.ndarray) -> At:
+    def at(self, mean: np.ndarray) -> Posterior:
         a, b = mean
         value = -((a - 1) ** 2 + 10 * (b - a**2) ** 2 + 0.1 * b**4)
-        return At(value if a < self.domain else -np.inf, mean, self.metric)
+        return Posterior(value if a < self.domain else -np.inf, mean, self.metric, self.metric)
 
-    def gradient(self, point: At) -> np.ndarray:
+    def gradient(self, point: Posterior) -> np.ndarray:
         self.n_gradients += 1
         a, b = point.mean
         return -np.array([2 * (a - 1) - 40 * a * (b - a**2), 20 * (b - a**2) + 0.4 * b**3])

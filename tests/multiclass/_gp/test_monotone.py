@@ -59,9 +59,9 @@ def test_the_metric_holds_the_curvature_of_the_barrier(rng):
     rows = ScaledRows(2 * rng.normal(size=(20, 3)), rng.integers(3, size=20), np.ones(20), 0.1, 1.4)
     barrier = barrier_at(np.concatenate([np.log([0.5, 1.3, 0.05]), [-1.5, 0.0, 1.4]]), rows)
     point = barrier.at(np.array([0.3, -0.2, 0.1]))
-    scaled = barrier.slopes / point.slack[:, None]
-    precision = np.linalg.inv(point.posterior.covariance) + barrier.strength * scaled.T @ scaled
-    np.testing.assert_allclose(point.covariance, np.linalg.inv(precision), rtol=1e-9)
+    scaled = barrier.slopes / barrier.slack(point.mean)[:, None]
+    precision = np.linalg.inv(point.covariance) + barrier.strength * scaled.T @ scaled
+    np.testing.assert_allclose(point.metric, np.linalg.inv(precision), rtol=1e-9)
 
 
 def test_outside_of_the_domain_the_value_is_minus_infinity(rng):

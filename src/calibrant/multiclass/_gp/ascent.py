@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from calibrant._typing import FloatArray
 
 
-class Point(Protocol):
-    """A mean with its value, and an estimate of the inverse Hessian there: positive definite, for a
-    maximum.
+class Posterior(NamedTuple):
+    """``q(e) = N(mean, covariance)``, the value that it reaches, and an estimate of the negative
+    inverse Hessian of the value there, which is positive definite.
     """
 
-    @property
-    def value(self) -> float: ...
-    @property
-    def mean(self) -> FloatArray: ...
-    @property
-    def covariance(self) -> FloatArray: ...
+    value: float
+    mean: FloatArray
+    covariance: FloatArray
+    metric: FloatArray
 
 
-AnyPoint = TypeVar("AnyPoint", bound=Point)
+class Ascendable(Protocol):
+    """A function to be maximized over the mean of a posterior."""
 
+    def at(self, mean: FloatArray) -> Posterior:
+        """The posterior at a mean; the value may be minus infinity outside of the domain."""
 
-class Ascendable(Protocol[AnyPoint]):
-    """A function to be maximised."""
-
-    def at(self, mean: FloatArray) -> AnyPoint:
-        """The point at a mean; the value may be minus infinity outside of the domain."""
-
-    def gradient(self, point: AnyPoint) -> FloatArray:
+    def gradient(self, posterior: Posterior) -> FloatArray:
         """Derivative with respect to the mean."""
 
 
 def ascend(
-    function: Ascendable[AnyPoint],
+    function: Ascendable,
     start: FloatArray,
     *,
     tolerance: float,
     n_secants: int = 10,
     max_iter: int = 60,
-) -> AnyPoint:
-    """A maximum near ``start``: Newton steps with ``covariance`` for the inverse Hessian, corrected
-    by what gradients show.
+) -> Posterior:
+    """A maximum near ``start``: Newton steps with ``metric`` for the inverse Hessian, corrected by
+    what gradients show.
 
     The corrections are those of L-BFGS by up to ``n_secants`` steps. Stops when the Newton
     decrement, twice the gain to be expected in units of the value, is at most ``tolerance``, or
@@ -54,9 +49,9 @@ def ascend(
     slope = function.gradient(here)
     secants: list[_Secant] = []
     for _ in range(max_iter):
-        if slope @ here.covariance @ slope <= tolerance:
+        if slope @ here.metric @ slope <= tolerance:
             break
-        there = _step(function, here, _direction(here.covariance, slope, secants), slope)
+        there = _step(function, here, _direction(here.metric, slope, secants), slope)
         if there is None:
             break
         new_slope = function.gradient(there)
@@ -78,13 +73,9 @@ def _remembered(
 ) -> list[_Secant]:
     """The last secants, with a new one where it shows a positive curvature."""
     curvature = float(step @ fall)
-    if curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
+    if not limit or curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
         return secants
-    return (
-        [*secants[max(0, len(secants) + 1 - limit) :], _Secant(step, fall, curvature)]
-        if limit
-        else []
-    )
+    return [*secants[max(0, len(secants) + 1 - limit) :], _Secant(step, fall, curvature)]
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
@@ -101,8 +92,8 @@ def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) ->
 
 
 def _step(
-    function: Ascendable[AnyPoint], here: AnyPoint, direction: FloatArray, slope: FloatArray
-) -> AnyPoint | None:
+    function: Ascendable, here: Posterior, direction: FloatArray, slope: FloatArray
+) -> Posterior | None:
     """The first of the steps 1, 1/2, 1/4, ... along ``direction`` that increases the value
     enough.
     """

@@ -29,11 +29,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from calibrant._blocks import KEPT_MEMORY, READ_BLOCK, sum_blocks
 from calibrant._data.sample import Rows
-from calibrant._simplex import log_softmax, true_class
+from calibrant._kernels.blocks import KEPT_MEMORY, READ_BLOCK, sum_blocks
+from calibrant._kernels.simplex import log_softmax, true_class
 from calibrant._typing import FloatArray, IntArray
-from calibrant.multiclass._gp.ascent import ascend
+from calibrant.multiclass._gp.ascent import Posterior, ascend
 from calibrant.multiclass._gp.kernel import InducingInputs, rbf
 
 
@@ -131,14 +131,6 @@ class FullResidual:
 ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
 
 
-class Posterior(NamedTuple):
-    """``q(e) = N(mean, covariance)`` and the bound that it reaches."""
-
-    value: float
-    mean: FloatArray
-    covariance: FloatArray
-
-
 class SparseBound:
     """``F(m)`` with its gradients, as sums over row blocks; a pass over the data costs O(n K M^2),
     O(n K^2) more for "full".
@@ -167,7 +159,8 @@ class SparseBound:
         precision[np.diag_indices_from(precision)] += 1.0
         root = cholesky(precision, lower=True)
         value += -0.5 * float(mean @ mean) - float(np.log(np.diag(root)).sum())
-        return Posterior(value, mean, cho_solve((root, True), np.eye(len(mean))))
+        covariance = cho_solve((root, True), np.eye(len(mean)))
+        return Posterior(value, mean, covariance, covariance)
 
     def gradient(self, posterior: Posterior) -> FloatArray:
         """Derivative of ``F(m)``."""

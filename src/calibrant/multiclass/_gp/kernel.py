@@ -94,11 +94,11 @@ class InducingInputs:
         """
         shift, square = self._centred(moments)
         scale = self.kernel.lengthscale**2
-        own = self._prior_gradient(self._root_pulled(cross))
-        own[0] += moments[0].sum()
-        own[1] += square.sum() / scale
-        own[3:] += shift / scale
-        return own
+        slope = self._prior_gradient(self._root_pulled(cross))
+        slope[0] += moments[0].sum()
+        slope[1] += square.sum() / scale
+        slope[3:] += shift / scale
+        return slope
 
     def slope_gradient(self, x: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
         """Derivative of ``sum_i weight_i a'(x_i) . mean`` with respect to the same."""
@@ -106,11 +106,11 @@ class InducingInputs:
         distance = (x[:, None] - self.inputs) / lengthscale
         weighted = rbf(x, self.inputs, self.kernel) * np.outer(weight, self.weights(mean))
         steep = -weighted * distance / lengthscale
-        own = self._prior_gradient(self._root_pulled(np.outer(weight @ self.slopes(x), mean)))
-        own[0] += steep.sum()
-        own[1] += (steep * (distance**2 - 2)).sum()
-        own[3:] += (weighted * (1 - distance**2)).sum(axis=0) / lengthscale**2
-        return own
+        slope = self._prior_gradient(self._root_pulled(np.outer(weight @ self.slopes(x), mean)))
+        slope[0] += steep.sum()
+        slope[1] += (steep * (distance**2 - 2)).sum()
+        slope[3:] += (weighted * (1 - distance**2)).sum(axis=0) / lengthscale**2
+        return slope
 
     def _centred(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weighted sums of ``x - w`` and of its square from those of 1, x and x^2."""

@@ -12,14 +12,13 @@ is at least the floor everywhere on the interval.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from calibrant._typing import FloatArray
-from calibrant.multiclass._gp.ascent import ascend
-from calibrant.multiclass._gp.bound import Posterior, ResidualOf, SparseBound
+from calibrant.multiclass._gp.ascent import Posterior, ascend
+from calibrant.multiclass._gp.bound import ResidualOf, SparseBound
 from calibrant.multiclass._gp.kernel import InducingInputs
 from calibrant.multiclass._gp.scores import ScoreSummary
 from calibrant.multiclass._gp.search import TOLERANCE, Evidence, fit_evidence
@@ -39,9 +38,7 @@ def min_slope(scale: float) -> float:
     return 1e-3 / max(1.0, scale)
 
 
-def fit_increasing(
-    summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int
-) -> Evidence[Posterior]:
+def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
     """The evidence under the constraint that the latent mean increases from ``summary.low`` to
     ``summary.high``.
     """
@@ -59,14 +56,17 @@ def fit_increasing(
     def bound_of(inducing: InducingInputs) -> _BarrierBound:
         return _BarrierBound(SparseBound(summary.rows, inducing, residual), grid, _SEARCH_BARRIER)
 
-    found = fit_evidence(summary, bound_of, n_inducing=n_inducing, starts=[free.inducing])
-    point = _tighten(SparseBound(summary.rows, found.inducing, residual), summary, found.point.mean)
-    solution = replace(
-        found.solution,
-        n_iter=free.solution.n_iter + found.solution.n_iter,
-        objective=found.solution.objective + (found.point.value - point.value) / summary.total,
+    evidence = fit_evidence(summary, bound_of, n_inducing=n_inducing, starts=[free.inducing])
+    point = _tighten(
+        SparseBound(summary.rows, evidence.inducing, residual), summary, evidence.point.mean
     )
-    return Evidence(found.inducing, point, solution)
+    solution = replace(
+        evidence.solution,
+        n_iter=free.solution.n_iter + evidence.solution.n_iter,
+        objective=evidence.solution.objective
+        + (evidence.point.value - point.value) / summary.total,
+    )
+    return Evidence(evidence.inducing, point, solution)
 
 
 def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:
@@ -124,18 +124,6 @@ def _certify(summary: ScoreSummary, inducing: InducingInputs, mean: FloatArray) 
     )
 
 
-class _Interior(NamedTuple):
-    """A mean whose slopes are above the floor by ``slack``; ``covariance`` is the inverse Hessian,
-    barrier included.
-    """
-
-    value: float
-    mean: FloatArray
-    covariance: FloatArray
-    posterior: Posterior
-    slack: FloatArray
-
-
 class _BarrierBound:
     """``F(m) + strength * mean_g log(slope_g - floor)``; minus infinity where a slope is below the
     floor.
@@ -148,27 +136,29 @@ class _BarrierBound:
         self.strength = strength / len(grid)
         self.room = 1.0 - min_slope(bound.rows.scale)
 
-    def at(self, mean: FloatArray) -> _Interior:
-        slack = self.room + self.slopes @ mean
+    def slack(self, mean: FloatArray) -> FloatArray:
+        """How far the slopes are above the floor."""
+        return self.room + self.slopes @ mean
+
+    def at(self, mean: FloatArray) -> Posterior:
+        slack = self.slack(mean)
         if slack.min() <= 0:
-            outside = Posterior(-np.inf, mean, np.eye(len(mean)))
-            return _Interior(-np.inf, mean, outside.covariance, outside, slack)
+            return Posterior(-np.inf, mean, np.eye(len(mean)), np.eye(len(mean)))
         inside = self.bound.at(mean)
         value = inside.value + self.strength * float(np.log(slack).sum())
-        return _Interior(value, mean, self._metric(inside.covariance, slack), inside, slack)
+        return inside._replace(value=value, metric=self._metric(inside.covariance, slack))
 
-    def gradient(self, point: _Interior) -> FloatArray:
-        return np.asarray(
-            self.bound.gradient(point.posterior)
-            + self.strength * (self.slopes.T @ (1 / point.slack))
-        )
+    def gradient(self, posterior: Posterior) -> FloatArray:
+        barrier = self.slopes.T @ (1 / self.slack(posterior.mean))
+        return np.asarray(self.bound.gradient(posterior) + self.strength * barrier)
 
-    def outer_gradient(self, point: _Interior) -> FloatArray:
-        weight = self.strength / self.bound.rows.scale / point.slack
-        own = self.bound.inducing.slope_gradient(self.grid, weight, point.mean)
-        return self.bound.outer_gradient(point.posterior) + own
+    def outer_gradient(self, posterior: Posterior) -> FloatArray:
+        mean = posterior.mean
+        weight = self.strength / self.bound.rows.scale / self.slack(mean)
+        barrier = self.bound.inducing.slope_gradient(self.grid, weight, mean)
+        return self.bound.outer_gradient(posterior) + barrier
 
-    def maximum(self, start: FloatArray, tolerance: float) -> _Interior:
+    def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
         # The curvature of the barrier is known and changes fast: what earlier steps showed of it
         # would mislead.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from calibrant._blocks import sum_blocks
 from calibrant._data.sample import Rows
-from calibrant._simplex import softmax, true_class
+from calibrant._kernels.blocks import map_blocks, sum_blocks
+from calibrant._kernels.simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.bound import ScaledRows
 
@@ -84,24 +84,13 @@ def summarise_scores(rows: ScaledRows) -> ScoreSummary:
     return ScoreSummary(rows, low, high, line, _histogram(rows, line, low, high))
 
 
-@dataclass(frozen=True)
-class _Interval:
-    """The sum of two is the smallest that holds both."""
-
-    low: float
-    high: float
-
-    def __add__(self, other: _Interval) -> _Interval:
-        return _Interval(min(self.low, other.low), max(self.high, other.high))
-
-
 def _range(rows: ScaledRows) -> tuple[float, float]:
-    def ends(block: slice) -> _Interval:
+    def ends(block: slice) -> tuple[float, float]:
         x = rows.inputs(block)
-        return _Interval(float(x.min()), float(x.max()))
+        return float(x.min()), float(x.max())
 
-    span = sum_blocks(ends, *rows.u.shape)
-    return span.low, span.high
+    lows, highs = zip(*map_blocks(ends, *rows.u.shape), strict=True)
+    return min(lows), max(highs)
 
 
 def _line(rows: ScaledRows) -> float:

@@ -5,7 +5,7 @@ For given ones the posterior follows (`bound`). What is left is a smooth problem
 the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of
 a few starts.
 
-Two priors keep the search sober. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
+Two priors keep the search cautious. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
 l)``, a the amplitude that is expected of a latent function and l in standard deviations of the
 scores: without it v may grow without end, as the second-order term of the bound charges nothing for
 uncertainty where probabilities are 0 or 1 already. And a latent function that leaves the scores
@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
-from calibrant.multiclass._gp.ascent import AnyPoint
+from calibrant.multiclass._gp.ascent import Posterior
 from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant.multiclass._gp.scores import ScoreSummary
 
@@ -57,24 +57,24 @@ _MAX_ITER = 200  # thirty are usual
 _MAX_SEARCHES = 3
 
 
-class OuterBound(Protocol[AnyPoint]):
+class OuterBound(Protocol):
     """A bound for given kernel parameters and inducing inputs."""
 
-    def maximum(self, start: FloatArray, tolerance: float) -> AnyPoint:
-        """The best point near a mean."""
+    def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
+        """The best posterior near a mean."""
 
-    def outer_gradient(self, point: AnyPoint) -> FloatArray:
+    def outer_gradient(self, posterior: Posterior) -> FloatArray:
         """Derivative with respect to log variance, log lengthscale, log noise and the inducing
         inputs.
         """
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(Generic[AnyPoint]):
+class Evidence:
     """The largest bound found, and how the search ended."""
 
     inducing: InducingInputs
-    point: AnyPoint
+    point: Posterior
     solution: Solution
     """The objective is what was minimised: the negative bound and negative log prior per unit of
     weight."""
@@ -82,31 +82,31 @@ class Evidence(Generic[AnyPoint]):
 
 def fit_evidence(
     summary: ScoreSummary,
-    bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]],
+    bound_of: Callable[[InducingInputs], OuterBound],
     *,
     n_inducing: int,
     starts: Sequence[InducingInputs] = (),
-) -> Evidence[AnyPoint]:
+) -> Evidence:
     """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the
     usual ones.
     """
     profile = _Profile(summary, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(summary, n_inducing))]
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
-    found, n_iter = _search(profile, start, _limits(summary, n_inducing))
+    result, n_iter = _search(profile, start, _limits(summary, n_inducing))
     best = profile.best
-    still = profile.fresh(_packed(_still(summary, n_inducing)))
-    if still.value - best.value < _STRONG_EVIDENCE / summary.total:
-        best = still
-    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(found))
+    flat = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
+    if flat.value - best.value < _STRONG_EVIDENCE / summary.total:
+        best = flat
+    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result))
     return Evidence(best.inducing, best.point, solution)
 
 
-def _outcome(found: OptimizeResult) -> Outcome:
+def _outcome(result: OptimizeResult) -> Outcome:
     """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
-    if found.status == 0:
+    if result.status == 0:
         return Outcome.CONVERGED
-    return Outcome.ITERATION_LIMIT if found.status == 1 else Outcome.STALLED
+    return Outcome.ITERATION_LIMIT if result.status == 1 else Outcome.STALLED
 
 
 def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs]:
@@ -120,7 +120,7 @@ def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs
     ]
 
 
-def _still(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
+def _flat_prior(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
     """A prior under which the latent function hardly moves."""
     return InducingInputs(
         Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), summary.spread_inputs(n_inducing)
@@ -143,24 +143,22 @@ def _packed(inducing: InducingInputs) -> FloatArray:
     return np.concatenate([np.log(inducing.kernel), inducing.inputs])
 
 
-def _search(
-    profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds
-) -> tuple[OptimizeResult, int]:
+def _search(profile: _Profile, start: FloatArray, limits: Bounds) -> tuple[OptimizeResult, int]:
     """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to
     another mode.
     """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
-        found = _minimise(profile, start, limits, _MAX_ITER - n_iter)
-        n_iter += int(found.nit)
-        start = found.x
-        if found.status == 0 or n_iter >= _MAX_ITER:
+        result = _minimise(profile, start, limits, _MAX_ITER - n_iter)
+        n_iter += int(result.nit)
+        start = result.x
+        if result.status == 0 or n_iter >= _MAX_ITER:
             break
-    return found, n_iter
+    return result, n_iter
 
 
 def _minimise(
-    profile: _Profile[AnyPoint], start: FloatArray, limits: Bounds, max_iter: int
+    profile: _Profile, start: FloatArray, limits: Bounds, max_iter: int
 ) -> OptimizeResult:
     """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
     sensible one.
@@ -182,17 +180,17 @@ def _minimise(
     return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
 
 
-class _Solved(NamedTuple, Generic[AnyPoint]):
+class _Solved(NamedTuple):
     """The best point for given kernel parameters and inducing inputs; ``value`` is what the search
     minimises.
     """
 
     value: float
     inducing: InducingInputs
-    point: AnyPoint
+    point: Posterior
 
 
-class _Profile(Generic[AnyPoint]):
+class _Profile:
     """The negative bound and log prior per unit of weight, m and S maximised out, with its
     gradient.
 
@@ -201,16 +199,16 @@ class _Profile(Generic[AnyPoint]):
     under other kernel parameters.
     """
 
-    best: _Solved[AnyPoint]
+    best: _Solved
 
     def __init__(
-        self, summary: ScoreSummary, bound_of: Callable[[InducingInputs], OuterBound[AnyPoint]]
+        self, summary: ScoreSummary, bound_of: Callable[[InducingInputs], OuterBound]
     ) -> None:
         self.bound_of = bound_of
         self.total = summary.total
         self.amplitude = summary.amplitude
         self.slope = summary.line - summary.rows.scale
-        self._last: _Solved[AnyPoint] | None = None
+        self._last: _Solved | None = None
 
     def __call__(self, packed: FloatArray) -> tuple[float, FloatArray]:
         bound, solved = self._solve(packed)
@@ -219,12 +217,12 @@ class _Profile(Generic[AnyPoint]):
         gradient[1] -= _ROUGHNESS * np.exp(-packed[1])
         return solved.value, gradient / self.total
 
-    def fresh(self, packed: FloatArray) -> _Solved[AnyPoint]:
+    def fresh(self, packed: FloatArray) -> _Solved:
         """The best point where nothing is known about m yet."""
         self._last = None
         return self._solve(packed)[1]
 
-    def _solve(self, packed: FloatArray) -> tuple[OuterBound[AnyPoint], _Solved[AnyPoint]]:
+    def _solve(self, packed: FloatArray) -> tuple[OuterBound, _Solved]:
         inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
         bound = self.bound_of(inducing)
         point = bound.maximum(self._start(inducing), TOLERANCE * self.total)

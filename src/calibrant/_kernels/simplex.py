@@ -8,6 +8,7 @@ alone.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -40,19 +41,20 @@ def row_sum(block: FloatArray) -> FloatArray:
     """
     if block.shape[1] > SHORT_ROW:
         return np.asarray(block.sum(axis=1, dtype=np.float64))
-    return block @ _ones(block.shape[1])
+    return block @ ones(block.shape[1])
 
 
 def rough_row_sum(block: FloatArray) -> FloatArray:
     """`row_sum` that is right to 1e-12 or so, in less time: a matrix product also of long rows."""
-    return block @ _ones(block.shape[1]) if block.dtype == np.float64 else row_sum(block)
+    return block @ ones(block.shape[1]) if block.dtype == np.float64 else row_sum(block)
 
 
-@lru_cache(maxsize=8)
-def _ones(size: int) -> FloatArray:
-    ones = np.ones(size)
-    ones.flags.writeable = False
-    return ones
+@lru_cache(maxsize=16)
+def ones(size: int, dtype: np.dtype[Any] | None = None) -> FloatArray:
+    """A read-only vector of ones: a product with it sums the entries of short rows."""
+    vector = np.ones(size, dtype=dtype)
+    vector.flags.writeable = False
+    return vector
 
 
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
