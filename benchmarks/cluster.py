@@ -189,6 +189,8 @@ def results(X: Any, y: Any, made_here: dict[str, Any]) -> Iterator[tuple[str, Re
             continue
         start = time.perf_counter()
         fitted = made.set_params(inputs="logits").fit(X, y)
+        if getattr(fitted, "top_", None) is not None:
+            fitted.top_ = None  # the top probability of parts is not corrected
         seconds, passes = time.perf_counter() - start, getattr(fitted, "n_passes_", None)
         print(f"  {name}: {passes} passes, {seconds:.1f} s", file=sys.stderr, flush=True)
         yield name, Result(fitted.predict_proba(new_rows()), passes, seconds)

@@ -4,10 +4,9 @@ with 5,000 calibration rows.
     python benchmarks/top_probability.py --data ../shared/data --output docs/top-probability.md
 
 For every file the debiased confidence error on the test rows (15 bins of equal mass, L2) after the
-automatic choice, after it without its calibrator of the confidence, and after three other methods;
-the log-loss of the automatic choice against that without its calibrator of the confidence. The
-first draw takes the rows to calibrate on as the file has them; ``--draws`` others deal all rows of
-the file anew, and means are over all draws.
+automatic choice, after its stack alone, and after three methods made for it; the log-loss of the
+automatic choice against that of its stack alone. The first draw takes the rows to calibrate on as
+the file has them; ``--draws`` others deal all rows of the file anew, and means are over all draws.
 Standard errors are of 200 resamples of the rows of the file, drawn alike for all methods and draws.
 
 Resumable: the claims of a file and a draw are a file in ``--results``. Ends with exit code 1 where
@@ -37,15 +36,11 @@ from calibrant import (
     TemperatureScaling,
 )
 from calibrant.metrics import expected_calibration_error, log_loss
-from calibrant.selection._candidates import default_candidates
 from do_no_harm import LEFT_OUT, MIN_TEST_ROWS, Rows, load
 
 N_ROWS, N_RESAMPLES = 5000, 200
 MOST_TIMES, MOST_LOST = 1.2, 0.001
-OURS, STACK = "auto", "auto without it"
-CONFIDENCE = "confidence-isotonic"
-"""The base calibrator of the confidence, which the second method leaves out."""
-
+OURS, STACK = "auto", "its stack alone"
 METHODS = (OURS, STACK, "temperature", "confidence spline", "top-label binning")
 
 
@@ -144,13 +139,10 @@ def figures(path: Path, draw: int) -> Draw | None:
         return None
     kind, fit, judge, row = found
     auto = AutoCalibration(inputs=kind).fit(fit.scores, fit.labels)
-    others = default_candidates(*fit.scores.shape)
-    del others[CONFIDENCE]
-    stack = AutoCalibration(others, inputs=kind).fit(fit.scores, fit.labels)
-    results = {
-        name: judged(model.predict_proba(judge.scores), judge.labels)
-        for name, model in ((OURS, auto), (STACK, stack))
-    }
+    kept, auto.top_ = auto.top_, None
+    alone = judged(auto.predict_proba(judge.scores), judge.labels)
+    auto.top_ = kept
+    results = {OURS: judged(auto.predict_proba(judge.scores), judge.labels), STACK: alone}
     for name, method in rivals().items():
         fitted = method.set_params(inputs=kind).fit(fit.scores, fit.labels)
         results[name] = (
@@ -158,9 +150,7 @@ def figures(path: Path, draw: int) -> Draw | None:
             if isinstance(fitted, MulticlassToBinary)
             else judged(fitted.predict_proba(judge.scores), judge.labels)
         )
-    return Draw(
-        row, int(fit.scores.shape[1]), len(fit.labels), CONFIDENCE in auto.members_, results
-    )
+    return Draw(row, int(fit.scores.shape[1]), len(fit.labels), kept is not None, results)
 
 
 def keep(path: Path, draw: Draw | None) -> None:

@@ -13,7 +13,6 @@ from calibrant import (
     TemperatureScaling,
     metrics,
 )
-from calibrant.selection._candidates import default_candidates
 
 RIVALS = {
     "temperature": TemperatureScaling(),
@@ -40,11 +39,19 @@ def split(file):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True,
-    reason="without a correction of the stacked confidence its error is 0.045 and 0.058, not 0.01",
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            "cifar100_resnet110_gupta",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="isotonic regression of the confidence leaves an error of 0.021, not 0.01",
+            ),
+        ),
+        "mnist_adaboost_pycalib",
+    ],
 )
-@pytest.mark.parametrize("name", ["cifar100_resnet110_gupta", "mnist_adaboost_pycalib"])
 def test_q3_the_top_probability_is_honest_and_the_log_loss_no_worse(real_data, name):
     kind, scores, labels, new, truth = split(real_data(name))
     model = AutoCalibration(inputs=kind).fit(scores, labels)
@@ -54,7 +61,6 @@ def test_q3_the_top_probability_is_honest_and_the_log_loss_no_worse(real_data, n
         for m in RIVALS.values()
     )
     assert confidence_error(truth, proba) <= 1.2 * best
-    others = default_candidates(*scores.shape)
-    del others["confidence-isotonic"]
-    stack = AutoCalibration(others, inputs=kind).fit(scores, labels).predict_proba(new)
+    model.top_ = None
+    stack = model.predict_proba(new)
     assert metrics.log_loss(truth, proba) <= metrics.log_loss(truth, stack) + 0.001

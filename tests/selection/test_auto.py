@@ -44,10 +44,17 @@ def test_weights_are_on_the_simplex_and_the_result_is_the_pool(auto, data):
     assert auto.names_[-1] == "uniform"
     assert auto.weights_.min() >= 0
     assert auto.weights_.sum() == pytest.approx(1.0, abs=1e-12)
-    pool = auto.weights_[-1] / 10 + sum(
-        auto.weights_[auto.names_.index(name)] * fitted.predict_proba(data.test_proba)
-        for name, fitted in auto.members_.items()
-    )
+    assert (auto.top_weights_ <= auto.weights_).all()
+
+    def average(weights):
+        return weights[-1] / 10 + sum(
+            weights[auto.names_.index(name)] * fitted.predict_proba(data.test_proba)
+            for name, fitted in auto.members_.items()
+        )
+
+    share = auto.top_weights_.sum()
+    corrected = auto.top_.predict_proba(average(auto.top_weights_ / share))
+    pool = average(auto.weights_ - auto.top_weights_) + share * corrected
     np.testing.assert_allclose(auto.predict_proba(data.test_proba), pool, atol=1e-12)
 
 

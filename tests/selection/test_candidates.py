@@ -3,7 +3,12 @@ from __future__ import annotations
 import pytest
 
 from calibrant import TemperatureScaling
-from calibrant.selection._candidates import default_candidates, is_trusted, named_candidates
+from calibrant.selection._candidates import (
+    calibrates_confidence,
+    default_candidates,
+    is_trusted,
+    named_candidates,
+)
 
 
 def test_candidates_of_a_list_are_named_after_their_class():
@@ -45,3 +50,9 @@ def test_candidates_follow_the_numbers_of_rows_and_classes(n_samples, n_classes,
 def test_the_averaged_temperature_is_trusted_and_other_candidates_are_not():
     trusted = [name for name, one in default_candidates(100, 3).items() if is_trusted(one)]
     assert trusted == ["bayesian-temperature"]
+
+
+def test_one_default_candidate_calibrates_the_confidence():
+    chosen = default_candidates(100, 3)
+    found = [name for name, one in chosen.items() if calibrates_confidence(one)]
+    assert found == ["confidence-isotonic"]

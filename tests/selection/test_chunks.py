@@ -46,6 +46,7 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     for name in ("gain", "low", "high", "before", "after", "p_value", "standard_error"):
         own, other = getattr(whole.gain_, name), getattr(parts.gain_, name)
         assert other == pytest.approx(own, abs=1e-8)
+    assert (parts.top_ is None) == (whole.top_ is None)
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
 

@@ -57,5 +57,14 @@ def test_a_subset_keeps_likelihoods_weights_and_groups_together(plan):
     assert (some.group == 2).all()
 
 
+def test_members_can_be_selected_and_added(plan):
+    found = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
+    some = found.select(np.array([True, False, True]))
+    np.testing.assert_array_equal(some.likelihood, found.likelihood[:, [0, 2]])
+    more = some.add_member(found.likelihood[:, 1])
+    np.testing.assert_array_equal(more.likelihood, found.likelihood[:, [0, 2, 1]])
+    assert more.is_trusted.tolist() == [True, False, False]
+
+
 def test_without_time_only_the_first_base_calibrator_is_fitted(plan):
     assert list(fit_members(MEMBERS, plan, "proba", Effort(time_budget=0.0))) == ["identity"]

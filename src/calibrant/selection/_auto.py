@@ -12,15 +12,32 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
-from calibrant._typing import FloatArray, LabelsLike
+from calibrant._typing import BoolArray, FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
 from calibrant.base import Calibrator, Citation
 from calibrant.base.fitted import FittedValue
 from calibrant.base.references import WOLPERT_1992
 from calibrant.inference import Gain
 from calibrant.multiclass import Identity
-from calibrant.selection._candidates import default_candidates, is_trusted, named_candidates
-from calibrant.selection._out_of_fold import Effort, FoldFits, fit_members, predict_held_out
+from calibrant.reductions import MulticlassToBinary
+from calibrant.selection._candidates import (
+    calibrates_confidence,
+    default_candidates,
+    is_trusted,
+    named_candidates,
+)
+from calibrant.selection._confidence_correction import (
+    corrected_likelihood,
+    fit_correction,
+    predict_ensemble,
+)
+from calibrant.selection._out_of_fold import (
+    Effort,
+    FoldFits,
+    OutOfFold,
+    fit_members,
+    predict_held_out,
+)
 from calibrant.selection._weights import stack_gain, stack_weights
 from calibrant.selection.methods import check_members, needs_rows
 
@@ -36,7 +53,8 @@ class AutoCalibration(Calibrator):
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
     out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
-    one standard error of the gain over it.
+    one standard error of the gain over it. The average itself, with its confidence calibrated by
+    isotonic regression, is one more member with a weight by the same rule.
 
     Parameters
     ----------
@@ -65,7 +83,12 @@ class AutoCalibration(Calibrator):
     left_out_ : tuple of str
         Candidates that were not fitted because of ``time_budget``.
     weights_ : array of shape (n_members,)
-        The weight of each member. They sum to one.
+        The weight of each member, with its weight inside the corrected average. They sum to one.
+    top_ : MulticlassToBinary or None
+        The calibrator of the confidence (the highest probability) of the average of the members,
+        if the corrected average has a weight.
+    top_weights_ : array of shape (n_members,)
+        The part of ``weights_`` that belongs to the corrected average.
     members_ : dict of name -> fitted calibrator
         The members with a positive weight, without the uniform forecast.
     gain_ : Gain
@@ -97,8 +120,13 @@ class AutoCalibration(Calibrator):
     cannot mislead, which limits the loss of a surprising label. The third term is sample variance
     penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
 
-    The log-loss decides. The confidence of the average is not corrected afterwards, so another
-    method can have a lower calibration error of the confidence.
+    An average of calibrated probabilities is not calibrated. So the weights are found twice. The
+    first weights v are those of the members that do not calibrate the confidence. Smoothed isotonic
+    regression h of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to its
+    out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
+    likelihoods of this corrected average come from isotonic fits on the other folds, and they are
+    one more column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))`
+    with the second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
     smoothed isotonic regression of the confidence. With at least one row per class and at most 300
@@ -152,9 +180,14 @@ class AutoCalibration(Calibrator):
         self.classes = classes
 
     gain_: Gain | None
+    top_: MulticlassToBinary | None
+    top_weights_: FloatArray
     left_out_: tuple[str, ...]
     _folds_by_row: ClassVar[bool] = True
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"weights_": FittedValue(("M",), 0.0, 1.0)}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "weights_": FittedValue(("M",), 0.0, 1.0),
+        "top_weights_": FittedValue(("M",), 0.0, 1.0),
+    }
 
     @property
     def citation(self) -> Citation:
@@ -170,6 +203,16 @@ class AutoCalibration(Calibrator):
         if self.candidates is None:
             return False
         return any(needs_rows(member) for member in named_candidates(self.candidates).values())
+
+    def _check_together(self, fitted: Mapping[str, Any]) -> None:
+        top = fitted.get("top_")
+        if top is None:
+            return
+        is_calibrator = isinstance(top, MulticlassToBinary) and top.inputs == "proba"
+        if not is_calibrator or top.n_classes_ != fitted.get("n_classes_"):
+            raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes")
+        if not np.sum(fitted.get("top_weights_", 0.0)) > 0:
+            raise ValueError("top_weights_ must have a positive sum if there is a top_")
 
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
@@ -209,7 +252,7 @@ class AutoCalibration(Calibrator):
         """Keep the scores as they are: one row cannot be cross-fitted."""
         self.left_out_ = ()
         self.names_ = (*members, "uniform")
-        self.weights_ = np.eye(1, len(self.names_))[0]
+        self._keep_uncorrected(np.eye(1, len(self.names_))[0])
         self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
         return {}
 
@@ -221,10 +264,37 @@ class AutoCalibration(Calibrator):
         self.left_out_ = tuple(name for name in members if name not in fits)
         trusted = [is_trusted(members[name]) for name in fits]
         rows = predict_held_out(fits, trusted, plan, self.inputs, sample.n_columns)
-        self.weights_ = stack_weights(rows)
         self.losses_ = -(rows.weight @ np.log(rows.likelihood)) / rows.weight.sum()
+        if len(np.unique(rows.group)) > 1:
+            is_plain = [not calibrates_confidence(members[name]) for name in fits]
+            rows = self._weigh_with_correction(rows, np.array([*is_plain, True]), fits, plan)
+        else:  # a correction could not be evaluated
+            self._keep_uncorrected(stack_weights(rows))
         self.gain_ = stack_gain(rows, plan.ratios)
         return fits
+
+    def _keep_uncorrected(self, weights: FloatArray) -> None:
+        self.weights_, self.top_weights_, self.top_ = weights, np.zeros_like(weights), None
+
+    def _weigh_with_correction(
+        self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
+    ) -> OutOfFold:
+        """Find the weights with one more member, the ensemble of the plain members with a
+        calibrated confidence; return the likelihoods with this member.
+
+        Calibrators of the confidence are not plain: their probabilities are corrected already.
+        """
+        first = np.zeros(len(is_plain))
+        first[is_plain] = stack_weights(rows.select(is_plain))
+        ensemble = predict_ensemble(fits, first, plan, self.inputs)
+        rows = rows.add_member(corrected_likelihood(ensemble, rows.n_classes))
+        weights = stack_weights(rows)
+        self._keep_uncorrected(weights[:-1])
+        if weights[-1] > 0:
+            self.top_ = fit_correction(ensemble, rows.n_classes)
+            self.top_weights_ = weights[-1] * first
+            self.weights_ = self.weights_ + self.top_weights_
+        return rows
 
     def _chunked_note(self) -> str:
         notes = ["Rows are assigned to folds by their number."]
@@ -234,10 +304,23 @@ class AutoCalibration(Calibrator):
         return " ".join(notes)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        total = np.full(scores.shape, self.weights_[-1] / self.n_classes_)
+        if self.top_ is None:
+            return self._average(scores, self.weights_)[0]
+        share = self.top_weights_.sum()
+        plain, ensemble = self._average(
+            scores, self.weights_ - self.top_weights_, self.top_weights_ / share
+        )
+        plain += share * self.top_._proba_of(ensemble)
+        return plain
+
+    def _average(self, scores: FloatArray, *weights: FloatArray) -> list[FloatArray]:
+        """Weighted averages of the members: each member predicts once for all of them."""
+        totals = [np.full(scores.shape, one[-1] / self.n_classes_) for one in weights]
         for name, fitted in self.members_.items():
-            total += self.weights_[self.names_.index(name)] * proba_of(fitted, scores, self.inputs)
-        return total
+            proba, member = proba_of(fitted, scores, self.inputs), self.names_.index(name)
+            for total, one in zip(totals, weights, strict=True):
+                total += one[member] * proba
+        return totals
 
     def explain(self) -> str:
         """Summary of the fit, with the weight and the cross-fitted log-loss of each member."""
@@ -259,7 +342,16 @@ class AutoCalibration(Calibrator):
         else:
             said = f"{gain.sentence()} {_words_of_stack(share, own, even)}"
         late = f" There was no time for {', '.join(self.left_out_)}." if self.left_out_ else ""
-        return f"{said}{late}"
+        return f"{said}{self._words_of_top()}{late}"
+
+    def _words_of_top(self) -> str:
+        if self.top_ is None:
+            return ""
+        said = self.top_.calibrators_[0]._words_at(_EXAMPLES)
+        return (
+            f" For {self.top_weights_.sum():.0%} of the weight the confidence of the mixture is "
+            f"corrected: {said}."
+        )
 
 
 def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
@@ -273,6 +365,9 @@ def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
 
 _ALONE = 0.99
 """Share of the identity above which nothing else is worth a word."""
+
+_EXAMPLES = (0.5, 0.7, 0.9)
+"""Confidences by which their correction is explained."""
 
 _WORTH_SAYING = 0.005
 """Weights below are not worth a word."""

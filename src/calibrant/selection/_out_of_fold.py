@@ -38,6 +38,19 @@ class OutOfFold(NamedTuple):
             likelihood=self.likelihood[rows], weight=self.weight[rows], group=self.group[rows]
         )
 
+    def select(self, members: BoolArray) -> OutOfFold:
+        """Some of the base calibrators on the same rows."""
+        return self._replace(
+            likelihood=self.likelihood[:, members], is_trusted=self.is_trusted[members]
+        )
+
+    def add_member(self, likelihood: FloatArray) -> OutOfFold:
+        """One more base calibrator on the same rows; it is not trusted."""
+        return self._replace(
+            likelihood=np.column_stack([self.likelihood, likelihood]),
+            is_trusted=np.append(self.is_trusted, False),
+        )
+
 
 FoldFits = Mapping[str, Sequence[Any]]
 """Base calibrators by name, each with one fit per fold."""

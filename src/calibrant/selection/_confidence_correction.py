@@ -1,0 +1,92 @@
+"""The last step of a stacked ensemble: isotonic calibration of its confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._crossfit.members import proba_of
+from calibrant._data.fold_plan import FoldPlan, HeldOut
+from calibrant._data.top_scores import TopSample, TopScores
+from calibrant._kernels.simplex import EPS, log_of, true_class
+from calibrant._typing import BoolArray, FloatArray, IntArray
+from calibrant.binary import IsotonicCalibration
+from calibrant.notions import Claim
+from calibrant.reductions import MulticlassToBinary
+from calibrant.selection._out_of_fold import FoldFits
+
+
+class EnsembleRows(NamedTuple):
+    """Out-of-fold predictions of an ensemble: the predicted class, its probability (the confidence)
+    and that of the true class, with column codes, weights and groups.
+    """
+
+    top: IntArray
+    confidence: FloatArray
+    true: FloatArray
+    y: IntArray
+    weight: FloatArray
+    group: IntArray
+
+    def claim(self, rows: BoolArray | slice = slice(None)) -> Claim:
+        """The binary problem "the predicted class is correct", for some of the rows."""
+        is_correct = (self.top == self.y)[rows].astype(np.float64)
+        return Claim(0, slice(None), self.confidence[rows], is_correct, self.weight[rows])
+
+    def sample(self, n_classes: int) -> TopSample:
+        """The predicted classes and their probabilities, as top-1 scores."""
+        top = TopScores(self.top[:, None], log_of(self.confidence)[:, None], n_classes)
+        return TopSample(top, self.y, self.weight)
+
+
+def predict_ensemble(
+    fits: FoldFits, weights: FloatArray, plan: FoldPlan, inputs: str
+) -> EnsembleRows:
+    """Out-of-fold predictions of the weighted ensemble."""
+    shares = zip(weights[:-1].tolist(), fits.values(), strict=True)
+    used = [(weight, one) for weight, one in shares if weight > 0]
+    chunks = plan.sum_held_out(partial(_mix, used, float(weights[-1]), inputs))
+    return EnsembleRows(*map(np.concatenate, zip(*chunks, strict=True)))
+
+
+def _mix(
+    used: Sequence[tuple[float, Sequence[Any]]], uniform: float, inputs: str, held_out: HeldOut
+) -> list[EnsembleRows]:
+    rows, scores = held_out.rows, held_out.rows.u[:]
+    proba = np.full(scores.shape, uniform / scores.shape[1])
+    for weight, fits in used:
+        proba += weight * proba_of(fits[held_out.fold], scores, inputs)
+    top = proba.argmax(axis=1)
+    columns = true_class(proba, top), true_class(proba, rows.y)
+    return [EnsembleRows(top, *columns, rows.y, rows.weight, held_out.group)]
+
+
+def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:
+    """The calibrator of the confidence, fitted on all out-of-fold predictions."""
+    calibrator = MulticlassToBinary(_isotonic(), notion="confidence")
+    calibrator._fit_checked(rows.sample(n_classes))
+    return calibrator
+
+
+def corrected_likelihood(rows: EnsembleRows, n_classes: int) -> FloatArray:
+    """Probability of the true class after a correction that was fitted on the other groups.
+
+    The correction rescales the probabilities of the other classes by a common factor.
+    """
+    confidence = np.empty(len(rows.y))
+    for number in np.unique(rows.group):
+        held_out = rows.group == number
+        fitted = _isotonic()
+        fitted._fit_claims([fitted], [rows.claim(~held_out)])
+        confidence[held_out] = fitted._predict_claim(rows.confidence[held_out])
+    rest = 1.0 - rows.confidence
+    # Without any rest, it is spread evenly, as `MulticlassToBinary` does.
+    share = np.divide(rows.true, rest, out=np.full(len(rest), 1.0 / n_classes), where=rest > 0)
+    return np.maximum(np.where(rows.top == rows.y, confidence, share * (1.0 - confidence)), EPS)
+
+
+def _isotonic() -> IsotonicCalibration:
+    return IsotonicCalibration("linear", smoothing=1.0, clip=True)
