@@ -93,9 +93,10 @@ class _Rows:
 
 def test_the_average_predicts_and_the_fit_on_all_rows_counts_three_times(digits):
     X, new, y, _ = digits
-    model = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y)
+    bayes = GaussianNB(var_smoothing=0.1)
+    model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
     assert len(model.estimators_) == 11
-    whole = GaussianNB().fit(X, y).predict_proba(new)
+    whole = bayes.fit(X, y).predict_proba(new)
     np.testing.assert_array_equal(model.estimators_[-1].predict_proba(new), whole)
     clones = [fitted.predict_proba(new) for fitted in model.estimators_[:-1]]
     average = (np.sum(clones, axis=0) + 3 * whole) / 13
@@ -121,6 +122,16 @@ def test_the_default_is_not_underconfident(digits, estimator):
 def gap_of(proba, truth):
     """Mean confidence minus accuracy."""
     return proba.max(axis=1).mean() - (proba.argmax(axis=1) == truth).mean()
+
+
+def test_classes_that_no_classifier_finds_possible_get_a_small_probability(digits):
+    X, new, y, _ = digits
+    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0), "identity").fit(X, y)
+    votes = np.mean([fitted.predict_proba(new) for fitted in model.estimators_], axis=0)
+    assert (votes == 0).any()
+    least = model.predict_proba(new)[votes == 0]
+    assert least.min() > 0
+    assert least.max() < 2 / (len(y) + 10)
 
 
 class ScaledLogistic(LogisticRegression):

@@ -127,7 +127,8 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
     frozen estimator and rows that it was not trained on.
 
     A class that does not occur in a training fold of n rows gets the probability 1 / (n + K) there
-    (rule of succession). Sample weights go to the estimator, if it accepts them, and to the
+    (rule of succession). A class to which no classifier of an ensemble gives any probability gets
+    at most as much. Sample weights go to the estimator, if it accepts them, and to the
     calibrator. With metadata routing enabled, parameters of ``fit`` are routed to the estimator and
     the splitter.
 
@@ -265,7 +266,7 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
     ) -> None:
         """Calibrate the average of the clones and of the classifier fitted on all rows."""
         scores = average_parts(data, parts)
-        average = average_responses([part.response for part in parts], whole, scores.temperature)
+        average = average_responses([part.response for part in parts], whole, scores)
         self._fit_calibrators(data, [ScoredRows(average, scores.rows, scores.average)])
         self.temperature_ = find_size_correction(data, scores, self.calibrator_, average.weights)
 

@@ -32,12 +32,13 @@ class AveragedResponse:
     """Average probabilities of several fitted classifiers, with the interface of a `Response`.
 
     Decision values have no scale of their own, so they are divided by one ``temperature`` before
-    they become probabilities.
+    they become probabilities. ``least`` replaces averages of zero.
     """
 
     responses: Sequence[Scorer]
     weights: FloatArray
     temperature: float
+    least: float
 
     @property
     def inputs(self) -> Inputs:
@@ -57,7 +58,24 @@ class AveragedResponse:
         total = np.zeros(1)
         for weight, response in zip(self.weights, self.responses, strict=True):
             total = total + weight * _as_proba(response, response.scores(X), self.temperature)
-        return total
+        return _fill_zeros(total, self.least)
+
+
+def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
+    """Give a small probability to classes that no classifier finds possible.
+
+    Trees and neighbors often agree on zeros. The few rows on which all of them are wrong may be
+    missing among the rows that the calibrator sees.
+    """
+    is_zero = proba <= 0.0
+    others = 1.0 - least * is_zero.sum(axis=1, keepdims=True)
+    return np.where(is_zero, least, proba * others)
+
+
+def _least_probability(average: FloatArray, n_rows: float) -> float:
+    """1 / (n + K) by the rule of succession, or less, so zeros stay below everything else."""
+    share = 1.0 / (n_rows + average.shape[1])
+    return float(np.min(average, where=average > 0.0, initial=share))
 
 
 def _as_proba(response: Scorer, scores: FloatArray, temperature: float) -> FloatArray:
@@ -77,6 +95,7 @@ class AverageScores(NamedTuple):
     clone_rows: IntArray
     clone_proba: FloatArray
     temperature: float
+    least: float
     inverse_size: float
     """Mean over rows of one divided by the number of clones."""
 
@@ -116,12 +135,15 @@ def average_parts(data: TrainingData, parts: Sequence[ScoredRows]) -> AverageSco
         total[part.rows] += values
         count[part.rows] += 1
     rows = np.flatnonzero(count)
+    average = total[rows] / count[rows, None]
+    least = _least_probability(average, data.n_rows)
     return AverageScores(
         rows=rows,
-        average=total[rows] / count[rows, None],
+        average=_fill_zeros(average, least),
         clone_rows=np.concatenate([part.rows for part in parts]),
-        clone_proba=np.concatenate(proba),
+        clone_proba=_fill_zeros(np.concatenate(proba), least),
         temperature=temperature,
+        least=least,
         inverse_size=float((1.0 / count[rows]).mean()),
     )
 
@@ -138,11 +160,13 @@ def _clone_temperature(data: TrainingData, parts: Sequence[ScoredRows]) -> float
 
 
 def average_responses(
-    clones: Sequence[Scorer], whole: Response, temperature: float
+    clones: Sequence[Scorer], whole: Response, scores: AverageScores
 ) -> AveragedResponse:
     """The ensemble that predicts: all clones, and the classifier fitted on all rows."""
     weights = np.append(np.ones(len(clones)), _WHOLE_WEIGHT)
-    return AveragedResponse([*clones, whole], weights / weights.sum(), temperature)
+    return AveragedResponse(
+        [*clones, whole], weights / weights.sum(), scores.temperature, scores.least
+    )
 
 
 def find_size_correction(

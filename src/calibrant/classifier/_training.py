@@ -53,10 +53,14 @@ class TrainingData:
         return np.arange(len(self.y))
 
     @property
+    def n_rows(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return len(self.y) if self.weight is None else float(self.weight.sum())
+
+    @property
     def class_prior(self) -> FloatArray:
         """Class frequencies of the rows."""
-        total = len(self.y) if self.weight is None else self.weight.sum()
-        return np.bincount(self.codes, self.weight, minlength=len(self.classes)) / total
+        return np.bincount(self.codes, self.weight, minlength=len(self.classes)) / self.n_rows
 
     def fit(self, estimator: Any, rows: IntArray, params: dict[str, Any]) -> Response:
         """Fit a clone of a classifier on some rows."""
