@@ -9,6 +9,7 @@ from typing import Any
 from calibrant._output.files import check_writable
 from calibrant._validation import check_fitted, check_option
 from calibrant.classifier import CalibratedClassifier
+from calibrant.export._boundary import OUTPUTS
 from calibrant.export._emit import program, program_of_odds
 from calibrant.export._javascript import as_javascript
 from calibrant.export._program import Program
@@ -107,8 +108,15 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
             )
 
 
-def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False) -> Any:
-    """A fitted calibrator as a ``torch.nn.Module`` that maps scores (n, K) to probabilities.
+def to_torch(
+    calibrator: Any,
+    *,
+    dtype: str = "float64",
+    trainable: bool = False,
+    class_axis: int = -1,
+    output: str = "proba",
+) -> Any:
+    """A fitted calibrator as a ``torch.nn.Module`` that maps scores to probabilities.
 
     Parameters
     ----------
@@ -116,12 +124,19 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     dtype : {"float64", "float32"}
         Of the arithmetic; the result has the dtype of the scores.
     trainable : bool
-        Make temperatures, coefficients and offsets parameters, to be fine-tuned; else all
-        constants are buffers.
+        Make temperatures, coefficients and offsets parameters, to be fine-tuned. All other numbers
+        are buffers, and ``state_dict`` holds both.
+    class_axis : int
+        The axis of the scores that holds the classes: -1 for (n, K) and for tokens (n, t, K), 1 for
+        images (n, K, h, w).
+    output : {"proba", "log_proba", "logits"}
+        What the module returns. Losses of PyTorch take logits or log-probabilities.
 
     Returns
     -------
     torch.nn.Module
+        Its result has the shape of the scores. Rows that ``predict_proba`` rejects, such as those
+        with NaN, give NaN.
 
     Raises
     ------
@@ -130,7 +145,10 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     """
     steps = program(calibrator)
     check_option(dtype, "dtype", ("float64", "float32"))
-    return _torch().as_module(steps, dtype, trainable)
+    check_option(output, "output", OUTPUTS)
+    backend = _torch()
+    options = backend.ModuleOptions(dtype, trainable, class_axis, output)
+    return backend.CalibratorModule(steps, options)
 
 
 def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
@@ -151,7 +169,7 @@ def _torch() -> Any:
     try:
         from calibrant.export import _torch as backend
     except ImportError as error:
-        raise _missing("torch", "see pytorch.org for the build of your machine") from error
+        raise _missing("torch", "pip install torch, see pytorch.org") from error
     return backend
 
 
