@@ -7,6 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import export
+from calibrant._simplex import log_softmax, softmax
 from exported import CASES, check, fitted, run_sql
 
 ENGINES = ("sqlite", "duckdb")
@@ -17,6 +18,15 @@ ENGINES = ("sqlite", "duckdb")
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
 def test_a_query_is_its_calibrator(calibrator, n_classes, inputs, dialect):
     check(lambda p, x: run_sql(p, x, dialect), calibrator, n_classes, inputs)
+
+
+@pytest.mark.parametrize("inputs", ["proba", "logits", "log_proba"])
+def test_a_thousand_classes_fit_into_the_tables_of_sqlite(inputs):
+    logits = np.random.default_rng(0).normal(size=(20, 1000))
+    scores = {"logits": logits, "log_proba": log_softmax(logits), "proba": softmax(logits)}[inputs]
+    model = calibrant.Identity(inputs=inputs).fit(scores, scores.argmax(axis=1))
+    proba, _ = run_sql(export.program(model), scores, "sqlite")
+    assert np.abs(proba - model.predict_proba(scores)).max() <= 1e-15
 
 
 HOSTILE = ['x"; DROP TABLE scores; --', "it's \\", "`'); DROP TABLE scores; --"]

@@ -112,7 +112,7 @@ class _Writer:
         for number in reversed(self.nodes):
             node = self.nodes[number]
             end = needed[number] if node.op in FREE else self.ready[number]
-            for arg in node.args:
+            for arg in node.args if node.op != "constant" else ():  # it reads nothing
                 needed[arg] = max(needed[arg], end)
         return needed
 
