@@ -139,6 +139,13 @@ def test_an_unknown_output_is_rejected():
         export.to_torch(model, output="odds")
 
 
+def test_the_check_of_rows_adds_nothing_to_gradients():
+    model, _ = fitted(calibrant.Identity(), 3)
+    module, row = export.to_torch(model), torch.tensor([[0.25, 0.25, 0.5]], dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(module, row)[0, :, 0]
+    assert torch.equal(jacobian, torch.eye(3, dtype=torch.float64))
+
+
 def test_single_precision_rejects_the_same_rows():
     model, _ = fitted(calibrant.TemperatureScaling(), 3, "logits")
     rows = torch.tensor([[float("inf"), 0.0, 0.0], [float("nan"), 0.0, 0.0], [1.0, 0.0, 0.0]])

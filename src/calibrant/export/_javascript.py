@@ -11,6 +11,8 @@ from calibrant.export._source import body, functions, module_values, read_functi
 
 FUNCTIONS = read_functions("functions.js", "function")
 
+_LARGEST_INTEGER = 2**53 - 1
+
 _MODULE = """// A calibrator ({source}), written by calibrant {version}.
 //
 // calibrate(row) gives the calibrated probabilities of a row of {n_classes} {what},
@@ -40,6 +42,11 @@ export function predict(row) {{
 
 def as_javascript(program: Program) -> str:
     """The text of an ES module."""
+    if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in program.classes):
+        raise ValueError(
+            f"JavaScript rounds whole numbers beyond {_LARGEST_INTEGER:,}, and the labels would "
+            f"change. Fit with labels of text: classes=[...]."
+        )
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")
     return _MODULE.format(

@@ -57,6 +57,10 @@ def to_onnx(
     Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
     numbers as the classes are, else the number of the column. A step function of E edges takes
     O(n sqrt(E)) time and memory.
+
+    Rows that ``predict_proba`` rejects, such as those with NaN, have the probabilities NaN. Their
+    label is the empty text, or a number below those of all classes: -1 unless there are negative
+    ones.
     """
     models = _as_list(model)
     programs = _programs(calibrator, len(models))
@@ -198,7 +202,13 @@ def to_sql(
     -------
     str
         The query. Its columns are those to keep, ``calibrated_<class>``, and
-        ``calibrated_label``.
+        ``calibrated_label``. Rows that ``predict_proba`` rejects, such as those with NULL or NaN,
+        have NULL in them.
+
+    Raises
+    ------
+    ValueError
+        If two columns of the result have the same name, regardless of case.
 
     Notes
     -----
@@ -226,7 +236,8 @@ def to_python(calibrator: Any) -> str:
     Returns
     -------
     str
-        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
+        ``predict_proba`` rejects raise a ValueError.
 
     Examples
     --------
@@ -251,6 +262,7 @@ def to_javascript(calibrator: Any) -> str:
     -------
     str
         The text of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        Rows that ``predict_proba`` rejects raise a RangeError.
 
     Examples
     --------

@@ -103,7 +103,8 @@ def _log_sum_exp(x: list[Tensor], c: Constants) -> Tensor:
 
 def _clip(x: list[Tensor], c: Constants) -> Tensor:
     # Not clamp: torch.onnx.export gives two of the same value one name, which no runtime loads.
-    return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] > c["high"], c["high"], x[0]))
+    # At the upper end the gradient is zero: a sum that is admitted as 1 is a constant.
+    return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] >= c["high"], c["high"], x[0]))
 
 
 def _admit(x: list[Tensor], c: Constants) -> Tensor:
