@@ -16,16 +16,16 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
-def classifier_file(path, n_classes=3, output="probabilities", kind=1, opset=17):
+def classifier_file(path, n_classes=3, output="probabilities", kind=1, opset=17, given="scores"):
     """A classifier that has its scores as features."""
     from onnx import helper
 
     info = helper.make_tensor_value_info
-    node = helper.make_node("Softmax", ["scores"], [output], axis=1)
+    node = helper.make_node("Softmax", [given], [output], axis=1)
     graph = helper.make_graph(
         [node],
         "net",
-        [info("scores", kind, ["n", n_classes])],
+        [info(given, kind, ["n", n_classes])],
         [info(output, kind, ["n", n_classes])],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
@@ -53,6 +53,8 @@ def test_a_classifier_and_its_calibrator_run_in_one_session(kind, tmp_path):
         ({"n_classes": 4}, {}, "4 columns"),
         ({"opset": 11}, {}, "convert_version"),
         ({}, {"dtype": "float16"}, "dtype must be"),
+        ({"given": "label"}, {}, "an input called 'label'"),
+        ({"given": "probabilities", "output": "y"}, {}, "an input called 'probabilities'"),
     ],
 )
 def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_path):
@@ -61,6 +63,31 @@ def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_p
     with pytest.raises(ValueError, match=said):
         export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx", **options)
     assert not (tmp_path / "full.onnx").exists()
+
+
+def damaged_files(data, count):
+    """The bytes of a file with a few changed or cut off, and files of other kinds."""
+    rng = np.random.default_rng(0)
+    yield from (b"", b"p_a,p_b\n0.1,0.9\n", b"\x00" * 64, data[: len(data) // 2])
+    for _ in range(count):
+        damaged = bytearray(data)
+        for place in rng.integers(len(data), size=rng.integers(1, 5)):
+            damaged[place] = rng.integers(256)
+        yield bytes(damaged)
+
+
+def test_a_damaged_classifier_is_rejected_in_one_sentence_or_joined(tmp_path):
+    model, _ = fitted(calibrant.TemperatureScaling(), 3)
+    classifier_file(tmp_path / "net.onnx")
+    messages = []
+    for data in damaged_files((tmp_path / "net.onnx").read_bytes(), 150):
+        (tmp_path / "net.onnx").write_bytes(data)
+        try:
+            export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx")
+        except ValueError as error:
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert not any("\n" in message for message in messages)
 
 
 @pytest.mark.parametrize(

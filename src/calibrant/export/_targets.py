@@ -9,6 +9,7 @@ from typing import Any
 from calibrant._output.files import check_writable
 from calibrant._validation import check_fitted, check_option
 from calibrant.classifier import CalibratedClassifier
+from calibrant.export._boundary import OUTPUTS
 from calibrant.export._emit import program, program_of_odds
 from calibrant.export._javascript import as_javascript
 from calibrant.export._program import Program
@@ -56,6 +57,10 @@ def to_onnx(
     Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
     numbers as the classes are, else the number of the column. A step function of E edges takes
     O(n sqrt(E)) time and memory.
+
+    Rows that ``predict_proba`` rejects, such as those with NaN, have the probabilities NaN. Their
+    label is the empty text, or a number below those of all classes: -1 unless there are negative
+    ones.
     """
     models = _as_list(model)
     programs = _programs(calibrator, len(models))
@@ -107,8 +112,15 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
             )
 
 
-def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False) -> Any:
-    """A fitted calibrator as a ``torch.nn.Module`` that maps scores (n, K) to probabilities.
+def to_torch(
+    calibrator: Any,
+    *,
+    dtype: str = "float64",
+    trainable: bool = False,
+    class_axis: int = -1,
+    output: str = "proba",
+) -> Any:
+    """A fitted calibrator as a ``torch.nn.Module`` that maps scores to probabilities.
 
     Parameters
     ----------
@@ -116,12 +128,19 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     dtype : {"float64", "float32"}
         Of the arithmetic; the result has the dtype of the scores.
     trainable : bool
-        Make temperatures, coefficients and offsets parameters, to be fine-tuned; else all
-        constants are buffers.
+        Make temperatures, coefficients and offsets parameters, to be fine-tuned. All other numbers
+        are buffers, and ``state_dict`` holds both.
+    class_axis : int
+        The axis of the scores that holds the classes: -1 for (n, K) and for tokens (n, t, K), 1 for
+        images (n, K, h, w).
+    output : {"proba", "log_proba", "logits"}
+        What the module returns. Losses of PyTorch take logits or log-probabilities.
 
     Returns
     -------
     torch.nn.Module
+        Its result has the shape of the scores. Rows that ``predict_proba`` rejects, such as those
+        with NaN, give NaN.
 
     Raises
     ------
@@ -130,7 +149,10 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     """
     steps = program(calibrator)
     check_option(dtype, "dtype", ("float64", "float32"))
-    return _torch().as_module(steps, dtype, trainable)
+    check_option(output, "output", OUTPUTS)
+    backend = _torch()
+    options = backend.ModuleOptions(dtype, trainable, class_axis, output)
+    return backend.CalibratorModule(steps, options)
 
 
 def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
@@ -151,7 +173,7 @@ def _torch() -> Any:
     try:
         from calibrant.export import _torch as backend
     except ImportError as error:
-        raise _missing("torch", "see pytorch.org for the build of your machine") from error
+        raise _missing("torch", "pip install torch, see pytorch.org") from error
     return backend
 
 
@@ -180,7 +202,13 @@ def to_sql(
     -------
     str
         The query. Its columns are those to keep, ``calibrated_<class>``, and
-        ``calibrated_label``.
+        ``calibrated_label``. Rows that ``predict_proba`` rejects, such as those with NULL or NaN,
+        have NULL in them.
+
+    Raises
+    ------
+    ValueError
+        If two columns of the result have the same name, regardless of case.
 
     Notes
     -----
@@ -208,7 +236,8 @@ def to_python(calibrator: Any) -> str:
     Returns
     -------
     str
-        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
+        ``predict_proba`` rejects raise a ValueError.
 
     Examples
     --------
@@ -233,6 +262,7 @@ def to_javascript(calibrator: Any) -> str:
     -------
     str
         The text of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        Rows that ``predict_proba`` rejects raise a RangeError.
 
     Examples
     --------
