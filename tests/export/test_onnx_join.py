@@ -148,7 +148,7 @@ FOLDS = {
 def test_a_calibrated_classifier_is_one_file(kind, ensemble, tmp_path):
     base, calibrator, options = FOLDS[kind]
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(base, calibrator, cv=3, ensemble=ensemble).fit(X, y)
+    model = calibrant.CalibratedClassifier(base, calibrator, ensemble=ensemble).fit(X, y)
     paths = converted(model.estimators_, X, tmp_path, **options)
     output = "probabilities" if options else None
     export.to_onnx(model, tmp_path / "full.onnx", model=paths, output=output)
@@ -163,7 +163,7 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
     """skl2onnx writes it beside its opposite: as two logits that would be twice the log-odds."""
     X, y = load_iris(return_X_y=True)
     base = LogisticRegression(max_iter=1000)
-    model = calibrant.CalibratedClassifier(base, "structured-vector", cv=2).fit(X[50:], y[50:])
+    model = calibrant.CalibratedClassifier(base, "structured-vector").fit(X[50:], y[50:])
     paths = converted(model.estimators_, X, tmp_path, raw_scores=True)
     export.to_onnx(model, tmp_path / "full.onnx", model=paths, output="probabilities")
     proba, labels = session_of(tmp_path / "full.onnx").run(None, {"features": X})
@@ -173,8 +173,8 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
 
 def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
-    with pytest.raises(ValueError, match="has 4 fitted classifiers, and model= names 0 files"):
+    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
+    with pytest.raises(ValueError, match="has 11 fitted classifiers, and model= names 0 files"):
         export.to_onnx(model, tmp_path / "full.onnx")
     with pytest.raises(ValueError, match="ensemble=False"):
         export.to_onnx(model, tmp_path / "full.onnx", model="one.onnx")
@@ -185,14 +185,16 @@ def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path)
 def test_a_fold_that_has_not_seen_a_class_is_refused_with_the_remedy(tmp_path):
     X, y = load_iris(return_X_y=True)
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
-    model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds).fit(X, y)
+    model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds, ensemble=True).fit(
+        X, y
+    )
     with pytest.raises(ValueError, match="has not seen all classes"):
-        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx", "c.onnx"])
+        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
 
 
 def test_classifiers_of_other_inputs_are_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature", cv=2).fit(X, y)
+    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
     paths = converted(model.estimators_, X, tmp_path)
     classifier_file(paths[1])
     with pytest.raises(ValueError, match="different inputs"):

@@ -128,7 +128,7 @@ def program(calibrator: Any) -> Program:
         )
     check_fitted(calibrator)
     scores = Value(Builder(calibrator.n_classes_), 0)
-    result = _finish(calibrator, emit(calibrator, scores), calibrator.inputs)
+    result = finish(calibrator, emit(calibrator, scores), calibrator.inputs)
     _check_agrees(result, calibrator)
     return result
 
@@ -141,10 +141,11 @@ def program_of_odds(calibrator: Calibrator) -> Program:
     """
     scores = Value(Builder(2), 0)
     odds = scores.column(1)
-    return _finish(calibrator, emit(calibrator, stack([scores.fill(0.0), odds])), "logits")
+    return finish(calibrator, emit(calibrator, stack([scores.fill(0.0), odds])), "logits")
 
 
-def _finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
+def finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
+    """The program that computes these probabilities."""
     proba.build.last(proba.number)
     classes = plain_labels(calibrator.classes_)
     return proba.build.program(inputs, classes, type(calibrator).__name__)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from calibrant import __version__
 from calibrant._kernels.simplex import SHORT_ROW
 from calibrant._typing import FloatArray
 from calibrant._validation import check_option
+from calibrant.export._average import Average
 from calibrant.export._boundary import guarded
 from calibrant.export._ops import segments
 from calibrant.export._program import Program
@@ -296,10 +298,8 @@ OPERATORS: dict[str, Write] = {
 }
 
 
-def as_model(
-    programs: Sequence[Program], opset: int, dtype: str, scores: Sequence[int] | None = None
-) -> Any:
-    """An ONNX model of a program, or of the mean of several, each with an input of its own.
+def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
+    """An ONNX model of a program, or of the average of several, each with its own input.
 
     ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
     in double precision whatever ``dtype``: 1 - 1e-12 is no number of single precision, and a score
@@ -309,10 +309,13 @@ def as_model(
     if opset < LEAST_OPSET:
         raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}")
     graph, kind = _Graph(OURS if scores else ""), _TYPES[dtype]
+    programs = average.programs
     names, kinds = input_names(len(programs)), scores or [kind]
     inputs = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
     probas = [_write(graph, p, x, k) for p, x, k in zip(programs, inputs, kinds, strict=True)]
-    mean = probas[0] if len(probas) == 1 else _mean(graph, probas)
+    mean = probas[0] if len(probas) == 1 else _mean(graph, probas, average.weights)
+    if average.last is not None:
+        mean = _write(graph, average.last, mean, TensorProto.DOUBLE)
     first = programs[0]
     size = ["n", first.n_classes]
     takes = [helper.make_tensor_value_info(n, k, size) for n, k in zip(names, kinds, strict=True)]
@@ -321,7 +324,7 @@ def as_model(
     graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
     constants = [*graph.constants.values()]
     onnx_graph = helper.make_graph(graph.nodes, "calibrant", takes, gives, constants)
-    return _model(onnx_graph, opset, programs)
+    return _model(onnx_graph, opset, average)
 
 
 def input_names(count: int) -> list[str]:
@@ -341,11 +344,9 @@ def _write(graph: _Graph, program: Program, scores: str, kind: int) -> str:
     return values[-1]
 
 
-def _mean(graph: _Graph, values: Sequence[str]) -> str:
-    total = values[0]
-    for value in values[1:]:
-        total = graph.op("Add", total, value)
-    return graph.op("Div", total, graph.number(len(values)))
+def _mean(graph: _Graph, values: Sequence[str], weights: Sequence[float]) -> str:
+    terms = [graph.op("Mul", v, graph.number(w)) for v, w in zip(values, weights, strict=True)]
+    return reduce(partial(graph.op, "Add"), terms)
 
 
 def _label(graph: _Graph, proba: str, program: Program) -> Any:
@@ -371,7 +372,7 @@ def _classes(program: Program) -> tuple[Any, int]:
     return np.array([*labels, missing], dtype=np.int64), TensorProto.INT64
 
 
-def _model(graph: Any, opset: int, programs: Sequence[Program]) -> Any:
+def _model(graph: Any, opset: int, average: Average) -> Any:
     model = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset)],
@@ -379,13 +380,14 @@ def _model(graph: Any, opset: int, programs: Sequence[Program]) -> Any:
         producer_name="calibrant",
         producer_version=__version__,
     )
-    helper.set_model_props(model, metadata(programs))
+    helper.set_model_props(model, metadata(average))
     return model
 
 
-def metadata(programs: Sequence[Program]) -> dict[str, str]:
+def metadata(average: Average) -> dict[str, str]:
     """Where a model comes from."""
-    text = "\n".join(program.to_json() for program in programs)
+    programs = average.programs
+    text = "\n".join(program.to_json() for program in average.all_programs)
     return {
         "calibrant": __version__,
         "calibrator": programs[0].source,

@@ -16,6 +16,7 @@ from onnx.shape_inference import InferenceError
 
 from calibrant import __version__
 from calibrant._output.files import written_aside
+from calibrant.export._average import Average
 from calibrant.export._onnx import LEAST_OPSET, OURS, as_model, input_names, metadata
 from calibrant.export._program import Program
 
@@ -33,7 +34,7 @@ _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
 
 
 def write_model(
-    programs: Sequence[Program],
+    average: Average,
     path: str | os.PathLike[str],
     opset: int,
     dtype: str,
@@ -44,10 +45,10 @@ def write_model(
     if models:
         with _valid_classifiers():
             classifiers = [onnx.load(Path(file)) for file in models]
-            model = join_models(programs, classifiers, output, dtype)
+            model = join_models(average, classifiers, output, dtype)
             onnx.checker.check_model(model, full_check=True)
     else:
-        model = as_model(programs, opset, dtype)
+        model = as_model(average, opset, dtype)
         onnx.checker.check_model(model, full_check=True)
     with written_aside(path) as aside:
         aside.write_bytes(model.SerializeToString())
@@ -67,13 +68,14 @@ def _valid_classifiers() -> Iterator[None]:
 
 
 def join_models(
-    programs: Sequence[Program], classifiers: Sequence[Any], output: str | None, dtype: str
+    average: Average, classifiers: Sequence[Any], output: str | None, dtype: str
 ) -> Any:
-    """One model: the scores of classifiers go each through its program, and the mean is taken."""
+    """One model: the scores of each classifier go through its program and are averaged."""
+    programs = average.programs
     outputs = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
     _check_alike(classifiers)
     _check_names(classifiers[0])
-    joint = as_model(programs, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
+    joint = as_model(average, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
     joint.ir_version = classifiers[0].ir_version
     joint = compose.add_prefix(
         joint, OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
@@ -90,7 +92,7 @@ def join_models(
             producer_version=__version__,
         )
     _share_inputs(joint.graph, features, len(classifiers))
-    helper.set_model_props(joint, metadata(programs))
+    helper.set_model_props(joint, metadata(average))
     return joint
 
 

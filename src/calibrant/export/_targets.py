@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant._output.files import check_writable
-from calibrant._validation import check_fitted, check_option
+from calibrant._validation import check_option
 from calibrant.classifier import CalibratedClassifier
+from calibrant.export._average import Average, average_of
 from calibrant.export._boundary import OUTPUTS
-from calibrant.export._emit import program, program_of_odds
+from calibrant.export._emit import program
 from calibrant.export._javascript import as_javascript
-from calibrant.export._program import Program
 from calibrant.export._python import as_python
 from calibrant.export._sql import as_sql
 
@@ -42,7 +42,7 @@ def to_onnx(
     model : path of an ONNX file or list of such paths, optional
         A classifier: the file that is written takes its inputs and runs both. Of a
         `CalibratedClassifier`, the files of all its ``estimators_``, in their order: the file that
-        is written runs them all and gives the mean of the calibrated probabilities, as it does.
+        is written runs them all and gives the same probabilities.
     output : str, optional
         The output of the classifier that holds the scores; by default the first whose name says
         what the calibrator takes ("prob", "logit", or "log" and "prob"), or else says nothing.
@@ -63,13 +63,13 @@ def to_onnx(
     ones.
     """
     models = _as_list(model)
-    programs = _programs(calibrator, len(models))
+    average = _average(calibrator, len(models))
     check_writable(path)
     try:
         from calibrant.export._onnx_join import write_model
     except ImportError as error:
         raise _missing("onnx", 'pip install "calibrant[onnx]"') from error
-    write_model(programs, path, opset, dtype, models, output)
+    write_model(average, path, opset, dtype, models, output)
 
 
 def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
@@ -78,29 +78,27 @@ def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
     return [model] if isinstance(model, str | os.PathLike) else list(model)
 
 
-def _programs(calibrator: Any, n_models: int) -> list[Program]:
-    """One program for each classifier."""
+def _average(calibrator: Any, n_models: int) -> Average:
+    """Programs for the scores of each classifier."""
     if not isinstance(calibrator, CalibratedClassifier):
         if n_models > 1:
             raise ValueError(
                 f"one calibrator and {n_models} classifiers: only a CalibratedClassifier, which "
                 f"has a calibrator for each, takes several as model="
             )
-        return [program(calibrator)]
-    check_fitted(calibrator)
+        return Average((program(calibrator),), (1.0,))
+    average = average_of(calibrator)
     _check_models(calibrator, n_models)
-    is_odds = calibrator.inputs_ == "logits" and len(calibrator.classes_) == 2
-    write = program_of_odds if is_odds else program
-    return [write(member) for member in calibrator.calibrators_]
+    return average
 
 
 def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
     """Raise unless there is a file for each fitted classifier, with a column for every class."""
-    n_pairs = len(classifier.calibrators_)
-    if n_models != n_pairs:
-        fewer = ", or fit with ensemble=False, which has one" if n_pairs > 1 else ""
+    n_fits = len(classifier.estimators_)
+    if n_models != n_fits:
+        fewer = ", or fit with ensemble=False, which has one" if n_fits > 1 else ""
         raise ValueError(
-            f"this CalibratedClassifier has {n_pairs} fitted classifiers, and model= names "
+            f"this CalibratedClassifier has {n_fits} fitted classifiers, and model= names "
             f"{n_models} files: convert its estimators_ by their own tool, such as skl2onnx, and "
             f"give the files in that order{fewer}"
         )
