@@ -127,14 +127,12 @@ def fit(
     not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
     canonical need all rows, and keep them in a temporary file.
     """
-    from calibrant._output.files import check_writable
-    from calibrant.cli._commands import check_other_file, fit_file, make_calibrator
+    from calibrant.cli._commands import check_output, fit_file, make_calibrator
     from calibrant.cli._files import open_file, rows_for
     from calibrant.cli._output import before_after
 
     output = printing.output()
-    check_other_file(output_path, data.file, data.labels)
-    check_writable(output_path)
+    check_output(output_path, "model", data.file, data.labels)
     file = open_file(data, output, takes_top_scores=True)
     calibrator = make_calibrator(method, notion, file, seed)
     rows = rows_for([calibrator], file, chunked)
@@ -151,10 +149,10 @@ def apply(
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
     """
-    from calibrant.cli._commands import apply_file, check_other_file
+    from calibrant.cli._commands import apply_file, check_output
 
     output = printing.output()
-    check_other_file(output_path, model)
+    check_output(output_path, "table", model)
     calibrator = calibrant.load(model)
     n_rows = apply_file(calibrator, data, output_path, output)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
@@ -169,10 +167,10 @@ def export(
     options: ExportArguments,
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
-    from calibrant.cli._commands import check_other_file, export_file
+    from calibrant.cli._commands import check_output, export_file
 
     output = printing.output()
-    check_other_file(output_path, model, options.compose)
+    check_output(output_path, "program", model, options.compose)
     export_file(calibrant.load(model), options, output_path)
     output.show(f"Wrote {output_path}")
     output.result({"to": options.to, "output": str(output_path)})
@@ -229,10 +227,9 @@ def report(
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    commands.check_other_file(output_path, data.file, data.labels)
+    commands.check_report_path(output_path, data.file, data.labels)
     file = open_file(data, output)
     calibrator = commands.make_calibrator(options.method, options.notion, file, options.seed)
-    commands.check_report_path(output_path)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)

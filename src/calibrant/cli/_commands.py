@@ -19,6 +19,7 @@ from calibrant._data.sample import ArraySample
 from calibrant._output.files import check_writable, write_text
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import unknown_name
+from calibrant.cli._existing import check_replaceable
 from calibrant.cli._files import open_file
 from calibrant.cli._options import ExportArguments, FileArguments, ReportArguments
 from calibrant.cli._output import Output
@@ -98,6 +99,8 @@ def fit_file(
     """Fit a calibrator on the rows of a file and save it."""
     calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     before, after = _evaluate_fit(calibrator, file, rows)
+    if file.score_columns:  # for apply, which then reads the columns of the fit
+        calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
     save(calibrator, output)
     note = calibrator._chunked_note() if rows is file else ""
     remarks = "\n".join(_fit_remarks(file, rows is file, note))
@@ -174,9 +177,9 @@ def report_file(
     return report
 
 
-def check_report_path(output: Path) -> None:
-    """Raise where a report cannot be written, before it is made."""
-    check_writable(output)
+def check_report_path(output: Path, *inputs: Path | None) -> None:
+    """Raise if a report cannot be written, before it is made."""
+    check_output(output, "report", *inputs)
     check_form(output)
 
 
@@ -199,11 +202,13 @@ def demo_report(seed: int, output: Path) -> Report:
 
 def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: Output) -> int:
     """Write the calibrated probabilities of a file of any size; the number of rows."""
+    if output_path.suffix.lower() == ".npy":  # it holds nothing but the new scores
+        check_other_file(output_path, arguments.file)
     is_text = {arguments.file.suffix.lower(), output_path.suffix.lower()} <= {".csv", ".tsv"}
     file = open_file(
         arguments,
         output,
-        model=ModelScores(model.classes_, model.inputs),
+        model=_scores_of(model),
         needs_label=False,
         keeps_text=is_text,
         takes_top_scores=True,
@@ -220,6 +225,11 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
     return n_rows
 
 
+def _scores_of(model: Any) -> ModelScores:
+    columns = vars(model).get("feature_names_in_", ())
+    return ModelScores(model.classes_, model.inputs, tuple(map(str, columns)))
+
+
 def _predict(model: Any, scores: Any) -> Any:
     try:
         return model.predict_proba(scores)
@@ -227,6 +237,13 @@ def _predict(model: Any, scores: Any) -> Any:
         reason = f"{type(error).__name__}: {error}"
         message = f"the model is damaged, and cannot predict these rows ({reason})"
         raise ValueError(message) from None
+
+
+def check_output(output: Path, kind: str, *inputs: Path | None) -> None:
+    """Raise if a file cannot be written, or would replace an input or another kind of file."""
+    check_other_file(output, *inputs)
+    check_writable(output)
+    check_replaceable(output, kind)
 
 
 def check_other_file(output: Path, *inputs: Path | None) -> None:
@@ -242,12 +259,11 @@ def export_file(model: Any, options: ExportArguments, output: Path) -> None:
         raise ValueError(unknown_name("target", options.to, EXPORTS))
     if options.compose is not None and options.to != "onnx":
         raise ValueError(f"--compose goes with --to onnx, not {options.to}")
-    check_writable(output)
     EXPORTS[options.to](model, options, output)
 
 
 def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
-    export.to_onnx(model, output, model=options.compose, output=options.output)
+    export.to_onnx(model, output, model=options.compose, output=options.score_output)
 
 
 def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:

@@ -87,6 +87,20 @@ class FileArguments:
         typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum."),
     ] = False
 
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAR", help="Separator of a text file (default: a comma; .tsv: tab)."
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="CHAR", help="Decimal point of a text file (default: a period)."),
+    ] = None
+    percent: Annotated[
+        bool, typer.Option("--percent", help="Probabilities are percentages: divide by 100.")
+    ] = False
+
     def options(self) -> FileOptions:
         """The same without the command line."""
         from calibrant.io import FileOptions
@@ -180,8 +194,9 @@ class ExportArguments:
         Path | None,
         typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
     ] = None
-    output: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of --compose: its output that holds scores.")
+    score_output: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Output of the --compose classifier that holds scores."),
     ] = None
 
 

@@ -20,13 +20,20 @@ from calibrant.metrics.registry import METRICS
 from calibrant.report import Estimate, Report
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line, which decides the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 class Output:
     """Where results and remarks go, and in which form."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self.as_json, self.quiet = as_json, quiet
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = _Console(highlight=False, soft_wrap=True)
+        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
     def say(self, line: str) -> None:
         """A remark."""

@@ -3,6 +3,7 @@
 from calibrant._data.chunks import Chunk
 from calibrant.io._loading import LOADED_BYTES as LOADED_BYTES
 from calibrant.io._registry import register
+from calibrant.io._roles import KINDS as KINDS
 from calibrant.io._roles import PREFIXES as PREFIXES
 from calibrant.io._roles import FileOptions as FileOptions
 from calibrant.io._roles import ModelScores as ModelScores

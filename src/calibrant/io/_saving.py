@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from calibrant import __version__
-from calibrant._output.files import write_text
+from calibrant._output.documents import parse_json
+from calibrant._output.files import read_limited, write_text
 from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
@@ -29,6 +29,9 @@ MOST_BYTES = 2**30
 
 _MOST_PROBED = 32
 """Classes that a loaded calibrator is tried on."""
+
+_MOST_VALUES = 2**18
+"""Scores that it is tried on."""
 
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
 
@@ -120,8 +123,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     shown = os.fspath(path)
     try:
         return _from_document(_read_document(Path(path)))
-    except RecursionError:
-        raise ValueError(f"{shown} is not a saved calibrator: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
 
@@ -132,23 +133,7 @@ def _read_document(path: Path) -> Any:
         raise ValueError("it is a directory")
     if size > MOST_BYTES:
         raise ValueError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
-    with path.open("rb") as file:
-        raw = b"".join(_pieces(file))
-    return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """What a file holds, which may be a pipe that has no size, or a device that never ends."""
-    left = MOST_BYTES
-    while piece := file.read(2**20):
-        left -= len(piece)
-        if left < 0:
-            raise ValueError(f"it has more than the {MOST_BYTES:,} bytes that are read")
-        yield piece
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed in it")
+    return parse_json(read_limited(path, MOST_BYTES).decode("utf-8"))
 
 
 def _from_document(document: Any) -> Any:
@@ -205,6 +190,7 @@ def _check_prediction(loaded: Any) -> None:
     ):
         raise ValueError("its predictions are not probabilities")
     loaded.predict(rows)
+    loaded.explain()
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
@@ -212,7 +198,8 @@ def _probe(inputs: str, n_classes: int) -> Any:
     are many.
     """
     ramp = np.arange(1.0, n_classes + 1.0)
-    sure = np.eye(min(n_classes, _MOST_PROBED), n_classes)
+    n_rows = min(n_classes, _MOST_PROBED, max(1, _MOST_VALUES // n_classes))
+    sure = np.eye(n_rows, n_classes)
     if inputs == "logits":
         return np.array([np.zeros(n_classes), np.log(ramp), *(30.0 * sure)])
     proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), *sure])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from calibrant._output.documents import parse_json
 from calibrant._typing import AnyArray, FloatArray
 
 _MAX_CHARACTERS = 2**28
@@ -24,17 +24,13 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(f"not the JSON of a {name}: a text of at most 256 MB is expected")
     try:
-        state = json.loads(text, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
+        state = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"not the JSON of a {name}: {error}") from None
     if not isinstance(state, dict) or state.get("schema") != schema:
         actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
         raise ValueError(f"not the JSON of a {name}: schema is {actual!r}, expected {schema!r}")
     return state
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"{name} is not allowed in a state")
 
 
 def read_numbers(
@@ -93,7 +89,18 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
     types = {type(value) for value in values}
     if types not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
         raise ValueError("classes of the state must be distinct strings, integers or booleans")
-    return np.array(values)
+    labels = np.array(values)
+    if labels.dtype.kind not in "Uib":  # integers beyond 64 bits would become floats
+        raise ValueError("classes of the state must be integers of at most 64 bits")
+    return labels
+
+
+def read_metadata(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a program keeps with a state."""
+    metadata = read_value(state, "metadata")
+    if not isinstance(metadata, dict):
+        raise ValueError("metadata of the state must be an object")
+    return metadata
 
 
 def _is_number(value: Any) -> bool:
