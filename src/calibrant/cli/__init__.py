@@ -70,6 +70,9 @@ def _run(arguments: Sequence[str]) -> int:
         flush_output()
     except typer.Abort:
         code = INTERRUPTED
+    except SystemExit:  # typer ends a command like this if the reader of its output is gone
+        drop_output()
+        code = 0
     except Exception as error:
         return _handle_error(error, _usage_error(typer))
     return code if isinstance(code, int) else 0

@@ -194,7 +194,7 @@ class Reader:
             raise ValueError(
                 f"{', '.join(map(_short, unknown[:5]))} is no parameter of {entry['class']}"
             )
-        calibrator = _construct(cls, parameters)
+        calibrator = cls(**parameters)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property
@@ -258,7 +258,7 @@ class Reader:
         members = self._members(value["record"], value["fields"])
         if issubclass(cls, BaseEstimator) or not _is_complete(cls, set(members)):
             raise ValueError(f"the fields of {value['record']!r} do not match")
-        return _construct(cls, members)
+        return cls(**members)
 
     def _model(self, value: dict[str, Any]) -> Any:
         place = _object(value, {"model"})["model"]
@@ -301,13 +301,6 @@ class Reader:
         if self._text_bytes > _MOST_TEXT:
             raise ValueError(f"its text would take more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
-
-
-def _construct(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    try:
-        return cls(**values)
-    except (TypeError, AttributeError) as error:  # missing parameters, or fields of another type
-        raise ValueError(f"{cls.__name__} cannot be made of its values: {error}") from None
 
 
 def _is_complete(record: type[Any], given: set[str]) -> bool:

@@ -123,8 +123,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     shown = os.fspath(path)
     try:
         return _from_document(_read_document(Path(path)))
+    except RecursionError:
+        raise ValueError(f"{shown} is not a saved calibrator: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        # Values of other types than a calibrator has, wherever they are used first.
+        reason = f"its values do not fit together ({type(error).__name__}: {error})"
+        raise ValueError(f"{shown} is not a saved calibrator: {reason}") from None
 
 
 def _read_document(path: Path) -> Any:

@@ -237,15 +237,16 @@ class ScoreFile:
             return self._top_scores([block])
         values = block.scores / 100.0 if self.options.percent else block.scores
         try:
-            scores = check_scores(
-                values,
-                inputs=self.inputs,
-                hint="say {logits} for raw scores",
-                sum_hint="or {renormalize:True} for rounded rows",
-                first_row=block.start,
-                renormalize=self.options.renormalize,
-                note=repairs.append,
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # scores near the largest float
+                scores = check_scores(
+                    values,
+                    inputs=self.inputs,
+                    hint="say {logits} for raw scores",
+                    sum_hint="or {renormalize:True} for rounded rows",
+                    first_row=block.start,
+                    renormalize=self.options.renormalize,
+                    note=repairs.append,
+                )
         except ValueError as error:
             # The hints are the only braces in a message of numbers, except for names of columns.
             raise ParameterError(self.reader.locate(str(error))) from None

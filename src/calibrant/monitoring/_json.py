@@ -13,6 +13,9 @@ from calibrant._typing import AnyArray, FloatArray
 _MAX_CHARACTERS = 2**28
 """Longest text that is read. A state written by this package is far shorter."""
 
+_MAX_SIZE = 1e15
+"""Largest number of a state."""
+
 
 def as_numbers(array: FloatArray) -> list[Any]:
     """Exact numbers for JSON; -inf, the logarithm of zero, becomes null."""
@@ -42,10 +45,10 @@ def read_numbers(
         raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
     if not all(value is None or _is_number(value) for value in values):
         raise ValueError(f"{key} of the state must hold numbers only")
-    array = np.array([-np.inf if value is None else float(value) for value in values])
-    finite = array[np.isfinite(array)]
-    if not ((finite >= low) & (finite <= 1e15)).all():
+    # Before they are converted: an integer may be too large for a float.
+    if not all(value is None or low <= value <= _MAX_SIZE for value in values):
         raise ValueError(f"{key} of the state must hold numbers from {low:g} to 1e15")
+    array = np.array([-np.inf if value is None else float(value) for value in values])
     return array.reshape(shape)
 
 
