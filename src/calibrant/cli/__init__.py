@@ -19,6 +19,7 @@ from typing import Any
 
 from calibrant import __version__
 from calibrant._output.files import completed
+from calibrant.cli._deferred import leave_out_pandas
 from calibrant.cli._signals import Termination, catch_signals
 
 BAD_INPUT = 2
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of classes that a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
+    leave_out_pandas()
     raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -70,7 +72,9 @@ def _run(arguments: Sequence[str]) -> int:
         flush_output()
     except typer.Abort:
         code = INTERRUPTED
-    except SystemExit:  # typer ends a command like this if the reader of its output is gone
+    except SystemExit as end:
+        if end.code != 1:  # typer ends with 1 if the reader of its output is gone
+            raise
         drop_output()
         code = 0
     except Exception as error:

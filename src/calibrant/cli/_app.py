@@ -127,7 +127,8 @@ def fit(
     not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
     canonical need all rows, and keep them in a temporary file.
     """
-    from calibrant.cli._commands import check_output, fit_file, make_calibrator
+    from calibrant.cli._commands import fit_file, make_calibrator
+    from calibrant.cli._existing import check_output
     from calibrant.cli._files import open_file, rows_for
     from calibrant.cli._output import before_after
 
@@ -149,7 +150,8 @@ def apply(
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
     """
-    from calibrant.cli._commands import apply_file, check_output
+    from calibrant.cli._commands import apply_file
+    from calibrant.cli._existing import check_output
 
     output = printing.output()
     check_output(output_path, "table", model)
@@ -167,7 +169,8 @@ def export(
     options: ExportArguments,
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
-    from calibrant.cli._commands import check_output, export_file
+    from calibrant.cli._existing import check_output
+    from calibrant.cli._exports import export_file
 
     output = printing.output()
     check_output(output_path, "program", model, options.compose)
@@ -223,18 +226,19 @@ def report(
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
     where there are no weights and the method is neither gp nor canonical.
     """
-    from calibrant.cli import _commands as commands
+    from calibrant.cli import _reports as reports
+    from calibrant.cli._commands import make_calibrator
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    commands.check_report_path(output_path, data.file, data.labels)
+    reports.check_report_path(output_path, data.file, data.labels)
     file = open_file(data, output)
-    calibrator = commands.make_calibrator(options.method, options.notion, file, options.seed)
+    calibrator = make_calibrator(options.method, options.notion, file, options.seed)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
     with output.working("Calibrating, testing and drawing", spins=rows is not file):
-        content = commands.report_file(rows, file, calibrator, options, output_path)
+        content = reports.report_file(rows, file, calibrator, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 
@@ -248,7 +252,7 @@ def demo(
     """Train a classifier on bundled data, show how honest it is, calibrate it, and write a report.
     Needs no input.
     """
-    from calibrant.cli._commands import demo_report
+    from calibrant.cli._reports import demo_report
 
     output = printing.output()
     with output.working("Training and calibrating"):
@@ -257,7 +261,7 @@ def demo(
     output.result(content.to_dict())
 
 
-def _demo_lines(content: calibrant.report.Report) -> list[Any]:
+def _demo_lines(content: Any) -> list[Any]:
     from calibrant.cli._output import report_table
 
     return [

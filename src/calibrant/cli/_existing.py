@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from calibrant._output.files import check_writable
+
 _MARKS = {
     "model": b'"calibrant-model"',
     "state": b'"calibrant.monitor/',
@@ -13,6 +15,20 @@ _MARKS = {
 
 _NAMES = {"model": "a saved calibrator", "state": "the state of a monitor"}
 _HEAD_BYTES = 4096
+
+
+def check_output(output: Path, kind: str, *inputs: Path | None) -> None:
+    """Raise if a file cannot be written, or would replace an input or another kind of file."""
+    check_other_file(output, *inputs)
+    check_writable(output)
+    check_replaceable(output, kind)
+
+
+def check_other_file(output: Path, *inputs: Path | None) -> None:
+    """Raise where what is written would replace what is read."""
+    for path in inputs:
+        if path is not None and output.exists() and path.exists() and output.samefile(path):
+            raise ValueError(f"{output} is the input, which would be lost: write another file")
 
 
 def check_replaceable(path: Path, kind: str) -> None:

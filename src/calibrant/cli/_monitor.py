@@ -12,7 +12,7 @@ import typer
 
 from calibrant._output.files import check_writable, write_text
 from calibrant.cli import drop_output, flush_output, report_error
-from calibrant.cli._existing import check_replaceable
+from calibrant.cli._existing import check_other_file, check_replaceable
 from calibrant.cli._options import Printing, WeightedFileArguments, register_command
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
@@ -81,7 +81,6 @@ def start(
     """Start to monitor a model. Classes, columns and options of the reference file are kept for the
     updates; its rows are evaluated but not counted.
     """
-    from calibrant.cli._commands import check_other_file
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options
     from calibrant.monitoring import CalibrationMonitor
@@ -129,7 +128,6 @@ def update(
     not be written.
     """
     from calibrant.cli import _monitor_state as states
-    from calibrant.cli._commands import check_other_file
     from calibrant.cli._files import open_file
 
     output = printing.output()
@@ -175,7 +173,6 @@ def _publish(
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """What is known now, in sentences, or as a page for those who decide."""
-    from calibrant.cli._commands import check_other_file
     from calibrant.cli._monitor_state import read_monitor
     from calibrant.report import monitor_page
 

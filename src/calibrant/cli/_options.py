@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from calibrant.cli._deferred import import_sklearn
+
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
@@ -240,6 +242,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
+        import_sklearn()
         for name, group in groups.items():
             members = {entry.name: values.pop(entry.name) for entry in fields(group)}
             values[name] = group(**members)

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,9 +15,10 @@ from rich.table import Table
 
 from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
-from calibrant.metrics import Evaluation, TopEvaluation
-from calibrant.metrics.registry import METRICS
-from calibrant.report import Estimate, Report
+
+if TYPE_CHECKING:  # each command imports what it shows
+    from calibrant.metrics import Evaluation, TopEvaluation
+    from calibrant.report import Estimate, Report
 
 
 class _Console(Console):
@@ -80,6 +81,8 @@ class Output:
 
 def before_after(before: Evaluation | TopEvaluation, after: Evaluation | TopEvaluation) -> Table:
     """Two evaluations side by side."""
+    from calibrant.metrics.registry import METRICS
+
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     table.add_column("before", justify="right")

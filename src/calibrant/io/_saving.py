@@ -15,7 +15,6 @@ from calibrant._output.files import read_limited, write_text
 from calibrant._simplex import log_of
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
-from calibrant.classifier import CalibratedClassifier
 from calibrant.io._codec import Reader, Writer
 from calibrant.io._registry import registered
 from calibrant.io._shapes import check_fitted_values
@@ -87,6 +86,8 @@ def _check_calibrator(calibrator: Any) -> None:
     if isinstance(calibrator, Calibrator):
         check_fitted(calibrator)
         return
+    from calibrant.classifier import CalibratedClassifier  # loading needs no classifiers
+
     hint = "save takes a fitted calibrator such as TemperatureScaling().fit(P, y)"
     if isinstance(calibrator, CalibratedClassifier):
         hint = "save its calibrator_, and keep the classifier inside by its own means"
