@@ -17,13 +17,16 @@ import calibrant
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
+    By,
     Chunked,
     ExportArguments,
     ExportToWrite,
     FileArguments,
     Folds,
+    Intervals,
     MethodName,
     MethodNames,
+    ModelToEvaluate,
     ModelToRead,
     ModelToWrite,
     NotionName,
@@ -98,17 +101,35 @@ def _root(
 
 
 @_command("calibrant evaluate predictions.csv --label y --proba 'p_*'")
-def evaluate(data: TopFileArguments, printing: Printing, bins: Bins = 15) -> None:
-    """How good and how honest the predictions of a file are. Files larger than memory are read in
-    blocks.
+def evaluate(
+    data: TopFileArguments,
+    printing: Printing,
+    bins: Bins = 15,
+    model: ModelToEvaluate = None,
+    by: By = None,
+    intervals: Intervals = False,
+) -> None:
+    """Evaluate accuracy, proper scores and calibration of a prediction file. Files larger than
+    memory are read in blocks.
     """
-    from calibrant.cli._commands import evaluate_file
-    from calibrant.cli._files import open_file
+    from calibrant.cli import _commands as commands
+    from calibrant.cli._files import open_file, read_columns
 
     output = printing.output()
-    result = evaluate_file(open_file(data, output, takes_top_scores=True), bins)
-    output.show(str(result))
-    output.result(result.to_dict())
+    if model is not None:
+        if by or intervals:
+            raise ValueError(
+                "--model cannot be combined with --by or --intervals. Write the calibrated "
+                "probabilities first: calibrant apply MODEL FILE -o OUT"
+            )
+        commands.evaluate_model(calibrant.load(model), data, bins, output)
+        return
+    file = open_file(data, output, takes_top_scores=True)
+    result = commands.evaluate_file(file, bins, read_columns(file, by))
+    estimates = commands.estimate_intervals(file) if intervals else {}
+    output.show(str(result), *commands.interval_lines(estimates))
+    extra = {name: estimate.to_dict() for name, estimate in estimates.items()}
+    output.result(result.to_dict() | ({"intervals": extra} if extra else {}))
 
 
 @_command(
@@ -231,14 +252,15 @@ def report(
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    reports.check_report_path(output_path, data.file, data.labels)
+    reports.check_report_path(output_path, data.file, data.labels, options.fit_on)
     file = open_file(data, output)
     calibrator = make_calibrator(options.method, options.notion, file, options.seed)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
+    training = reports.training_rows(data, options, file, output)
     with output.working("Calibrating, testing and drawing", spins=rows is not file):
-        content = reports.report_file(rows, file, calibrator, options, output_path)
+        content = reports.report_file(rows, file, calibrator, training, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 

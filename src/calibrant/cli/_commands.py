@@ -9,31 +9,81 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from calibrant._blocks import WORK_MEMORY, row_blocks
 from calibrant._data.sample import ArraySample
-from calibrant._typing import FloatArray, Inputs
+from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant.cli._existing import check_other_file
 from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
-from calibrant.cli._output import Output
+from calibrant.cli._output import Output, before_after
 from calibrant.io import LoadedRows, ModelScores, ScoreFile
-from calibrant.metrics import Evaluation, MetricAccumulator, TopEvaluation, evaluate
+from calibrant.metrics import (
+    Evaluation,
+    GroupedEvaluation,
+    MetricAccumulator,
+    TopEvaluation,
+    evaluate,
+)
+from calibrant.metrics.registry import METRICS
+
+if TYPE_CHECKING:
+    from calibrant.inference import Interval
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
 
 
-def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
+def evaluate_file(
+    file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
+) -> Evaluation | GroupedEvaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
-    if file.has_top_scores:
-        return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
+    if file.has_top_scores or by:
+        options: dict[str, Any] = {"by": by, "inputs": file.inputs} if by else {}
+        return evaluate(
+            file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight, **options
+        )
     rule = partial(_evaluate_chunk, file.inputs, n_bins)
     metrics: MetricAccumulator = file.sample(file.classes).sum_chunks(rule)
     return metrics.compute()
+
+
+def evaluate_model(model: Any, arguments: FileArguments, n_bins: int, output: Output) -> None:
+    """Show the evaluation of a file before and after a saved calibrator."""
+    file = open_file(arguments, output, model=scores_of(model), takes_top_scores=True)
+    before, after = _evaluate_fit(model, file, file, n_bins)
+    output.show(before_after(before, after))
+    output.result({"before": before.to_dict(), "after": after.to_dict()})
+
+
+def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
+    """Confidence intervals of proper scores and of the debiased calibration error, by name."""
+    from calibrant.inference import bootstrap_interval, debiased_interval
+
+    rows = file.load()
+    options: dict[str, Any] = {
+        # The softmax of log-probabilities is the probabilities.
+        "inputs": "proba" if file.inputs == "proba" else "logits",
+        "sample_weight": rows.weight,
+        "classes": file.classes,
+    }
+    data = rows.labels, rows.scores
+    names = ("accuracy", "log_loss", "brier_score")
+    intervals = {name: bootstrap_interval(name, *data, rng=0, **options) for name in names}
+    return intervals | {"debiased_error": debiased_interval(*data, **options)}
+
+
+def interval_lines(intervals: dict[str, Interval]) -> list[str]:
+    """Intervals in a line each."""
+    titles = {name: metric.title for name, metric in METRICS.items()}
+    return [
+        f"{titles.get(name, entry.quantity)}: {entry.estimate:.3g} "
+        f"({entry.level:.0%} CI {entry.low:.3g} to {entry.high:.3g}, {entry.guarantee})"
+        for name, entry in intervals.items()
+    ]
 
 
 def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
@@ -119,20 +169,26 @@ def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
         yield "The file was read in blocks, which does not change the fit."
 
 
-def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> tuple[Any, Any]:
-    """The evaluation of the rows of a fit before and after calibration, in one pass."""
+def _evaluate_fit(
+    model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
+) -> tuple[Any, Any]:
+    """The evaluation of rows before and after calibration, in one pass."""
     if file.has_top_scores:
         both = (rows.scores, model.predict_proba(rows.scores))
-        before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
+        before, after = (
+            evaluate(rows.labels, top, n_bins=n_bins, sample_weight=rows.weight) for top in both
+        )
         return before, after
-    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model))
+    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model, n_bins))
     return before.compute(), after.compute()
 
 
-def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
+def _evaluate_both(
+    model: Any, n_bins: int, chunk: ArraySample
+) -> tuple[MetricAccumulator, MetricAccumulator]:
     from calibrant._crossfit.members import proba_of
 
-    before, after = MetricAccumulator(inputs=model.inputs), MetricAccumulator()
+    before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
         if rows.total > 0:  # an evaluation of no rows is an error
@@ -161,7 +217,7 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
     file = open_file(
         arguments,
         output,
-        model=_scores_of(model),
+        model=scores_of(model),
         needs_label=False,
         keeps_text=is_text,
         takes_top_scores=True,
@@ -178,7 +234,7 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
     return n_rows
 
 
-def _scores_of(model: Any) -> ModelScores:
+def scores_of(model: Any) -> ModelScores:
     columns = vars(model).get("feature_names_in_", ())
     return ModelScores(model.classes_, model.inputs, tuple(map(str, columns)))
 

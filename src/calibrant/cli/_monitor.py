@@ -17,7 +17,6 @@ from calibrant.cli._options import Printing, WeightedFileArguments, register_com
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
     from calibrant.cli._output import Output
-    from calibrant.io import ScoreFile
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
 ALARM, NOT_SHOWN = 3, 4
@@ -128,7 +127,7 @@ def update(
     not be written.
     """
     from calibrant.cli import _monitor_state as states
-    from calibrant.cli._files import open_file
+    from calibrant.cli._files import open_file, read_groups
 
     output = printing.output()
     if metrics is not None:
@@ -139,7 +138,7 @@ def update(
         monitor = states.read_monitor(state)
         arguments = states.recall_options(monitor, data)
         file = open_file(arguments, output, model=states.scores_of(monitor))
-        groups = None if group is None else read_groups(file, group)
+        groups = None if group is None else read_groups(file, group, "--group")
         rows, name = file.load(), when or data.file.stem
         states.note_file(monitor, name, states.digest_rows(rows, groups), again=again)
         step = monitor.update(
@@ -186,28 +185,6 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
         write_text(output_path, monitor_page(monitor, title or state.stem))
     output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
-
-
-def read_groups(file: ScoreFile, name: str) -> list[str]:
-    """The group of every row, from a column of the file."""
-    from calibrant._validation import shortened
-
-    columns = list(file.reader.kinds)
-    if name not in columns:
-        has = (
-            f"has columns {shortened(columns)}" if columns else "holds arrays without such columns"
-        )
-        raise ValueError(f"--group names the column {name!r}: {file.path} {has}")
-    try:
-        groups = file.reader.text_column(name)
-    except ValueError:
-        raise ValueError(
-            f"--group {name}: groups are names or whole numbers, which the column does not hold"
-        ) from None
-    for row, group in enumerate(groups):
-        if not group:
-            raise ValueError(f"row {row} has no group in column {name!r}")
-    return [str(group) for group in groups]
 
 
 def prometheus_text(step: MonitorStep) -> str:

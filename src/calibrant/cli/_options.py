@@ -19,6 +19,28 @@ if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.io import FileOptions
 
 Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Bins of the calibration errors.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", metavar="COLUMN", help="Evaluate each group of this column. Repeat for several."
+    ),
+]
+Intervals = Annotated[
+    bool, typer.Option("--intervals", help="Add 95% confidence intervals; loads all rows.")
+]
+ModelToEvaluate = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="MODEL", help="Compare before and after this calibrator."),
+]
+FitFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--fit-on",
+        metavar="FILE",
+        help="Fit the calibrator on the rows of this file, with the same columns, and evaluate it "
+        "on FILE. Without it the calibrator is cross-fitted.",
+    ),
+]
 MethodName = Annotated[
     str,
     typer.Option(
@@ -155,6 +177,8 @@ class ReportArguments:
     cv: Folds = 5
     seed: Seed = 0
     chunked: Chunked = None
+    fit_on: FitFile = None
+    by: By = None
 
     def words(self) -> Iterator[str]:
         """The same for a command line."""
@@ -163,6 +187,9 @@ class ReportArguments:
         yield from ("--cv", str(self.cv), "--seed", str(self.seed))
         if self.chunked is not None:
             yield "--chunked" if self.chunked else "--in-memory"
+        yield from ("--fit-on", self.fit_on.name) if self.fit_on else ()
+        for column in self.by or ():
+            yield from ("--by", column)
 
 
 @dataclass(frozen=True)

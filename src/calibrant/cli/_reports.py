@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calibrant.cli._existing import check_output
-from calibrant.cli._options import ReportArguments
+from calibrant.cli._files import open_file, read_columns
+from calibrant.cli._options import ReportArguments, WeightedFileArguments
+from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.io import LoadedRows, ScoreFile
+from calibrant.io import LoadedRows, ModelScores, ScoreFile
 from calibrant.report import Report, check_form, render, summarize
 
 
@@ -17,15 +20,18 @@ def report_file(
     rows: ScoreFile | LoadedRows,
     file: ScoreFile,
     calibrator: Any,
+    training: tuple[Any, ...] | None,
     options: ReportArguments,
     output: Path,
 ) -> Report:
-    """Write a cross-fitted report about a file."""
+    """Write a report about a file; without rows to fit on the calibrator is cross-fitted."""
     words = [*file.options.arguments(), *options.words(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
         calibrator=calibrator,
+        calibration=training,
+        by=read_columns(file, options.by),
         inputs=file.inputs,
         sample_weight=rows.weight,
         classes=file.classes,
@@ -37,6 +43,18 @@ def report_file(
     )
     render(report, output)
     return report
+
+
+def training_rows(
+    data: WeightedFileArguments, options: ReportArguments, file: ScoreFile, output: Output
+) -> tuple[Any, ...] | None:
+    """The rows of the file to fit on, which has the columns and classes of the evaluated one."""
+    if options.fit_on is None:
+        return None
+    expected = ModelScores(file.classes, file.inputs, file.score_columns)
+    other = replace(data, file=options.fit_on, classes=None, labels=None)
+    rows = open_file(other, output, model=expected).load()
+    return rows.scores, rows.labels, *([] if rows.weight is None else [rows.weight])
 
 
 def check_report_path(output: Path, *inputs: Path | None) -> None:
