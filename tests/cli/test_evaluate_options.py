@@ -1,9 +1,8 @@
-"""Groups, intervals, saved calibrators and files to fit on, at the command line."""
+"""Groups, intervals and saved calibrators in ``calibrant evaluate``."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,23 +17,11 @@ NAMES = np.array(["cat", "dog", "owl"])
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch, rng):
-    """Scores, labels and groups of two files, and a model that was fitted on the first."""
-    monkeypatch.chdir(tmp_path)
-    files = {}
-    for name in ("validation", "test"):
-        proba = rng.dirichlet(np.full(3, 0.5), 400)
-        softer = proba**0.5 / (proba**0.5).sum(axis=1, keepdims=True)
-        labels = NAMES[calibrant.datasets.draw_labels(softer, rng=rng)]
-        sites = np.array(["north", "south"])[rng.integers(0, 2, 400)]
-        rows = zip(proba.tolist(), labels, sites, strict=True)
-        lines = [f"{','.join(map(repr, row))},{label},{site}" for row, label, site in rows]
-        text = "\n".join(["prob_cat,prob_dog,prob_owl,outcome,site", *lines])
-        Path(f"{name}.csv").write_text(text + "\n")
-        files[name] = proba, labels, sites
+def data(outcome_files):
+    """The files, and a model that was fitted on the first."""
     fit = ["fit", "validation.csv", "--label", "outcome", "-m", "temperature", "-o", "m.json"]
     assert run([*fit, "-q"]) == 0
-    return files
+    return outcome_files
 
 
 def result(capsys, *arguments):
@@ -80,22 +67,3 @@ def test_evaluate_a_saved_model_on_a_test_file(data, capsys):
     assert shown["after"]["log_loss"] == pytest.approx(expected.log_loss)
     assert shown["after"]["log_loss"] < shown["before"]["log_loss"]
     assert run([*EVALUATE, "--model", "m.json", "--by", "site"]) == 2
-
-
-def test_a_report_about_a_file_whose_calibrator_was_fitted_on_another(data, capsys):
-    arguments = ["report", "test.csv", "--label", "outcome", "-m", "temperature", "-o", "r.json"]
-    shown = result(capsys, *arguments, "--fit-on", "validation.csv", "--by", "site")
-    proba, labels, _ = data["test"]
-    after = calibrant.load("m.json").predict_proba(proba)
-    row = next(row for row in shown["metrics"] if "log" in row["title"].lower())
-    expected = calibrant.evaluate(labels, after, classes=NAMES).log_loss
-    assert row["after"]["value"] == pytest.approx(expected, abs=1e-6)
-    assert "--fit-on validation.csv --by site" in shown["code"]
-
-
-def test_the_help_of_export_lists_each_option_once(capsys):
-    assert run(["export", "-h"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    options = [word.rstrip(",") for line in lines for word in line[:2] if word.startswith("--")]
-    assert len(set(options)) == len(options)
-    assert "--score-output" in options

@@ -41,7 +41,7 @@ def accuracy(capsys, path, *options):
     return json.loads(capsys.readouterr().out)["accuracy"]
 
 
-def refused(capsys, *arguments):
+def rejected(capsys, *arguments):
     capsys.readouterr()
     assert run([*arguments]) == 2
     return capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_labels_of_a_text_file_match_the_columns_of_the_same_spelling(classes, r
 def test_labels_that_name_no_column_or_several_are_rejected(classes, labels, rng, capsys):
     proba = rng.dirichlet(np.ones(2), 20)
     write("x.parquet", [f"p_{name}" for name in classes], proba, labels * 10)
-    assert "--classes" in refused(capsys, "evaluate", "x.parquet", "--label", "y")
+    assert "--classes" in rejected(capsys, "evaluate", "x.parquet", "--label", "y")
 
 
 def test_classes_say_what_ambiguous_labels_mean(rng, capsys):
@@ -121,7 +121,7 @@ def test_apply_reads_the_columns_of_the_fit_and_calibrates_once(prefix, rng, cap
     assert run(["apply", "m.json", "x.csv", "-o", "once.csv", "-q"]) == 0
     again = ["apply", "m.json", "once.csv", "-o", "twice.csv", "-q"]
     if prefix == "p_":
-        assert "calibrated already" in refused(capsys, *again)
+        assert "calibrated already" in rejected(capsys, *again)
         return
     assert run(again) == 0
     once, twice = (read_column(path, "p_cat") for path in ("once.csv", "twice.csv"))
@@ -141,7 +141,7 @@ def test_a_model_without_columns_asks_which_of_several_are_the_scores(rng, capsy
     calibrant.save(model.fit(proba, labels), "m.json")
     write("x.csv", ["cat", "dog", "owl"], proba, ["cat"] * 100)
     assert run(["apply", "m.json", "x.csv", "-o", "once.csv", "-q"]) == 0
-    said = refused(capsys, "apply", "m.json", "once.csv", "-o", "twice.csv")
+    said = rejected(capsys, "apply", "m.json", "once.csv", "-o", "twice.csv")
     assert "several columns for class 'cat'" in said
     assert "--proba" in said
 
@@ -187,13 +187,13 @@ def test_separators_decimal_commas_and_percentages_are_read_if_they_are_named(
 ):
     Path("x.csv").write_text(text)
     assert accuracy(capsys, "x.csv", *options) == 1.0
-    said = refused(capsys, "evaluate", "x.csv", "--label", "y")
+    said = rejected(capsys, "evaluate", "x.csv", "--label", "y")
     assert options[0] in said or "divide by 100" in said
 
 
 def test_a_message_names_the_line_and_the_column_of_a_missing_score(capsys):
     Path("x.csv").write_text('p_a,p_{b},y\n0.5,0.5,"a\n\n"\n\n0.5,,a\n')
-    said = refused(capsys, "evaluate", "x.csv", "--label", "y", "--classes", "a,b")
+    said = rejected(capsys, "evaluate", "x.csv", "--label", "y", "--classes", "a,b")
     assert "row 1 (line 6), column 'p_{b}' of the probabilities is nan" in said
 
 
@@ -222,4 +222,4 @@ def test_an_archive_that_holds_an_array_twice_is_rejected(rng, capsys):
     np.save("other.npy", proba[:, ::-1])
     with zipfile.ZipFile("x.npz", "a") as archive:
         archive.write("other.npy", "probs")
-    assert "the same name" in refused(capsys, "evaluate", "x.npz")
+    assert "the same name" in rejected(capsys, "evaluate", "x.npz")

@@ -35,7 +35,7 @@ def proba(rng):
     return rng.dirichlet(np.ones(3), 400)
 
 
-def refused(capsys, *arguments):
+def rejected(capsys, *arguments):
     capsys.readouterr()
     assert run([*arguments]) == 2
     said = capsys.readouterr().err
@@ -116,14 +116,14 @@ def test_the_arrays_of_an_archive_that_are_not_needed_are_not_loaded(proba, monk
 def test_an_archive_cannot_announce_more_than_its_size_in_many_arrays(capsys, proba):
     junk = {f"junk{k}": np.zeros(2**24) for k in range(8)}
     np.savez_compressed("x.npz", probs=proba, labels=proba.argmax(axis=1), **junk)
-    assert "and says that it holds" in refused(capsys, "evaluate", "x.npz")
+    assert "and says that it holds" in rejected(capsys, "evaluate", "x.npz")
 
 
 def test_an_arrow_file_whose_rows_are_all_alike_is_not_loaded(capsys, monkeypatch):
     monkeypatch.setattr("calibrant.io._readers._MAX_BYTES", 2**20)
     monkeypatch.setattr("calibrant.io._readers._MAX_COMPRESSION", 5)
     write_arrow("x.arrow", np.tile([[0.5, 0.3, 0.2]], (500_000, 1)), compression="zstd")
-    said = refused(capsys, "fit", "x.arrow", "-m", "isotonic", "-o", "m.json", "-q")
+    said = rejected(capsys, "fit", "x.arrow", "-m", "isotonic", "-o", "m.json", "-q")
     assert "and says that it holds" in said
 
 
@@ -155,17 +155,17 @@ def test_a_model_of_many_classes_is_tried_on_few_values():
 )
 def test_a_pipe_is_rejected_and_not_waited_for(arguments, capsys):
     os.mkfifo(arguments[-1])
-    said = refused(capsys, *arguments)
+    said = rejected(capsys, *arguments)
     assert "regular file" in said
 
 
 def test_an_endless_device_is_not_read_as_a_state(capsys):
     Path("s.json").symlink_to("/dev/zero")
-    assert "not a regular file" in refused(capsys, "monitor", "show", "s.json")
+    assert "not a regular file" in rejected(capsys, "monitor", "show", "s.json")
 
 
 def test_a_state_that_is_a_folder_is_rejected_in_one_line(capsys):
-    assert "not a regular file" in refused(capsys, "monitor", "update", ".", "x.csv")
+    assert "not a regular file" in rejected(capsys, "monitor", "update", ".", "x.csv")
 
 
 def test_thousands_of_columns_are_read_in_seconds(capsys):
@@ -184,19 +184,19 @@ def test_weights_beyond_measure_are_rejected_in_one_line(command, weight, proba,
     rows = [f"{p!r},{1 - p!r},{k % 2},{weight}" for k, p in enumerate(proba[:20, 0].tolist())]
     Path("x.csv").write_text("\n".join(["p_0,p_1,y,w", *rows]) + "\n")
     output = {"fit": ["-o", "m.json"], "report": ["-o", "r.html"]}.get(command, [])
-    said = refused(capsys, command, "x.csv", "--weight", "w", "--label", "y", "-q", *output)
+    said = rejected(capsys, command, "x.csv", "--weight", "w", "--label", "y", "-q", *output)
     assert "weight" in said
 
 
 def test_a_horizon_beyond_measure_is_rejected_in_one_line(proba, capsys):
     write_arrow("x.arrow", proba)
     begin = ["monitor", "start", "x.arrow", "--label", "y", "-o", "s.json", "-q"]
-    assert "horizon" in refused(capsys, *begin, "--horizon", "1" + "0" * 400)
+    assert "horizon" in rejected(capsys, *begin, "--horizon", "1" + "0" * 400)
 
 
 def test_scores_beyond_measure_are_rejected_without_a_warning(capsys):
     Path("x.csv").write_text("p_a,p_b,y\n1e308,0.5,a\n0.5,0.5,b\n")
-    assert "1e+308" in refused(capsys, "evaluate", "x.csv", "--label", "y", "-q")
+    assert "1e+308" in rejected(capsys, "evaluate", "x.csv", "--label", "y", "-q")
 
 
 # Models and states
@@ -271,6 +271,16 @@ def test_a_full_disk_is_reported_with_the_path_of_the_output():
     with pytest.raises(OSError, match=r"No space left on device: 'out'"), written_aside("out"):
         raise OSError(28, "No space left on device")
     assert os.listdir() == []
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_is_rejected_before_the_work(monkeypatch):
+    from calibrant._output.files import check_writable
+
+    Path("out").write_text("old")
+    # Root may write everywhere, so the answer of the system is replaced.
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name == "out")
+    with pytest.raises(PermissionError, match="out cannot be written"):
+        check_writable("out")
 
 
 def test_a_closed_pipe_ends_a_command_without_a_message(proba):

@@ -23,27 +23,30 @@ ALARM, NOT_SHOWN = 3, 4
 """Exit codes of an update with an alarm, and of one whose results could not be written."""
 
 monitor_app = typer.Typer(
-    help="Watch a deployed model: an alarm where its probabilities stop being honest.",
+    help="Monitor a deployed model: raise an alarm if it loses its calibration.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
 
-State = Annotated[Path, typer.Argument(metavar="STATE", help="What calibrant monitor start wrote.")]
+State = Annotated[
+    Path, typer.Argument(metavar="STATE", help="The file that calibrant monitor start wrote.")
+]
 StateToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="STATE", help="The state to write, JSON.")
 ]
-Tolerance = Annotated[
-    float, typer.Option(metavar="GAP", help="Gaps up to this are no reason for an alarm.")
-]
+Tolerance = Annotated[float, typer.Option(metavar="GAP", help="Largest gap that raises no alarm.")]
 FalseAlarm = Annotated[
     float, typer.Option(metavar="P", help="Probability of a false alarm within the horizon.")
 ]
-Horizon = Annotated[int, typer.Option(metavar="ROWS", help="Rows for which that holds.")]
+Horizon = Annotated[
+    int, typer.Option(metavar="ROWS", help="Number of rows to which --false-alarm refers.")
+]
 Metrics = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write Prometheus text to this file, too.")
+    Path | None, typer.Option(metavar="FILE", help="Also write Prometheus metrics to this file.")
 ]
 When = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call this update; else the file.")
+    str | None,
+    typer.Option(metavar="NAME", help="Name of this update (default: name of the file)."),
 ]
 Again = Annotated[
     bool, typer.Option("--again", help="Count rows, or a name, that were counted before.")
@@ -53,14 +56,16 @@ Force = Annotated[
 ]
 GroupColumn = Annotated[
     str | None,
-    typer.Option("--group", metavar="COLUMN", help="Groups of rows: which are not honest?"),
+    typer.Option(
+        "--group", metavar="COLUMN", help="Column of groups that are also evaluated one by one."
+    ),
 ]
 Page = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
 ]
 
 Title = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What the page is about; else the state's name.")
+    str | None, typer.Option(metavar="NAME", help="Title of the page (default: name of the state).")
 ]
 
 
@@ -171,7 +176,7 @@ def _publish(
 
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
-    """What is known now, in sentences, or as a page for those who decide."""
+    """Describe the state of a monitor, or write it as a page."""
     from calibrant.cli._monitor_state import read_monitor
     from calibrant.report import monitor_page
 
