@@ -164,6 +164,13 @@ def test_results_that_cannot_be_written_after_the_rows_were_added_have_their_own
     assert n_counted() == 900
 
 
+def test_metrics_are_not_written_to_a_pipe_that_nobody_reads(folder, capsys):
+    os.mkfifo("pipe")
+    update = ("monitor", "update", "s.json", "w2.csv", "--metrics", "pipe")
+    assert "is a pipe" in rejected(capsys, *update)
+    assert n_counted() == 300
+
+
 def test_an_alarm_reaches_the_exit_code_if_the_pipe_is_closed(folder, rng):
     write_week("bad.csv", rng, n_rows=6000, power=0.2)
     read, write = os.pipe()

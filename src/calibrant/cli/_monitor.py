@@ -136,9 +136,7 @@ def update(
 
     output = printing.output()
     if metrics is not None:
-        check_other_file(metrics, state, data.file, data.labels)
-        check_writable(metrics)
-        check_replaceable(metrics, "metrics")
+        _check_metrics(metrics, state, data.file, data.labels)
     with states.locked(state):
         monitor = states.read_monitor(state)
         arguments = states.recall_options(monitor, data)
@@ -153,6 +151,14 @@ def update(
     is_shown = _publish(output, monitor, step, metrics)
     if step.alarm or not is_shown:
         raise typer.Exit(ALARM if step.alarm else NOT_SHOWN)
+
+
+def _check_metrics(metrics: Path, *inputs: Path | None) -> None:
+    check_other_file(metrics, *inputs)
+    check_writable(metrics)
+    check_replaceable(metrics, "metrics")
+    if metrics.is_fifo():  # an update must not wait for a reader after the rows were added
+        raise ValueError(f"{metrics} is a pipe: write the metrics to a regular file")
 
 
 def _publish(

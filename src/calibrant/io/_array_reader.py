@@ -304,6 +304,8 @@ class ArchiveArrays(Mapping[str, Any]):
 
 def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version} of the format is not known")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
