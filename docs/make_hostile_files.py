@@ -35,9 +35,9 @@ NAMES = ("cat", "dog", "owl")
 HEADER = "p_cat,p_dog,p_owl,y"
 FUZZED = """## Files with random changes
 
-`python tools/fuzz_files.py --inputs 20000` changes valid files at random: bytes of all files, and
-values of JSON documents. A reader must accept a file or raise `ValueError` or `OSError`. Another
-exception, a crash, 4 GB of memory or 30 seconds would be a failure.
+`tools/fuzz_files.py` changes 20,000 valid files at random: bytes of all files, and values of JSON
+documents. A reader must accept a file or reject it as bad input. Another exception, a crash, 4 GB
+of memory or 30 seconds would be a failure.
 
 | file | inputs | accepted | rejected | failed |
 | --- | --- | --- | --- | --- |
