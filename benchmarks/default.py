@@ -1,16 +1,13 @@
-"""What users meet first, `CalibratedClassifier(model)`, beside scikit-learn's calibration.
+"""Compare `CalibratedClassifier(model)` with scikit-learn's calibration on real data sets.
 
-    python benchmarks/default.py --data ../shared/data/uci --seeds 0 1 --output docs/default.md
+    python benchmarks/default.py --data ../shared/data/uci --seeds 0 1 2 --output docs/default.md
 
-Data sets of the UCI repository (as files) and of scikit-learn, eight families of classifiers, and
-every method on the same splits: half of the rows, at most 1,200, to train and calibrate on, up to
-1,500 others to judge. A classifier is trained once a fold and once on all rows; all methods replay
-these fits, so that they differ in nothing but the calibration.
+Half of the rows of a data set, at most 1,200, train and calibrate; up to 4,000 others are test
+rows. A classifier is fitted once for each set of training rows, and all methods reuse these fits.
 
-Resumable: a case (data set, family, seed) is a JSON file of losses in ``--results``; scores of its
-fits are an ``.npz`` in ``--scores``, which another run replays after a change of the default.
-
-Ends with exit code 1 where a criterion is not met.
+Results are rows of a CSV file (data set, family, seed, method). Cases that it holds are not
+measured again, so an interrupted run continues, and several processes can share the work by
+different ``--sets`` and ``--results``. Ends with exit code 1 if a criterion is not met.
 """
 
 from __future__ import annotations
@@ -19,10 +16,10 @@ import _one_thread  # noqa: F401  # must come before NumPy
 
 # isort: split
 import argparse
-import json
+import csv
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,21 +41,32 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from calibrant import CalibratedClassifier
+from calibrant import CalibratedClassifier, TemperatureScaling
 from calibrant._data.folds import stratified_rows
-from calibrant.metrics import log_loss
+from calibrant.classifier._ensemble import combine_folds
+from calibrant.metrics import expected_calibration_error, log_loss
 
-MOST_TRAINED, MOST_JUDGED, N_FOLDS = 1200, 1500, 5
-OURS, RAW = "default", "uncalibrated"
+MOST_TRAINED, MOST_TESTED, N_FOLDS = 1200, 4000, 5
+MANY_TESTED = 2000
+"""Test rows from which the gap of a single data set is judged."""
+
+OURS, SINGLE, AVERAGED, RAW = "default", "one fit", "average of calibrated fits", "uncalibrated"
 RIVALS = {
     f"{method}, {'ensemble' if ensemble else 'one fit'}": (method, ensemble)
     for method in ("sigmoid", "isotonic", "temperature")
     for ensemble in (True, False)
 }
-UCI = (
-    *("abalone", "balance-scale", "car", "cleveland", "dermatology", "glass"),
-    *("landsat-satellite", "libras-movement", "mfeat-zernike", "page-blocks", "pendigits"),
-    *("segment", "vehicle", "vowel", "waveform-5000", "yeast"),
+METHODS = (OURS, RAW, SINGLE, AVERAGED, *RIVALS)
+
+DESIGN = (
+    *("abalone", "digits", "mfeat-zernike", "page-blocks", "segment", "vehicle", "vowel", "yeast"),
+)
+"""Data sets on which the ensemble was designed, with seed 0."""
+
+KEPT_BACK = (
+    *("balance-scale", "breast", "car", "cleveland", "dermatology", "glass", "iris"),
+    *("landsat-satellite", "libras-movement", "mfeat-karhunen", "mfeat-morphological"),
+    *("optdigits", "pendigits", "shuttle", "waveform-5000", "wine"),
 )
 BUNDLED: dict[str, Callable[..., Any]] = {
     "breast": load_breast_cancer,
@@ -66,31 +74,44 @@ BUNDLED: dict[str, Callable[..., Any]] = {
     "iris": load_iris,
     "wine": load_wine,
 }
-MOST_LOST, MOST_HARM = 0.02, 0.01
-MANY_JUDGED, FEW_JUDGED = 500, 75
-PARTS = "parts"
+MOST_GAP, MOST_SINGLE_GAP, MOST_EXCESS = 0.02, 0.05, 0.01
 
 
 class Case(NamedTuple):
+    """A data set, a family of classifiers and the seed of the split."""
+
     data: str
     family: str
     seed: int
 
-    @property
-    def name(self) -> str:
-        return f"{self.data}-{self.family}-{self.seed}"
+
+class Scores(NamedTuple):
+    """How well a method predicts the test rows of a case."""
+
+    loss: float
+    """Mean log-loss."""
+
+    gap: float
+    """Mean confidence minus accuracy."""
+
+    error: float
+    """Debiased root-mean-square calibration error of the confidence, 15 quantile bins."""
+
+    excess: float
+    """Log-loss minus that after one temperature fitted on the test rows."""
+
+    n_tested: float
 
 
 class Fits(NamedTuple):
-    """Probabilities and, where there are any, decision values of the fits of the folds and of all
-    rows (the last), for all rows; labels, the number of rows to train on, and their folds.
+    """Probabilities and, if there are any, decision values of all rows, for each set of training
+    rows; labels, the number of rows to train on, and their folds.
     """
 
-    proba: Any
-    decision: Any
+    tables: dict[bytes, tuple[Any, Any]]
     y: Any
     n_train: int
-    fold: Any
+    folds: list[tuple[Any, Any]]
 
 
 def families(seed: int) -> dict[str, Any]:
@@ -123,40 +144,24 @@ def drawn(case: Case, folder: Path) -> tuple[Any, Any, int]:
     order = np.random.default_rng(case.seed).permutation(len(y))
     X, y = X[order], y[order]
     n_train = min(len(y) // 2, MOST_TRAINED)
-    n_all = n_train + min(len(y) - n_train, MOST_JUDGED)
+    n_all = n_train + min(len(y) - n_train, MOST_TESTED)
     seen = np.unique(y[:n_train])
     kept = np.flatnonzero(np.isin(y[:n_all], seen))
     return X[kept], np.searchsorted(seen, y[kept]), n_train
 
 
-def fits_of(case: Case, folder: Path, scores: Path | None) -> Fits:
-    path = None if scores is None else scores / f"{case.name}.npz"
-    if path is not None and path.exists():
-        with np.load(path, allow_pickle=False) as file:
-            return Fits(*(file[k] for k in ("P", "DF", "y")), int(file["ntr"]), file["fold"])
-    made = train(case, folder)
-    if path is not None:
-        parts = dict(zip(("P", "DF", "y", "ntr", "fold"), made, strict=True))
-        np.savez(path, **parts)
-    return made
-
-
-def train(case: Case, folder: Path) -> Fits:
-    return train_on(families(case.seed)[case.family], *drawn(case, folder))
-
-
 def train_on(model: Any, X: Any, y: Any, n_train: int) -> Fits:
-    """Fits of a classifier on the folds and on all of the first rows, with scores of all rows."""
-    proba, decision, fold = [], [], np.empty(n_train, dtype=int)
-    parts = list(stratified_rows(N_FOLDS, y[:n_train]))
-    for j, (_, held) in enumerate(parts):
-        fold[held] = j
-    for rows in [*(rows for rows, _ in parts), np.arange(n_train)]:
+    """Fit a classifier on all of the first rows, without each fold and without each pair."""
+    folds = list(stratified_rows(N_FOLDS, y[:n_train]))
+    tables = {}
+    for rows, _ in [*folds, *combine_folds(folds, n_train), (np.arange(n_train), None)]:
         fitted = clone(model).fit(X[rows], y[rows])
-        proba.append(_all_columns(fitted, fitted.predict_proba(X), y, 0.0))
+        proba = _all_columns(fitted, fitted.predict_proba(X), y, 0.0)
+        decision = None
         if hasattr(fitted, "decision_function"):
-            decision.append(_all_columns(fitted, fitted.decision_function(X), y, -np.inf))
-    return Fits(np.array(proba), np.array(decision), y, n_train, fold)
+            decision = _all_columns(fitted, fitted.decision_function(X), y, -np.inf)
+        tables[_key(rows)] = proba, decision
+    return Fits(tables, y, n_train, folds)
 
 
 def _all_columns(fitted: Any, values: Any, y: Any, missing: float) -> Any:
@@ -168,7 +173,7 @@ def _all_columns(fitted: Any, values: Any, y: Any, missing: float) -> Any:
 
 
 class Replayed(ClassifierMixin, BaseEstimator):
-    """A classifier whose fits were made before: the rows of X are numbers of rows."""
+    """A classifier whose fits are known already: the rows of X are numbers of rows."""
 
     def __init__(self, tables: Any = None) -> None:
         self.tables = tables
@@ -189,7 +194,7 @@ class Replayed(ClassifierMixin, BaseEstimator):
 
 
 class ReplayedDecision(Replayed):
-    """One that has decision values too."""
+    """A replayed classifier with decision values."""
 
     def decision_function(self, X: Any) -> Any:
         values = self.decision_[X[:, 0].astype(int)]
@@ -200,238 +205,269 @@ def _key(rows: Any) -> bytes:
     return np.sort(rows).astype(np.int64).tobytes()
 
 
-def losses(fits: Fits) -> dict[str, Any]:
-    """Test log-loss of every method, and in `PARTS` those of as many rows as the smallest sets have
-    to judge; of one that fails, that of the uniform forecast.
+class AveragedFits:
+    """One calibrator of single fits, and the average of six calibrated fits: an earlier default.
+
+    It shows what calibrating the members of an ensemble does, compared with calibrating the
+    ensemble.
     """
-    n_train, is_decided = fits.n_train, len(fits.decision) > 0
-    folds = [(np.flatnonzero(fits.fold != j), np.flatnonzero(fits.fold == j)) for j in _folds(fits)]
-    tables = {
-        _key(rows): (fits.proba[j], fits.decision[j] if is_decided else None)
-        for j, rows in enumerate([*(rows for rows, _ in folds), np.arange(n_train)])
-    }
-    X, y = np.arange(len(fits.y), dtype=float)[:, None], fits.y
-    replayed = (ReplayedDecision if is_decided else Replayed)(tables)
-    methods = {OURS: CalibratedClassifier(replayed, cv=folds)} | {
+
+    def __init__(self, replayed: Replayed, folds: Sequence[tuple[Any, Any]]) -> None:
+        self.replayed, self.folds = replayed, folds
+
+    def fit(self, X: Any, y: Any) -> AveragedFits:
+        self.single_ = CalibratedClassifier(self.replayed, cv=self.folds, ensemble=False).fit(X, y)
+        rows = [*(train for train, _ in self.folds), np.arange(len(y))]
+        self.fits_ = [clone(self.replayed).fit(X[some], y[some]) for some in rows]
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        single = self.single_
+        scores = [getattr(fitted, single.score_method_)(X) for fitted in self.fits_]
+        known = [s for s, f in zip(scores, self.fits_, strict=True) if len(f.classes_) == self._k]
+        return np.mean([single.calibrator_.predict_proba(_two_columns(s)) for s in known], axis=0)
+
+    @property
+    def _k(self) -> int:
+        return len(self.single_.classes_)
+
+
+def _two_columns(scores: Any) -> Any:
+    return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
+
+
+def forecasts(fits: Fits) -> dict[str, Any]:
+    """Probabilities of the test rows by every method; a method that fails predicts uniformly."""
+    n_train, y, folds = fits.n_train, fits.y, fits.folds
+    X = np.arange(len(y), dtype=float)[:, None]
+    whole, decision = fits.tables[_key(np.arange(n_train))]
+    replayed = (Replayed if decision is None else ReplayedDecision)(fits.tables)
+    methods = {
+        OURS: CalibratedClassifier(replayed, cv=folds),
+        SINGLE: CalibratedClassifier(replayed, cv=folds, ensemble=False),
+        AVERAGED: AveragedFits(replayed, folds),
+    } | {
         name: CalibratedClassifierCV(replayed, method=method, cv=folds, ensemble=ensemble)
         for name, (method, ensemble) in RIVALS.items()
     }
-    truth, forecasts = y[n_train:], {RAW: fits.proba[-1][n_train:]}
+    out = {RAW: whole[n_train:]}
     for name, method in methods.items():
         try:
-            proba = method.fit(X[:n_train], y[:n_train]).predict_proba(X[n_train:])
+            out[name] = method.fit(X[:n_train], y[:n_train]).predict_proba(X[n_train:])
         except (ValueError, IndexError, FloatingPointError):
-            proba = np.full((len(truth), y.max() + 1), 1.0 / (y.max() + 1))
-        forecasts[name] = proba
-    parts = [slice(i, i + FEW_JUDGED) for i in range(0, len(truth) - FEW_JUDGED + 1, FEW_JUDGED)]
-    return {name: log_loss(truth, _rows(proba)) for name, proba in forecasts.items()} | {
-        PARTS: {
-            name: [log_loss(truth[part], _rows(proba[part])) for part in parts]
-            for name, proba in forecasts.items()
-        }
-    }
+            out[name] = np.full((len(y) - n_train, y.max() + 1), 1.0 / (y.max() + 1))
+    return out
 
 
-def _folds(fits: Fits) -> range:
-    return range(int(fits.fold.max()) + 1)
+def losses(fits: Fits) -> dict[str, float]:
+    """Test log-loss of every method."""
+    truth = fits.y[fits.n_train :]
+    return {name: log_loss(truth, _rows(proba)) for name, proba in forecasts(fits).items()}
+
+
+def scores_of(fits: Fits) -> dict[str, Scores]:
+    """Scores of every method on the test rows."""
+    truth = fits.y[fits.n_train :]
+    return {name: _score(truth, _rows(proba)) for name, proba in forecasts(fits).items()}
+
+
+def _score(truth: Any, proba: Any) -> Scores:
+    tempered = TemperatureScaling().fit(proba, truth).predict_proba(proba)
+    loss = log_loss(truth, proba)
+    return Scores(
+        loss=loss,
+        gap=float(proba.max(axis=1).mean() - (proba.argmax(axis=1) == truth).mean()),
+        error=expected_calibration_error(truth, proba, strategy="quantile", norm=2, debias=True),
+        excess=loss - log_loss(truth, tempered),
+        n_tested=len(truth),
+    )
 
 
 def _rows(proba: Any) -> Any:
     return proba / proba.sum(axis=1, keepdims=True)
 
 
-def run(cases: list[Case], options: argparse.Namespace) -> dict[Case, dict[str, float]]:
-    done = {}
+Results = dict[Case, dict[str, Scores]]
+COLUMNS = ("data", "family", "seed", "method", *Scores._fields)
+
+
+def read_results(path: Path) -> Results:
+    results: Results = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                case = Case(row["data"], row["family"], int(row["seed"]))
+                scores = Scores(*(float(row[name]) for name in Scores._fields))
+                results.setdefault(case, {})[row["method"]] = scores
+    return {case: scores for case, scores in results.items() if len(scores) == len(METHODS)}
+
+
+def run(cases: Iterable[Case], options: argparse.Namespace) -> Results:
+    results, cases = read_results(options.results), list(cases)
     for number, case in enumerate(cases):
-        path = options.results / f"{case.name}.json"
-        if not path.exists():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of classifiers that are small on purpose
-                made = losses(fits_of(case, options.data, options.scores))
-            path.write_text(json.dumps(made))
-            print(f"{number + 1} of {len(cases)}: {case.name}", file=sys.stderr, flush=True)
-        done[case] = json.loads(path.read_text())
-    return done
+        if case in results:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classifiers that are small on purpose
+            model = families(case.seed)[case.family]
+            results[case] = scores_of(train_on(model, *drawn(case, options.data)))
+        _append(options.results, case, results[case])
+        print(f"{number + 1} of {len(cases)}: {'-'.join(map(str, case))}", file=sys.stderr)
+    return {case: results[case] for case in cases}
 
 
-# The report.
+def _append(path: Path, case: Case, scores: dict[str, Scores]) -> None:
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(COLUMNS)
+        for name in METHODS:
+            writer.writerow([*case, name, *(f"{value:.6g}" for value in scores[name])])
 
 
-def table(done: dict[Case, dict[str, float]]) -> Any:
-    """Losses (cases, methods)."""
-    return np.array([[row[name] for name in _methods()] for row in done.values()])
+# The report. Values are averaged over the splits of a data set first: data sets are independent,
+# splits of one data set are not.
 
 
-def _methods() -> list[str]:
-    return [OURS, RAW, *RIVALS]
+def table(results: Results, family: str, field: Callable[[Scores], float]) -> Any:
+    """Means over splits, (data sets, methods)."""
+    sets = dict.fromkeys(case.data for case in results)
+    rows = [
+        [[field(scores[m]) for m in METHODS] for c, scores in results.items() if _is(c, d, family)]
+        for d in sets
+    ]
+    return np.array([np.mean(row, axis=0) for row in rows if row])
 
 
-def by_family(done: dict[Case, dict[str, float]], what: Callable[[Any], Any]) -> Iterator[str]:
-    yield "| family | cases | " + " | ".join(_methods()) + " |"
-    yield "| --- | ---: " + "| ---: " * len(_methods()) + "|"
-    found = dict.fromkeys(case.family for case in done)
-    for family in [*found, "all"]:
-        own = {c: row for c, row in done.items() if family in (c.family, "all")}
-        values = what(table(own))
-        best = values.min()
-        cells = [f"**{v:.3f}**" if v <= best + 5e-4 else f"{v:.3f}" for v in values.tolist()]
-        yield f"| {family} | {len(own)} | " + " | ".join(cells) + " |"
+def _is(case: Case, data: str, family: str) -> bool:
+    return case.data == data and family in (case.family, "all")
+
+
+def by_family(
+    results: Results, field: Callable[[Scores], float], mean: Callable[[Any], Any]
+) -> Iterator[str]:
+    yield "| family | cases | " + " | ".join(METHODS) + " |"
+    yield "| --- | ---: " + "| ---: " * len(METHODS) + "|"
+    for family in [*dict.fromkeys(case.family for case in results), "all"]:
+        values = mean(table(results, family, field))
+        n_cases = sum(family in (case.family, "all") for case in results)
+        yield f"| {family} | {n_cases} | " + " | ".join(f"{v:.3f}" for v in values) + " |"
+
+
+def mean_of(values: Any) -> Any:
+    return values.mean(axis=0)
 
 
 def mean_ranks(values: Any) -> Any:
     return rankdata(values, axis=1).mean(axis=0)
 
 
-def lost(done: dict[Case, dict[str, float]]) -> dict[Case, float]:
-    """By how much the default loses to the best method of scikit-learn."""
-    return {case: row[OURS] - min(row[name] for name in RIVALS) for case, row in done.items()}
+def differences(results: Results) -> Iterator[str]:
+    """Mean difference in log-loss to the default, with its standard error over data sets."""
+    values = table(results, "all", lambda s: s.loss)
+    yield "| method | mean log-loss minus the default's | standard error | data sets won |"
+    yield "| --- | ---: | ---: | ---: |"
+    for place, name in enumerate(METHODS[1:], start=1):
+        gain = values[:, place] - values[:, 0]
+        error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.nan
+        yield f"| {name} | {gain.mean():+.4f} | {error:.4f} | {(gain > 0).sum()} of {len(gain)} |"
 
 
-def over_seeds(done: dict[Case, dict[str, float]]) -> dict[Case, dict[str, float]]:
-    """Losses of a data set and a family, averaged over the splits that all of them have."""
-    grouped: dict[Case, list[dict[str, float]]] = {}
-    for case, row in done.items():
-        grouped.setdefault(case._replace(seed=-1), []).append(row)
-    return {
-        case: {name: float(np.mean([row[name] for row in rows])) for name in _methods()}
-        for case, rows in grouped.items()
-    }
-
-
-def share_of_parts_lost(done: dict[Case, dict[str, Any]]) -> float:
-    """How often the default would lose, were the test rows as few as those of small sets."""
-    parts = [row[PARTS] for row in done.values()]
-    own = np.concatenate([part[OURS] for part in parts])
-    best = np.concatenate([np.min([part[name] for name in RIVALS], axis=0) for part in parts])
-    return float((own > best + MOST_LOST).mean())
-
-
-def share_lost(done: dict[Case, dict[str, float]]) -> float:
-    return float(np.mean([value > MOST_LOST for value in lost(done).values()]))
-
-
-def n_judged(case: Case, folder: Path) -> int:
-    n_rows = len(load(case.data, folder)[1])
-    return min(n_rows - min(n_rows // 2, MOST_TRAINED), MOST_JUDGED)
-
-
-def harm(done: dict[Case, dict[str, float]]) -> dict[Case, float]:
-    return {case: row[OURS] - row[RAW] for case, row in done.items()}
-
-
-def share_harmed(done: dict[Case, dict[str, float]]) -> float:
-    return float(np.mean([value > MOST_HARM for value in harm(done).values()]))
-
-
-def failures(done: dict[Case, dict[str, float]]) -> Iterator[str]:
+def failures(results: Results) -> Iterator[str]:
     """Criteria that are not met."""
-    for family in dict.fromkeys(case.family for case in done):
-        values = table({c: row for c, row in done.items() if c.family == family})
-        for said, figures in (("loss", values.mean(axis=0)), ("rank", mean_ranks(values))):
+    for family in dict.fromkeys(case.family for case in results):
+        losses_ = table(results, family, lambda s: s.loss)
+        for what, figures in (("log-loss", mean_of(losses_)), ("rank", mean_ranks(losses_))):
             best = int(figures.argmin())
             if best:
-                rival = f"{_methods()[best]} {min(figures):.3f}"
-                yield f"{family}: mean {said} {figures[0]:.3f}, {rival}"
-    if (share := share_lost(done)) > 0.02:
-        yield f"{share:.1%} lose by more than {MOST_LOST}"
-    if (share := share_harmed(done)) > 0.01:
-        yield f"{share:.1%} are harmed by more than {MOST_HARM}"
+                yield f"{family}: mean {what} {figures[0]:.3f}, {METHODS[best]} {min(figures):.3f}"
+        gaps = table(results, family, lambda s: abs(s.gap))[:, 0]
+        if gaps.mean() > MOST_GAP:
+            yield f"{family}: mean |confidence - accuracy| {gaps.mean():.3f}"
+        excess = table(results, family, lambda s: s.excess)[:, 0]
+        if excess.mean() > MOST_EXCESS:
+            yield f"{family}: a temperature of the test rows gains {excess.mean():.3f}"
+    for case, scores in over_seeds(results).items():
+        if scores.n_tested >= MANY_TESTED and abs(scores.gap) >= MOST_SINGLE_GAP:
+            yield f"{case.data}, {case.family}: confidence - accuracy {scores.gap:+.3f}"
 
 
-def words_about_losing(done: dict[Case, dict[str, float]], folder: Path) -> str:
-    """How much of what is lost is the chance of few test rows."""
-    rows = {name: n_judged(Case(name, "", 0), folder) for name in {c.data for c in done}}
-    many = {case: row for case, row in done.items() if rows[case.data] >= MANY_JUDGED}
-    few = {case: row for case, row in done.items() if rows[case.data] < MANY_JUDGED}
-    return (
-        "The best of six is chosen by the test rows, for every case anew: nobody can have it. Few "
-        f"test rows choose by chance: of the {len(many)} cases that {MANY_JUDGED} or more rows "
-        f"judge {share_lost(many):.1%} lose by more than {MOST_LOST}, of the {len(few)} others "
-        f"{share_lost(few):.1%}. That is what few rows do: cut into parts of {FEW_JUDGED} test "
-        f"rows, the former lose in {share_of_parts_lost(many):.1%} of the parts. With losses "
-        "averaged over the splits of a data set, so that the "
-        f"best of six is one method for all of them, {share_lost(over_seeds(done)):.1%} of "
-        f"{len(over_seeds(done))} pairs of a data set and a family do, and "
-        f"{share_harmed(over_seeds(done)):.1%} of the pairs are harmed by more than {MOST_HARM}."
-    )
+def over_seeds(results: Results) -> dict[Case, Scores]:
+    """Scores of the default, averaged over the splits of a data set and a family."""
+    grouped: dict[Case, list[Scores]] = {}
+    for case, scores in results.items():
+        grouped.setdefault(case._replace(seed=-1), []).append(scores[OURS])
+    return {case: Scores(*np.mean(rows, axis=0)) for case, rows in grouped.items()}
 
 
-def report(done: dict[Case, dict[str, float]], folder: Path) -> str:
-    values, bad = table(done), list(failures(done))
-    rivals = values[:, 2:]
-    shares = [
-        f"| {name} | {(own > rivals.min(axis=1) + MOST_LOST).mean():.1%} | "
-        f"{(own > values[:, 1] + MOST_HARM).mean():.1%} |"
-        for name, own in zip(_methods(), values.T, strict=True)
+def sections(results: Results) -> Iterator[str]:
+    for title, field, mean in (
+        ("Mean test log-loss", lambda s: s.loss, mean_of),
+        ("Mean rank by log-loss", lambda s: s.loss, mean_ranks),
+        ("Mean confidence minus accuracy", lambda s: s.gap, mean_of),
+        ("Mean absolute value of confidence minus accuracy", lambda s: abs(s.gap), mean_of),
+        ("Mean debiased calibration error", lambda s: s.error, mean_of),
+        ("Log-loss above that after a temperature of the test rows", lambda s: s.excess, mean_of),
+    ):
+        yield from ("", f"### {title}", "", *by_family(results, field, mean))
+    yield from ("", "### Difference to the default", "", *differences(results))
+
+
+def report(results: Results) -> str:
+    seeds = sorted({case.seed for case in results})
+    bad = list(failures(results))
+    lines = [
+        "# Comparison of the default with scikit-learn",
+        "",
+        "`CalibratedClassifier(model)` compared with scikit-learn's `CalibratedClassifierCV` on "
+        f"{len({case.data for case in results})} data sets, eight families of classifiers and "
+        f"{len(seeds)} random splits ({len(results)} cases). Half of the rows, at most "
+        f"{MOST_TRAINED:,}, train and calibrate; up to {MOST_TESTED:,} others are test rows. All "
+        "methods use the same fits. Lower is better, except for confidence minus accuracy, whose "
+        "best value is 0. Means are over data sets, after averaging over splits.",
+        "",
+        f'"{SINGLE}" is `ensemble=False`. "{AVERAGED}" calibrates six single fits and averages '
+        "them, which leaves the average underconfident.",
     ]
-    worst = sorted(lost(done).items(), key=lambda pair: -pair[1])[:10]
-    sets, seeds = {c.data for c in done}, sorted({c.seed for c in done})
-    return "\n".join(
-        [
-            "# The default beside scikit-learn",
-            "",
-            f"Made by `benchmarks/default.py`: `CalibratedClassifier(model)` and scikit-learn's "
-            f"`CalibratedClassifierCV` on {len(sets)} data sets, eight families of classifiers and "
-            f"seed(s) {', '.join(map(str, seeds))}: {len(done)} cases. Half of the rows, at most "
-            f"{MOST_TRAINED:,}, train and calibrate; up to {MOST_JUDGED:,} others judge. All "
-            "methods replay the same fits. A method that raises is given the uniform forecast.",
-            "",
-            "## Mean test log-loss",
-            "",
-            *by_family(done, lambda x: x.mean(axis=0)),
-            "",
-            "## Mean rank",
-            "",
-            *by_family(done, mean_ranks),
-            "",
-            "## How often it loses, and how often it harms",
-            "",
-            f"| method | worse than scikit-learn's best of six by > {MOST_LOST} | worse than "
-            f"uncalibrated by > {MOST_HARM} |",
-            "| --- | ---: | ---: |",
-            *shares,
-            "",
-            words_about_losing(done, folder),
-            "",
-            "Largest losses of the default: "
-            + ", ".join(f"{case.name} {value:+.3f}" for case, value in worst)
-            + ".",
-            "",
-            "Criteria: the best mean log-loss and the best mean rank in every family; at most 2 % "
-            f"lose by more than {MOST_LOST}, at most 1 % are harmed by more than {MOST_HARM}. "
-            + ("All are met." if not bad else "Not met: " + "; ".join(bad) + "."),
-            "",
-            f"Data sets: {', '.join(sorted(sets))}.",
-            "",
-        ]
-    )
+    groups = {
+        "## All data sets": results,
+        f"## Data sets kept back ({', '.join(KEPT_BACK)})": _some(results, KEPT_BACK),
+        f"## Data sets used for the design ({', '.join(DESIGN)})": _some(results, DESIGN),
+    }
+    for heading, chosen in groups.items():
+        if chosen:
+            lines += ["", heading, *sections(chosen)]
+    criteria = "All criteria are met." if not bad else "Not met: " + "; ".join(bad) + "."
+    return "\n".join([*lines, "", "## Criteria", "", criteria, ""])
+
+
+def _some(results: Results, sets: Sequence[str]) -> Results:
+    return {case: scores for case, scores in results.items() if case.data in sets}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data/uci"))
-    parser.add_argument("--sets", nargs="*", default=[*UCI, *BUNDLED])
+    parser.add_argument("--sets", nargs="*", default=[*KEPT_BACK, *DESIGN])
     parser.add_argument("--families", nargs="*", default=list(families(0)))
-    parser.add_argument("--seeds", nargs="*", type=int, default=list(range(5)))
-    parser.add_argument("--results", type=Path, default=Path("default-results"))
-    parser.add_argument("--scores", type=Path, help="where scores of the fits are kept")
-    parser.add_argument("--output", type=Path, help="where to write the tables")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results/default.csv"))
+    parser.add_argument("--output", type=Path, help="where to write the page")
     options = parser.parse_args()
-    for folder in (options.results, options.scores):
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-    cases = [
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    cases = (
         Case(name, family, seed)
         for seed in options.seeds
         for name in options.sets
         for family in options.families
-    ]
-    done = run(cases, options)
-    text = report(done, options.data)
+    )
+    results = run(cases, options)
+    text = report(results)
     print(text)
     if options.output:
         options.output.write_text(text)
-    return 1 if list(failures(done)) else 0
+    return 1 if list(failures(results)) else 0
 
 
 if __name__ == "__main__":

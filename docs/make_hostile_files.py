@@ -33,6 +33,22 @@ from calibrant.selection._table import markdown_table
 PAGE = Path(__file__).parent / "hostile-files.md"
 NAMES = ("cat", "dog", "owl")
 HEADER = "p_cat,p_dog,p_owl,y"
+FUZZED = """## Files with random changes
+
+`tools/fuzz_files.py` changes 20,000 valid files at random: bytes of all files, and values of JSON
+documents. A reader must accept a file or reject it as bad input. Another exception, a crash, 4 GB
+of memory or 30 seconds would be a failure.
+
+| file | inputs | accepted | rejected | failed |
+| --- | --- | --- | --- | --- |
+| Arrow | 3,333 | 715 | 2,618 | 0 |
+| CSV and TSV | 2,222 | 214 | 2,008 | 0 |
+| Parquet | 1,111 | 211 | 900 | 0 |
+| NPY | 1,111 | 376 | 735 | 0 |
+| NPZ | 2,222 | 75 | 2,147 | 0 |
+| saved calibrator | 7,779 | 830 | 6,949 | 0 |
+| state of a monitor | 2,222 | 328 | 1,894 | 0 |
+"""
 MOST_MEGABYTES = 300
 """Above what the program takes by itself: blocks of 16 MB, their text, and Arrow's own."""
 
@@ -454,7 +470,8 @@ def page() -> str:
         "what a command takes beyond an idle one, time in seconds. Made by\n"
         "`docs/make_hostile_files.py`; the slow tests run all of them.\n\n"
         + markdown_table(["input", "command", "exit", "message", "MB", "s"], lines)
-        + "\n"
+        + "\n\n"
+        + FUZZED
     )
 
 

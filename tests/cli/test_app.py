@@ -107,7 +107,7 @@ def test_csv_and_parquet_give_the_same_numbers(files, capsys):
 def test_blocks_do_not_matter(files, capsys, monkeypatch):
     whole = json.loads(command(capsys, "evaluate", "predictions.parquet", "--json", "-q").out)
     monkeypatch.setattr("calibrant.io._readers.WORK_MEMORY", 56)
-    monkeypatch.setattr("calibrant.io._readers._CSV_BYTES", 500)
+    monkeypatch.setattr("calibrant.io._csv_reader._CSV_BYTES", 500)
     for name in ("predictions.parquet", "predictions.csv", "predictions.npz"):
         assert json.loads(command(capsys, "evaluate", name, "--json", "-q").out) == pytest.approx(
             whole, rel=1e-9
@@ -442,10 +442,11 @@ def test_bad_files_are_one_line(files, data, capsys):
         "header.csv": "header.csv has no rows",
         "text.csv": "column 'p_b' should hold numbers, but holds text",
         "sums.csv": (
-            "row 1 of the probabilities sums to 1.8 instead of 1: say --logits for raw scores"
+            "row 1 (line 3) of the probabilities sums to 1.8 instead of 1: say --logits for raw "
+            "scores"
         ),
         "unknown.csv": "label 'c' in row 1 is not among the classes a, b",
-        "missing.csv": "row 1, column 1 of the probabilities is nan",
+        "missing.csv": "row 1 (line 3), column 'p_b' of the probabilities is nan",
         "ragged.csv": "Expected 3 columns, got 2",
         "twice.csv": "several columns 'p_a'",
         "other.txt.gz": "an ending that is not known",

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.cli import run
-from streams import draw, sharpened
-
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
+
+from calibrant.cli import run
+from calibrant.cli._monitor_state import locked
+from streams import draw, sharpened
 
 
 @pytest.fixture
@@ -85,11 +86,10 @@ def test_json_and_prometheus(started, capsys, tmp_path):
 def test_a_locked_state_is_an_error_and_stays_as_it_was(started, capsys, tmp_path):
     started("one")
     before = (tmp_path / "state.json").read_bytes()
-    (tmp_path / "state.json.lock").touch()
-    said = command(capsys, "monitor", "update", "state.json", "one.csv", code=2)
+    with locked(tmp_path / "state.json"):
+        said = command(capsys, "monitor", "update", "state.json", "one.csv", code=2)
     assert "locked" in said.err
     assert (tmp_path / "state.json").read_bytes() == before
-    assert (tmp_path / "state.json.lock").exists()
 
 
 def test_bad_rows_leave_the_state_as_it_was(started, capsys, tmp_path):

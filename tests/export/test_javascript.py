@@ -30,3 +30,10 @@ def test_hostile_class_names_are_text(tmp_path):
     assert "</script>" not in text
     assert json.loads(text.split("CLASSES = ")[1].split(";\n")[0]) == hostile
     assert run_javascript(export.program(model), np.eye(3), tmp_path)[1] == hostile
+
+
+def test_whole_numbers_that_javascript_rounds_are_rejected():
+    build = export.Builder(2)
+    build.append("softmax", (0,))
+    with pytest.raises(ValueError, match="JavaScript rounds whole numbers"):
+        export.to_javascript(build.program("logits", (0, 2**53 + 1), ""))

@@ -16,16 +16,16 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
-def classifier_file(path, n_classes=3, output="probabilities", kind=1, opset=17):
+def classifier_file(path, n_classes=3, output="probabilities", kind=1, opset=17, given="scores"):
     """A classifier that has its scores as features."""
     from onnx import helper
 
     info = helper.make_tensor_value_info
-    node = helper.make_node("Softmax", ["scores"], [output], axis=1)
+    node = helper.make_node("Softmax", [given], [output], axis=1)
     graph = helper.make_graph(
         [node],
         "net",
-        [info("scores", kind, ["n", n_classes])],
+        [info(given, kind, ["n", n_classes])],
         [info(output, kind, ["n", n_classes])],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
@@ -53,6 +53,8 @@ def test_a_classifier_and_its_calibrator_run_in_one_session(kind, tmp_path):
         ({"n_classes": 4}, {}, "4 columns"),
         ({"opset": 11}, {}, "convert_version"),
         ({}, {"dtype": "float16"}, "dtype must be"),
+        ({"given": "label"}, {}, "an input called 'label'"),
+        ({"given": "probabilities", "output": "y"}, {}, "an input called 'probabilities'"),
     ],
 )
 def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_path):
@@ -61,6 +63,31 @@ def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_p
     with pytest.raises(ValueError, match=said):
         export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx", **options)
     assert not (tmp_path / "full.onnx").exists()
+
+
+def damaged_files(data, count):
+    """The bytes of a file with a few changed or cut off, and files of other kinds."""
+    rng = np.random.default_rng(0)
+    yield from (b"", b"p_a,p_b\n0.1,0.9\n", b"\x00" * 64, data[: len(data) // 2])
+    for _ in range(count):
+        damaged = bytearray(data)
+        for place in rng.integers(len(data), size=rng.integers(1, 5)):
+            damaged[place] = rng.integers(256)
+        yield bytes(damaged)
+
+
+def test_a_damaged_classifier_is_rejected_in_one_sentence_or_joined(tmp_path):
+    model, _ = fitted(calibrant.TemperatureScaling(), 3)
+    classifier_file(tmp_path / "net.onnx")
+    messages = []
+    for data in damaged_files((tmp_path / "net.onnx").read_bytes(), 150):
+        (tmp_path / "net.onnx").write_bytes(data)
+        try:
+            export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "net.onnx")
+        except ValueError as error:
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert not any("\n" in message for message in messages)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +148,7 @@ FOLDS = {
 def test_a_calibrated_classifier_is_one_file(kind, ensemble, tmp_path):
     base, calibrator, options = FOLDS[kind]
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(base, calibrator, cv=3, ensemble=ensemble).fit(X, y)
+    model = calibrant.CalibratedClassifier(base, calibrator, ensemble=ensemble).fit(X, y)
     paths = converted(model.estimators_, X, tmp_path, **options)
     output = "probabilities" if options else None
     export.to_onnx(model, tmp_path / "full.onnx", model=paths, output=output)
@@ -136,7 +163,7 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
     """skl2onnx writes it beside its opposite: as two logits that would be twice the log-odds."""
     X, y = load_iris(return_X_y=True)
     base = LogisticRegression(max_iter=1000)
-    model = calibrant.CalibratedClassifier(base, "structured-vector", cv=2).fit(X[50:], y[50:])
+    model = calibrant.CalibratedClassifier(base, "structured-vector").fit(X[50:], y[50:])
     paths = converted(model.estimators_, X, tmp_path, raw_scores=True)
     export.to_onnx(model, tmp_path / "full.onnx", model=paths, output="probabilities")
     proba, labels = session_of(tmp_path / "full.onnx").run(None, {"features": X})
@@ -146,8 +173,8 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
 
 def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
-    with pytest.raises(ValueError, match="has 4 fitted classifiers, and model= names 0 files"):
+    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
+    with pytest.raises(ValueError, match="has 11 fitted classifiers, and model= names 0 files"):
         export.to_onnx(model, tmp_path / "full.onnx")
     with pytest.raises(ValueError, match="ensemble=False"):
         export.to_onnx(model, tmp_path / "full.onnx", model="one.onnx")
@@ -158,14 +185,16 @@ def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path)
 def test_a_fold_that_has_not_seen_a_class_is_refused_with_the_remedy(tmp_path):
     X, y = load_iris(return_X_y=True)
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
-    model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds).fit(X, y)
+    model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds, ensemble=True).fit(
+        X, y
+    )
     with pytest.raises(ValueError, match="has not seen all classes"):
-        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx", "c.onnx"])
+        export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
 
 
 def test_classifiers_of_other_inputs_are_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
-    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature", cv=2).fit(X, y)
+    model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
     paths = converted(model.estimators_, X, tmp_path)
     classifier_file(paths[1])
     with pytest.raises(ValueError, match="different inputs"):

@@ -75,7 +75,17 @@ def through_columns(build, value, rng):
     return build.append("add", (build.append("stack", parts), first))
 
 
-KINDS = (through_logarithms, through_curves, through_odds, through_ranks, through_columns)
+def through_missing(build, value, rng):
+    limits = {"low": 0.3, "high": 0.6, "slack": 0.1}
+    admitted = build.append("admit", (value,), limits)
+    total = build.append("log_sum_exp", (value,))
+    return build.append("coalesce", (admitted, value if rng.integers(2) else total))
+
+
+KINDS = (
+    *(through_logarithms, through_curves, through_odds),
+    *(through_ranks, through_columns, through_missing),
+)
 
 
 def random_program(seed):

@@ -48,6 +48,8 @@ def test_scores_of_other_columns_are_refused(tempered):
         ({"nodes": [{"op": "log", "args": [0], "constants": {"by": 1}}]}, "constants are none"),
         ({"nodes": [{"op": "sum", "args": [0], "constants": {}}]}, "1 columns, not 2"),
         ({"nodes": [7]}, "not a program"),
+        ({"classes": [0, 0]}, "must differ"),
+        ({"classes": ["a", "\ud800"]}, "surrogates"),
     ],
 )
 def test_a_damaged_program_is_refused_with_the_reason(tempered, change, said):
@@ -84,6 +86,17 @@ def test_nan_is_refused(tempered):
         ("top", {"count": 3}, "between 1 and 2"),
         ("columns", {"columns": np.array([2])}, "among 0..1"),
         ("mix", {"weights": [1.0, 1.0], "constant": 0.0}, "weights"),
+        ("divide", {"by": 0.0}, "must not be 0"),
+        ("divide", {"by": np.nan}, "without NaN"),
+        ("clip", {"low": 1.0, "high": 0.0}, "must not exceed"),
+        ("admit", {"low": 0.0, "high": 1.0, "slack": -1.0}, "must not be negative"),
+        ("step", {"edges": [[0.0]], "values": [0.0, 1.0], "side": "left"}, "list of numbers"),
+        ("interpolate", {"x": [0.0, 5e-324], "y": [0.0, 1.0]}, "slopes must be finite"),
+        ("bumps", {"centers": [0.0], "heights": [1.0], "width": 0.0}, "must be positive"),
+        ("bumps", {"centers": [], "heights": [], "width": 1.0}, "a center"),
+        ("columns", {"columns": np.array([0.5])}, "columns must be"),
+        ("constant", {"values": []}, "must not be empty"),
+        ("top", {"count": 1.0}, "whole number"),
     ],
 )
 def test_constants_that_do_not_fit_are_refused(op, constants, said):
@@ -100,6 +113,49 @@ def test_arguments_that_do_not_fit_are_refused():
         build.append("mix", (0, two), {"weights": np.zeros(2), "constant": 0.0})
     with pytest.raises(ValueError, match="3 values for 2"):
         build.append("put", (0, two, 0))
+
+
+@pytest.mark.parametrize(
+    "source", ['x"""\nraise SystemExit\n"""', "x)\nf()\n//", "a b", "a..b", "*/"]
+)
+def test_text_of_a_file_is_not_written_into_code(tempered, source):
+    document = {**json.loads(tempered.to_json()), "source": source}
+    with pytest.raises(ValueError, match="name of a class"):
+        Program.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("source", ["", "TemperatureScaling", "package.module.Kalibrátor"])
+def test_the_source_is_the_name_of_a_class(tempered, source):
+    document = {**json.loads(tempered.to_json()), "source": source}
+    assert Program.from_json(json.dumps(document)).source == source
+
+
+def test_a_short_program_cannot_take_all_memory(tempered):
+    doublings = [{"op": "stack", "args": [i, i], "constants": {}} for i in range(40)]
+    document = {**json.loads(tempered.to_json()), "nodes": doublings}
+    with pytest.raises(ValueError, match="more than 10,000,000 columns"):
+        Program.from_json(json.dumps(document))
+
+
+def test_wide_values_are_computed_for_few_rows_at_a_time():
+    build = Builder(2)
+    wide = build.append("stack", (0,) * 20_000)
+    build.append("columns", (wide,), {"columns": [0, 1]})
+    program = build.program("logits", (0, 1), "")
+    rows = np.random.default_rng(0).normal(size=(20_000, 2))  # 6 GB in one block
+    assert np.array_equal(program(rows), rows)
+
+
+def test_entries_are_taken_only_by_values_that_name_columns():
+    build = Builder(3)
+    three = build.append("constant", (0,), {"values": [3.0]})
+    two = build.append("columns", (0,), {"columns": [0, 1]})
+    top = build.append("top", (0,), {"count": 1})
+    for row, label in [(0, 0), (0, three), (two, top)]:
+        with pytest.raises(ValueError, match="must name columns"):
+            build.append("take", (row, label))
+        with pytest.raises(ValueError, match="must name columns"):
+            build.append("put", (row, label, top))
 
 
 def test_a_node_must_say_its_width():

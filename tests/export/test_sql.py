@@ -7,6 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import export
+from calibrant._kernels.simplex import log_softmax, softmax
 from exported import CASES, check, fitted, run_sql
 
 ENGINES = ("sqlite", "duckdb")
@@ -17,6 +18,15 @@ ENGINES = ("sqlite", "duckdb")
 @pytest.mark.parametrize(("calibrator", "n_classes", "inputs"), CASES)
 def test_a_query_is_its_calibrator(calibrator, n_classes, inputs, dialect):
     check(lambda p, x: run_sql(p, x, dialect), calibrator, n_classes, inputs)
+
+
+@pytest.mark.parametrize("inputs", ["proba", "logits", "log_proba"])
+def test_a_thousand_classes_fit_into_the_tables_of_sqlite(inputs):
+    logits = np.random.default_rng(0).normal(size=(20, 1000))
+    scores = {"logits": logits, "log_proba": log_softmax(logits), "proba": softmax(logits)}[inputs]
+    model = calibrant.Identity(inputs=inputs).fit(scores, scores.argmax(axis=1))
+    proba, _ = run_sql(export.program(model), scores, "sqlite")
+    assert np.abs(proba - model.predict_proba(scores)).max() <= 1e-15
 
 
 HOSTILE = ['x"; DROP TABLE scores; --', "it's \\", "`'); DROP TABLE scores; --"]
@@ -37,6 +47,11 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
     [
         ({"columns": ["a"]}, "name the 2 columns"),
         ({"columns": ["a", "a"]}, "each once"),
+        ({"columns": ["a", "A"]}, "each once"),
+        ({"columns": ["a", "b"], "keep": ["CALIBRANT_0"]}, "must not begin"),
+        ({"columns": ["a", "b"], "keep": ["id", "ID"]}, "would be called 'ID'"),
+        ({"columns": ["a", "b"], "keep": ["Calibrated_1"]}, "would be called 'Calibrated_1'"),
+        ({"columns": ["a", "b"], "keep": ["calibrated_label"]}, "would be called"),
         ({"columns": ["a", "b"], "dialect": "duckbd"}, "did you mean 'duckdb'"),
         ({"columns": ["a", "b"], "keep": ["calibrant_0"]}, "must not begin"),
         ({"columns": ["a", "b\0"]}, "cannot be written"),
@@ -47,6 +62,15 @@ def test_what_makes_no_query_is_refused(options, said):
     model, _ = fitted(calibrant.Identity(), 2)
     with pytest.raises(ValueError, match=said):
         export.to_sql(model, table="t", **options)
+
+
+@pytest.mark.parametrize("classes", [["cat", "Cat"], ["label", "other"], ["LABEL", "x"], [1, "1"]])
+def test_classes_that_would_share_a_column_are_rejected(classes):
+    build = export.Builder(2)
+    build.append("softmax", (0,))
+    program = build.program("logits", tuple(classes), "")
+    with pytest.raises(ValueError, match=r"two columns .* would be called .* classes="):
+        export.to_sql(program, table="t", columns=["a", "b"])
 
 
 @pytest.mark.parametrize("label", [True, 2, 2.5])

@@ -11,7 +11,10 @@ from calibrant import export
 from exported import fitted
 
 
-@pytest.mark.parametrize(("name", "remedy"), [("onnx", r"calibrant\[onnx\]"), ("torch", "pytorch")])
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("onnx", r"pip install .calibrant\[onnx\]"), ("torch", "pip install torch")],
+)
 def test_without_the_package_one_sentence_names_it(name, remedy, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, name, None)
     for module in [m for m in sys.modules if m.startswith(f"calibrant.export._{name}")]:

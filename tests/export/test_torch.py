@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import calibrant
 from calibrant import export
-from exported import CASES, check, fitted, run_torch
+from exported import CASES, check, fitted, run_torch, session_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -69,3 +70,114 @@ def test_a_module_moves_and_is_restored_by_its_state():
     module, other = export.to_torch(model), export.to_torch(model)
     other.load_state_dict(module.state_dict())
     assert torch.equal(other(torch.tensor(scores)), module(torch.tensor(scores)))
+
+
+@pytest.mark.parametrize(
+    "calibrator", [calibrant.TemperatureScaling(), calibrant.StructuredScaling()], ids=repr
+)
+def test_a_state_carries_every_number_to_another_module(calibrator):
+    model, scores = fitted(calibrator, 3)
+    labels = (scores.argmax(axis=1) + (np.arange(len(scores)) % 4 == 0)) % 3
+    refitted = clone(calibrator).fit(scores, labels)
+    module, other = export.to_torch(model), export.to_torch(refitted)
+    assert not torch.allclose(other(torch.tensor(scores)), module(torch.tensor(scores)))
+    other.load_state_dict(module.state_dict())
+    assert torch.equal(other(torch.tensor(scores)), module(torch.tensor(scores)))
+
+
+SHAPES = [((7, 3), -1), ((2, 7, 3), -1), ((2, 3, 4, 5), 1), ((3, 3, 3), 1), ((3, 6), 0)]
+
+
+@pytest.mark.parametrize(("shape", "class_axis"), SHAPES)
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        calibrant.StructuredScaling("vector"),
+        calibrant.AutoCalibration(cv=3),
+        calibrant.MulticlassToBinary(calibrant.IsotonicCalibration(), notion="top-label"),
+    ],
+    ids=repr,
+)
+def test_tokens_and_images_have_the_probabilities_of_their_rows(calibrator, shape, class_axis):
+    model, _ = fitted(calibrator, 3, "logits")
+    scores = np.random.default_rng(0).normal(scale=2.0, size=shape)
+    found = export.to_torch(model, class_axis=class_axis)(torch.tensor(scores)).numpy()
+    expected = calibrant.map_scores(model.predict_proba, scores, class_axis=class_axis)
+    assert np.abs(found - expected).max() <= 1e-13
+    assert np.allclose(found.sum(axis=class_axis), 1.0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7), (3, 4, 4, 2), (5,), ()])
+def test_scores_without_the_classes_on_their_axis_are_rejected(shape):
+    model, _ = fitted(calibrant.TemperatureScaling(), 3)
+    with pytest.raises(ValueError, match="class axis -1 of the scores must have 3 entries"):
+        export.to_torch(model)(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("inputs", ["proba", "logits"])
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        calibrant.StructuredScaling(),
+        calibrant.EnsembleTemperatureScaling(),
+        calibrant.MulticlassToBinary(calibrant.PlattScaling()),
+    ],
+    ids=repr,
+)
+def test_logits_and_log_probabilities_are_those_of_the_probabilities(calibrator, inputs):
+    model, scores = fitted(calibrator, 3, inputs)
+    expected = model.predict_proba(scores)
+    log_proba = export.to_torch(model, output="log_proba")(torch.tensor(scores))
+    logits = export.to_torch(model, output="logits")(torch.tensor(scores))
+    assert np.abs(log_proba.exp().numpy() - expected).max() <= 1e-13
+    assert np.abs(logits.softmax(dim=1).numpy() - expected).max() <= 1e-13
+
+
+def test_an_unknown_output_is_rejected():
+    model, _ = fitted(calibrant.TemperatureScaling(), 3)
+    with pytest.raises(ValueError, match="output must be one of 'proba', 'log_proba', 'logits'"):
+        export.to_torch(model, output="odds")
+
+
+def test_the_check_of_rows_adds_nothing_to_gradients():
+    model, _ = fitted(calibrant.Identity(), 3)
+    module, row = export.to_torch(model), torch.tensor([[0.25, 0.25, 0.5]], dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(module, row)[0, :, 0]
+    assert torch.equal(jacobian, torch.eye(3, dtype=torch.float64))
+
+
+def test_single_precision_rejects_the_same_rows():
+    model, _ = fitted(calibrant.TemperatureScaling(), 3, "logits")
+    rows = torch.tensor([[float("inf"), 0.0, 0.0], [float("nan"), 0.0, 0.0], [1.0, 0.0, 0.0]])
+    proba = export.to_torch(model, dtype="float32")(rows)
+    assert proba.isnan().all(dim=1).tolist() == [True, True, False]
+
+
+def test_a_module_prints_the_calibrator_and_its_options():
+    model, _ = fitted(calibrant.TemperatureScaling(), 3)
+    shown = repr(export.to_torch(model, class_axis=1, output="logits"))
+    assert shown == (
+        "CalibratorModule(TemperatureScaling, n_classes=3, inputs='proba', output='logits', "
+        "class_axis=1, dtype=float64)"
+    )
+
+
+def test_differences_are_not_trained():
+    model, _ = fitted(calibrant.PlattScaling(), 2)
+    module = export.to_torch(model, trainable=True)
+    assert sorted(name.split("_")[1] for name, _ in module.named_parameters()) == [
+        "factor",
+        "offset",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("inputs", ["proba", "logits"])
+@pytest.mark.parametrize("dynamo", [False, True])
+def test_modules_of_smooth_maps_are_exported_by_both_exporters_of_torch(inputs, dynamo, tmp_path):
+    pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
+    model, scores = fitted(calibrant.StructuredScaling(), 3, inputs)
+    path, example = tmp_path / "module.onnx", (torch.tensor(scores[:4]),)
+    torch.onnx.export(export.to_torch(model), example, path, dynamo=dynamo, input_names=["x"])
+    found = session_of(path).run(None, {"x": scores[:4]})[0]
+    assert np.abs(found - model.predict_proba(scores[:4])).max() <= 1e-12

@@ -69,13 +69,13 @@ def test_weights_are_a_column_of_the_file(data, tmp_path):
     assert found.n_samples == whole.n_samples
 
 
-def test_an_array_is_mapped_with_labels_beside_it(data, tmp_path):
+def test_an_array_is_read_in_blocks_with_labels_beside_it(data, tmp_path):
     logits, labels = data
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.save(tmp_path / "p.npy", proba.astype(np.float32))
     np.save(tmp_path / "y.npy", labels)
     file = open_scores(tmp_path / "p.npy", labels=tmp_path / "y.npy")
-    assert isinstance(file.reader.scores, np.memmap)
+    assert not isinstance(file.reader.scores, np.ndarray)
     assert file.n_rows == 500
     assert evaluate(file.labels, file.scores).accuracy == evaluate(labels, proba).accuracy
 

@@ -12,13 +12,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-)
 
 from calibrant._kernels.simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
@@ -118,6 +111,8 @@ def stratified_rows(
     n_folds = min(n_folds, most)
     if groups is not None:
         strata = _strata(codes, n_folds)
+        from sklearn.model_selection import StratifiedGroupKFold  # takes half a second
+
         yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
         return
     fold = _dealt_by_class(codes, n_folds)
@@ -178,8 +173,10 @@ def held_out_rows(
         )
     counts = np.bincount(codes)
     is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
-    even = StratifiedShuffleSplit if is_common else ShuffleSplit
-    kind = even if groups is None else GroupShuffleSplit
+    from sklearn import model_selection as splits  # takes half a second
+
+    even = splits.StratifiedShuffleSplit if is_common else splits.ShuffleSplit
+    kind = even if groups is None else splits.GroupShuffleSplit
     yield from kind(1, test_size=share, random_state=0).split(np.zeros(len(codes)), codes, groups)
 
 
@@ -192,6 +189,8 @@ def _fold(fit: FloatArray, judge: FloatArray, groups: IntArray | None) -> Fold:
 def _given_parts(
     cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
+    from sklearn.model_selection import check_cv  # takes half a second
+
     for train, test in check_cv(cv, y, classifier=True).split(scores, y, groups):
         parts = np.zeros((2, len(y)))
         parts[0, train], parts[1, test] = weight[train], weight[test]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from calibrant._kernels.blocks import READ_BLOCK, sum_blocks
 from calibrant._kernels.simplex import TINY
@@ -159,7 +159,7 @@ def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     hessian[np.diag_indices_from(hessian)] += 1e-10
     lower = np.linalg.cholesky(hessian)
     target = np.linalg.solve(lower, (2.0 * mean - 1.0) / scale)
-    return nnls(lower.T, target)[0] / scale
+    return scipy.optimize.nnls(lower.T, target)[0] / scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BPoly
+import scipy
 
 from calibrant._data.sample import Sample
 from calibrant._kernels.blocks import READ_BLOCK
@@ -57,14 +57,14 @@ def log_temperature_posterior(
     return Posterior(*gauss_quadrature(grid, mass, n_points), float(log_evidence))
 
 
-def _log_likelihood(sample: Sample) -> BPoly:
+def _log_likelihood(sample: Sample) -> scipy.interpolate.BPoly:
     """The logarithm of the likelihood of all rows, as a function of log T."""
     betas = np.exp(-KNOTS)
     sums = sample.sum(partial(loss_sums_at, betas), elements=READ_BLOCK)
     value, slope, square = sums.T
     first = betas * slope
     derivatives = np.column_stack([-value, first, -(betas**2 * square + first)])
-    return BPoly.from_derivatives(KNOTS, derivatives)
+    return scipy.interpolate.BPoly.from_derivatives(KNOTS, derivatives)
 
 
 def gauss_quadrature(

@@ -121,8 +121,9 @@ def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> In
     """
     wanted = [_key(label) for label in classes]
     for keys in readings(names):
-        if len(keys) == len(wanted) and set(keys) == set(wanted):
-            return np.array([keys.index(key) for key in wanted], dtype=np.intp)
+        place_of = {key: place for place, key in reversed(list(enumerate(keys)))}
+        if len(keys) == len(wanted) and place_of.keys() == set(wanted):
+            return np.array([place_of[key] for key in wanted], dtype=np.intp)
     return None
 
 

@@ -94,7 +94,9 @@ class BaseBinaryCalibrator(Calibrator):
         return map_elements(lambda part: (log_odds(part, self.eps),), score, 1)[0]
 
     def _transform_claim(self, claim: Claim) -> Claim:
-        # Rows may exceed one by rounding.
+        if self.form == "score" and np.max(claim.score, initial=0.0) <= 1.0:
+            return claim  # most claims: a copy of all scores would cost as much as sorting them
+        # Scores may exceed one by rounding.
         return claim.rescored(lambda score: self._transform_score(np.minimum(score, 1.0)))
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:

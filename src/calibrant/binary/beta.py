@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import expit, log_expit
 
 from calibrant._kernels.blocks import map_elements
@@ -217,7 +217,7 @@ def _midpoint(a: float, b: float, c: float) -> float:
 
     low, high = eta(-_LOG_ODDS_END), eta(_LOG_ODDS_END)
     if low * high < 0.0:
-        return float(expit(brentq(eta, -_LOG_ODDS_END, _LOG_ODDS_END, xtol=1e-14)))
+        return float(expit(scipy.optimize.brentq(eta, -_LOG_ODDS_END, _LOG_ODDS_END, xtol=1e-14)))
     middle = eta(0.0)
     return (
         0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import check_option
@@ -123,7 +123,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
 
 def _block_starts(hits: FloatArray, total: FloatArray) -> IntArray:
     """First group of each block of the isotonic regression of ``hits / total``."""
-    return isotonic_regression(hits / total, weights=total).blocks[:-1]
+    return scipy.optimize.isotonic_regression(hits / total, weights=total).blocks[:-1]
 
 
 def _with_prior(

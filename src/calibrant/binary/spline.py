@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PPoly
+import scipy
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.optimize import isotonic_regression, nnls
 
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike
@@ -162,23 +161,25 @@ class SplineCalibration(BaseBinaryCalibrator):
         store_outcome(self, replace(solution, objective=lowest + solution.objective))
         mapped = offset + slopes @ self.knot_values_
         if self.monotone:
-            mapped = isotonic_regression(mapped, weights=total).x
+            mapped = scipy.optimize.isotonic_regression(mapped, weights=total).x
         self.scores_, self.values_ = values, np.clip(mapped, 0.0, 1.0)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return interpolated(score, self.scores_, self.values_)
 
 
-def _spline_basis(knots: FloatArray, runout: str) -> PPoly:
+def _spline_basis(knots: FloatArray, runout: str) -> scipy.interpolate.PPoly:
     """Cubic splines, one for each knot, that are 1 at that knot and 0 at the others."""
     values = np.eye(len(knots))
     if runout in _SCIPY_ENDS:
-        return CubicSpline(knots, values, bc_type=_SCIPY_ENDS[runout])
+        return scipy.interpolate.CubicSpline(knots, values, bc_type=_SCIPY_ENDS[runout])
     step = knots[1] - knots[0]
     bend = _quadratic_bends(len(knots)) / step**2
     left, right = bend[:-1], bend[1:]
     slope = np.diff(values, axis=0) / step - step * (2.0 * left + right) / 6.0
-    return PPoly(np.stack([(right - left) / (6.0 * step), left / 2.0, slope, values[:-1]]), knots)
+    return scipy.interpolate.PPoly(
+        np.stack([(right - left) / (6.0 * step), left / 2.0, slope, values[:-1]]), knots
+    )
 
 
 def _quadratic_bends(n_knots: int) -> FloatArray:
@@ -198,7 +199,7 @@ def _quadratic_bends(n_knots: int) -> FloatArray:
     return np.linalg.solve(system, right)
 
 
-def _mean_slopes(basis: PPoly, fractile: FloatArray) -> FloatArray:
+def _mean_slopes(basis: scipy.interpolate.PPoly, fractile: FloatArray) -> FloatArray:
     """Mean slope of each basis spline between neighbouring fractiles, (n, n_knots)."""
     width = np.diff(fractile)
     is_narrow = width < _NARROW
@@ -208,7 +209,7 @@ def _mean_slopes(basis: PPoly, fractile: FloatArray) -> FloatArray:
 
 
 def _normal_equations(
-    basis: PPoly, fractile: FloatArray, slope: FloatArray
+    basis: scipy.interpolate.PPoly, fractile: FloatArray, slope: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Integrals over [0, 1] of products of basis splines, and of basis splines times the broken
     line H of given slopes.
@@ -271,5 +272,5 @@ def _least_distance(normal: FloatArray, bound: FloatArray) -> FloatArray:
     """
     matrix = np.vstack([normal.T, bound])
     target = np.append(np.zeros(normal.shape[1]), 1.0)
-    residual = matrix @ nnls(matrix, target)[0] - target
+    residual = matrix @ scipy.optimize.nnls(matrix, target)[0] - target
     return -residual[:-1] / residual[-1]

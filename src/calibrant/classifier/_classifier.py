@@ -29,6 +29,13 @@ from calibrant.base import Calibrator
 from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
+from calibrant.classifier._ensemble import (
+    average_parts,
+    average_responses,
+    combine_folds,
+    find_size_correction,
+    holds_out_repeatedly,
+)
 from calibrant.classifier._responses import SLACK, Response, check_classifier
 from calibrant.classifier._rows import check_targets, n_rows, take_rows
 from calibrant.classifier._training import (
@@ -50,15 +57,12 @@ __all__ = ["CalibratedClassifier"]
 
 
 class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Fit a classifier and calibrate it on held-out rows.
+    r"""Fit a classifier and calibrate it on held-out rows.
 
-    A clone of the estimator is fitted on the training rows of each fold of ``cv`` and scores the
-    others. By default one calibrator is fitted on these out-of-fold scores of all rows. The
-    estimator is fitted once more, on all rows, and the calibrated probabilities of it and of the
-    clones are averaged. With ``ensemble=False`` the estimator that was fitted on all rows predicts
-    alone. With ``ensemble=True`` each clone has its own calibrator, fitted on the rows that it
-    scored, and these pairs are averaged, as in scikit-learn. Pass an estimator that is already
-    fitted as ``FrozenEstimator(estimator)``: all rows then calibrate it.
+    By default an ensemble of clones of the estimator predicts, and the calibrator is fitted on
+    out-of-fold predictions of that ensemble. Use ``ensemble=False`` if a single fit of the
+    estimator must predict, for example because prediction time matters. Pass an estimator that is
+    already fitted as ``FrozenEstimator(estimator)``; the rows then only calibrate it.
 
     Parameters
     ----------
@@ -75,8 +79,10 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         number between 0 and 1 is the fraction of rows that one split holds out for the calibrator:
         then one classifier and one calibrator are fitted, each on its own rows.
     ensemble : {"auto", True, False}
-        Which classifiers predict, and how many calibrators are fitted. "auto" averages six fits
-        with five folds, so False predicts in a sixth of the time.
+        Which classifiers predict. "auto": the calibrated average of clones; with five folds the
+        estimator is fitted eleven times, ten times on three fifths of the rows. False: one fit on
+        all rows, after one fit per fold for the calibrator. True: the average of one calibrated
+        clone per fold, as in scikit-learn, which is underconfident.
     n_jobs : int, optional
         Number of folds that are fitted at the same time.
     progress : bool
@@ -87,12 +93,16 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
     classes_ : array of labels
     class_prior_ : array of shape (K,)
         Class frequencies of the rows.
-    estimators_, calibrators_ : lists
-        The fitted pairs, whose probabilities are averaged; one of each if ``ensemble=False`` or the
-        estimator was frozen. With ``ensemble="auto"`` the calibrators are the same object.
+    estimators_ : list
+        The fitted classifiers that predict; the last one of an ensemble was fitted on all rows.
     calibrator_ : calibrator
         The fitted calibrator, or with ``ensemble=True`` a `CrossFitted` that averages those of the
         pairs.
+    calibrators_ : list
+        One calibrator, or with ``ensemble=True`` one per classifier.
+    temperature_ : float
+        Temperature of the calibrated probabilities that accounts for the size of the ensemble; 1
+        without an ensemble.
     inputs_ : {"logits", "proba"}
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
@@ -101,11 +111,24 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
 
     Notes
     -----
+    An average of classifiers is more accurate and less confident than each of them, so a
+    calibrator of single classifiers leaves it underconfident. The default therefore calibrates
+    the average: a clone is fitted for each pair of folds left out, and each row is scored by the
+    average of the four clones that did not see it. All clones predict new rows, together with a
+    classifier fitted on all rows, which counts as three clones. Since more clones predict than
+    score a held-out row, the calibrated probabilities get a temperature :math:`T`. Its logarithm
+    is taken to be linear in the inverse size :math:`\sum_j w_j^2` of an average with weights
+    :math:`w_j`, and the line is fitted to single clones and to averages of four. More than five
+    folds are left out in pairs of neighbors, each fold four times. With fewer than five folds, or
+    if a splitter holds out rows only once and does not partition them, one fit on all rows
+    predicts.
+
     Calibrators that were fitted on out-of-fold scores give no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
 
     A class that does not occur in a training fold of n rows gets the probability 1 / (n + K) there
-    (rule of succession). Sample weights go to the estimator, if it accepts them, and to the
+    (rule of succession). A class to which no classifier of an ensemble gives any probability gets
+    at most as much. Sample weights go to the estimator, if it accepts them, and to the
     calibrator. With metadata routing enabled, parameters of ``fit`` are routed to the estimator and
     the splitter.
 
@@ -170,10 +193,9 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         codes, self.classes_ = self._encode(y)
         data = TrainingData(X, y, codes, weight, self.classes_, groups)
         self.class_prior_ = data.class_prior
-        self._responses, parts = self._score_parts(data, params)
-        self._fit_calibrators([data.calibration_rows(part) for part in parts])
+        self._fit_on(data, params)
         self._copy_feature_names()
-        warn_unless_converged(type(self).__name__, self.calibrators_[: len(parts)], "calibrators")
+        warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
 
     def _check_parameters(self) -> None:
@@ -211,22 +233,42 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
             )
         return codes, classes
 
-    def _score_parts(
-        self, data: TrainingData, params: Bunch
-    ) -> tuple[list[Response], list[ScoredRows]]:
-        """The classifiers that predict, and the scores on which calibrators are fitted, one
-        calibrator per part.
-        """
+    def _fit_on(self, data: TrainingData, params: Bunch) -> None:
+        """Fit the classifiers that predict, and their calibrators on held-out scores."""
+        self.temperature_ = 1.0
         if self._is_frozen:
             frozen = Response(self.estimator, self.classes_, 0.0)
-            return [frozen], [data.score(frozen, data.all_rows)]
-        parts = self._score_out_of_fold(data, params)
-        clones = [part.response for part in parts]
-        if self._has_pairs(len(parts)):
-            return clones, parts
+            self._fit_calibrators(data, [data.score(frozen, data.all_rows)])
+            return
+        splits = self._check_splits(list(self._split(data, params.splitter.split)))
+        if self._has_pairs(len(splits)):
+            self._fit_calibrators(data, self._score_splits(data, splits, params))
+            return
+        combined = combine_folds(splits, len(data.y)) if self.ensemble else splits
+        is_averaged = self._can_average(splits, combined)
+        parts = self._score_splits(data, combined if is_averaged else splits, params)
         whole = data.fit(self.estimator, data.all_rows, params.estimator.fit)
-        is_alone = not self.ensemble or min(len(part.rows) for part in parts) < 2
-        return ([whole] if is_alone else [*clones, whole]), [pool_parts(whole, parts)]
+        if is_averaged:
+            self._fit_ensemble(data, parts, whole)
+        else:
+            self._fit_calibrators(data, [pool_parts(whole, parts)])
+
+    def _can_average(self, splits: list[Split], combined: list[Split]) -> bool:
+        """Whether an average of clones predicts: rows must be scored by averages, too.
+
+        If a fold holds a single row, clones hardly differ from the classifier fitted on all rows.
+        """
+        has_rows = min(len(test) for _, test in splits) > 1
+        return bool(self.ensemble) and has_rows and holds_out_repeatedly(combined)
+
+    def _fit_ensemble(
+        self, data: TrainingData, parts: Sequence[ScoredRows], whole: Response
+    ) -> None:
+        """Calibrate the average of the clones and of the classifier fitted on all rows."""
+        scores = average_parts(data, parts)
+        average = average_responses([part.response for part in parts], whole, scores)
+        self._fit_calibrators(data, [ScoredRows(average, scores.rows, scores.average)])
+        self.temperature_ = find_size_correction(data, scores, self.calibrator_, average.weights)
 
     def _has_pairs(self, n_parts: int) -> bool:
         """Whether each clone has its own calibrator, as with a single split."""
@@ -261,14 +303,15 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         """Whether folds are cut here, and not by a splitter or beforehand."""
         return isinstance(self.cv, int | float | np.integer)
 
-    def _score_out_of_fold(self, data: TrainingData, params: Bunch) -> list[ScoredRows]:
-        splits = self._check_splits(list(self._split(data, params.splitter.split)))
+    def _score_splits(
+        self, data: TrainingData, splits: list[Split], params: Bunch
+    ) -> list[ScoredRows]:
         tasks = (
             delayed(data.fit_and_score)(self.estimator, split, params.estimator.fit)
             for split in splits
         )
         parts = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-        return list(tracked(parts, total=len(splits), description="Folds", progress=self.progress))
+        return list(tracked(parts, total=len(splits), description="Fits", progress=self.progress))
 
     def _check_splits(self, splits: list[Split]) -> list[Split]:
         """Raise if a fold has too few rows for its own calibrator."""
@@ -289,20 +332,22 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         splitter = check_cv(self.cv, data.y, classifier=True)
         return iter(splitter.split(data.X, data.y, **params))
 
-    def _fit_calibrators(self, parts: list[CalibrationRows]) -> None:
-        """Fit one calibrator on all scores, or one per part."""
-        self.estimators_ = [response.estimator for response in self._responses]
-        self.score_method_, self.inputs_ = self._responses[0].method, self._responses[0].inputs
+    def _fit_calibrators(self, data: TrainingData, parts: Sequence[ScoredRows]) -> None:
+        """Fit one calibrator on the scores of each part."""
+        self._scorers = [part.response for part in parts]
+        self.estimators_ = [fitted for scorer in self._scorers for fitted in scorer.estimators]
+        self.score_method_, self.inputs_ = self._scorers[0].method, self._scorers[0].inputs
         calibrator = set_up(
             self._make_calibrator(), self.inputs_, len(self.classes_), self.classes_
         )
-        if len(parts) == 1:
-            scores, codes, weight, groups = parts[0]
+        rows = [data.calibration_rows(part) for part in parts]
+        if len(rows) == 1:
+            scores, codes, weight, groups = rows[0]
             sample = ArraySample(scores, codes, weight, groups=groups)
             self.calibrator_ = fit_on(calibrator, sample, self.inputs_)
-            self.calibrators_ = [self.calibrator_] * len(self._responses)
+            self.calibrators_ = [self.calibrator_]
         else:
-            self.calibrator_ = self._fit_average(calibrator, parts)
+            self.calibrator_ = self._fit_average(calibrator, rows)
             self.calibrators_ = self.calibrator_.calibrators_
         if not self._is_frozen:
             for member in self.calibrators_:
@@ -346,10 +391,13 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
 
     def _predict_block(self, X: Any) -> FloatArray:
         total = np.zeros(1)
-        for response, calibrator in zip(self._responses, self.calibrators_, strict=True):
-            scores = check_scores(response.scores(X), inputs=self.inputs_, slack=SLACK)
+        for scorer, calibrator in zip(self._scorers, self.calibrators_, strict=True):
+            scores = check_scores(scorer.scores(X), inputs=self.inputs_, slack=SLACK)
             total = total + proba_of(calibrator, scores, self.inputs_)
-        return total / len(self._responses)
+        if self.temperature_ == 1.0:
+            return total / len(self._scorers)
+        powers = total ** (1.0 / self.temperature_)
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of `predict_proba`, of the same type; -inf for a probability of zero."""
@@ -361,25 +409,29 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
         return self.classes_[codes]
 
     def explain(self) -> str:
-        """Which classifiers predict, and how and why their scores are calibrated."""
+        """Describe which classifiers predict, and how their probabilities are calibrated."""
         check_is_fitted(self)
-        map_ = self.calibrator_
-        summary = map_.explain() if isinstance(map_, Calibrator) else f"The map is {map_!r}."
-        return f"{self._describe()} Scores are those of {self.score_method_}.\n{summary}"
+        fitted = self.calibrator_
+        summary = fitted.explain() if isinstance(fitted, Calibrator) else f"Calibrator: {fitted!r}."
+        return f"{self._describe()} Scores come from {self.score_method_}.\n{summary}"
 
     def _describe(self) -> str:
         name, n_fits = type(self.estimator).__name__, len(self.estimators_)
         if self._is_frozen:
             name = type(self.estimator.estimator).__name__
-            return f"The {name} predicts as it was fitted, and one map calibrates it."
+            return f"The {name} predicts as it was fitted. One calibrator corrects its scores."
         if n_fits == 1:
-            return f"One {name} predicts, and one map of scores out of fold calibrates it."
-        if len(set(map(id, self.calibrators_))) > 1:
-            return f"The average of {n_fits} pairs of a {name} and a map of the rows it left out."
+            return f"One {name} predicts. Its calibrator was fitted on out-of-fold scores."
+        if len(self.calibrators_) > 1:
+            return (
+                f"The average of {n_fits} pairs predicts. Each is a {name} and a calibrator, which "
+                "was fitted on the rows that its classifier did not see."
+            )
         return (
-            f"The average of {n_fits} fits of {name}, one of all rows and the others of parts of "
-            "them. One map calibrates them all: it was fitted on the scores that each part's fit "
-            "gave to the rows that it had not seen."
+            f"The average of {n_fits} fits of {name} predicts: {n_fits - 1} were fitted on some of "
+            "the rows, one on all of them. The calibrator was fitted on the averages that the fits "
+            "give to rows they did not see. A temperature of "
+            f"{self.temperature_:.3g} accounts for the larger number of fits that predict."
         )
 
     def get_metadata_routing(self) -> MetadataRouter:

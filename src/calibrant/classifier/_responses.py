@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,6 +14,21 @@ from calibrant._validation import as_array, encode_labels
 
 SLACK = 1e-2
 """How far from one the rows of a classifier may sum: users cannot normalize them beforehand."""
+
+
+class Scorer(Protocol):
+    """One or several fitted classifiers that score rows."""
+
+    @property
+    def inputs(self) -> Inputs: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def estimators(self) -> list[Any]: ...
+
+    def scores(self, X: Any) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +51,11 @@ class Response:
     @property
     def inputs(self) -> Inputs:
         return "logits" if self.method == "decision_function" else "proba"
+
+    @property
+    def estimators(self) -> list[Any]:
+        """The fitted classifiers."""
+        return [self.estimator]
 
     def scores(self, X: Any) -> FloatArray:
         """Scores of shape (n, K); the probability or the log-odds of the second class become two

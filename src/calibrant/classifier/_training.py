@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_scores, check_weight
-from calibrant.classifier._responses import SLACK, Response
+from calibrant.classifier._responses import SLACK, Response, Scorer
 from calibrant.classifier._rows import params_of_rows, take_rows
 
 Split = tuple[IntArray, IntArray]
@@ -21,7 +21,7 @@ Split = tuple[IntArray, IntArray]
 class ScoredRows(NamedTuple):
     """A fitted classifier with the scores of held-out rows."""
 
-    response: Response
+    response: Scorer
     rows: IntArray
     scores: FloatArray
 
@@ -53,10 +53,14 @@ class TrainingData:
         return np.arange(len(self.y))
 
     @property
+    def n_rows(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return len(self.y) if self.weight is None else float(self.weight.sum())
+
+    @property
     def class_prior(self) -> FloatArray:
         """Class frequencies of the rows."""
-        total = len(self.y) if self.weight is None else self.weight.sum()
-        return np.bincount(self.codes, self.weight, minlength=len(self.classes)) / total
+        return np.bincount(self.codes, self.weight, minlength=len(self.classes)) / self.n_rows
 
     def fit(self, estimator: Any, rows: IntArray, params: dict[str, Any]) -> Response:
         """Fit a clone of a classifier on some rows."""
@@ -65,7 +69,7 @@ class TrainingData:
         n_rows = len(rows) if self.weight is None else float(self.weight[rows].sum())
         return Response(classifier, self.classes, n_rows)
 
-    def score(self, response: Response, rows: IntArray) -> ScoredRows:
+    def score(self, response: Scorer, rows: IntArray) -> ScoredRows:
         """The scores of some rows by a fitted classifier."""
         return ScoredRows(response, rows, response.scores(take_rows(self.X, rows)))
 

@@ -1,53 +1,56 @@
 """The command line: ``calibrant demo | evaluate | fit | apply | compare | report |
 monitor``.
 
-Results go to standard output, remarks and progress to standard error. Bad input ends with exit code
-2 and one line that says what is wrong; an interrupted command with 130, one that a signal ended
-with 128 and its number. The commands themselves are in `calibrant.cli._app`, which needs the extra
-``cli``.
+Results go to standard output, warnings and progress to standard error. Bad input ends with exit
+code 2 and one line that states the problem. A command that a signal ends has exit code 128 plus the
+number of the signal. The commands are in `calibrant.cli._app`, which needs the optional
+dependencies ``cli``.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import os
 import shlex
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 from calibrant import __version__
+from calibrant._output.files import completed
+from calibrant.cli._deferred import leave_out_pandas
+from calibrant.cli._signals import Termination, catch_signals
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 _KILLED = 128
+INTERRUPTED = _KILLED + 2
 _LONGEST_MESSAGE = 2000
 """Characters of a message: it may repeat what a file holds."""
 
 
-class _Termination(BaseException):
-    """A signal asks the command to end: what it has begun to write is removed on the way out."""
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of classes that a terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    leave_out_pandas()
     raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line and return the exit code."""
+    completed.clear()
     try:
-        with _catch_signals():
+        with catch_signals():
             code = _run(arguments)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except _Termination as signal_error:
+    except Termination as signal_error:
         code = _KILLED + int(signal_error.args[0])
     if code > _KILLED:
-        return _report_error("interrupted; nothing was written", code)
+        written = f"{', '.join(completed)} was written" if completed else "nothing was written"
+        return report_error(f"interrupted; {written}", code)
     return code
 
 
@@ -56,39 +59,39 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
-        import rich  # noqa: F401  # of results, which are shown by code that is imported later
+        import rich  # noqa: F401  # results are shown by code that is imported later
         import typer
 
         from calibrant.cli._app import app
     except ImportError as error:
-        return _report_error(
+        return report_error(
             f'the command line needs the package {error.name}: pip install "calibrant[cli]"'
         )
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
+        flush_output()
     except typer.Abort:
         code = INTERRUPTED
+    except SystemExit as end:
+        if end.code != 1:  # typer ends with 1 if the reader of its output is gone
+            raise
+        drop_output()
+        code = 0
     except Exception as error:
         return _handle_error(error, _usage_error(typer))
     return code if isinstance(code, int) else 0
 
 
-@contextmanager
-def _catch_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as an error does, so that nothing is left behind."""
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        names = []  # only the main thread may say what signals do
-    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
-    # What the parent ignores (nohup) stays ignored.
-    numbers = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in numbers:
-        signal.signal(number, _end)
+def flush_output() -> None:
+    """Write everything to standard output now, so a failure is reported and not only ignored when
+    Python exits.
+    """
     try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, before[number])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def spell_option(name: str, value: str) -> str:
@@ -99,10 +102,6 @@ def spell_option(name: str, value: str) -> str:
     return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"
 
 
-def _end(number: int, frame: Any) -> NoReturn:
-    raise _Termination(number)
-
-
 def _usage_error(typer: Any) -> Any:
     """What typer raises for bad options: since some version it has come with a click of its own,
     which is found through its public names.
@@ -111,17 +110,25 @@ def _usage_error(typer: Any) -> Any:
 
 
 def _handle_error(error: Exception, usage_error: Any) -> int:
-    """One line about bad input; anything else is a defect of ours, and raised again."""
+    """Report bad input in one line; anything else is a defect of this package, and raised again."""
     if isinstance(error, BrokenPipeError):
-        # Whoever reads our output has seen enough; Python must not complain when it flushes at
-        # exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 0
     if isinstance(error, usage_error):
-        return _report_error(error.format_message())
-    if isinstance(error, ValueError | TypeError | OSError | MemoryError):
-        return _report_error(_text_of(error))
+        return report_error(error.format_message())
+    if isinstance(error, ValueError | TypeError | OSError | MemoryError | ImportError):
+        drop_output()
+        return report_error(_text_of(error))
     raise error
+
+
+def drop_output() -> None:
+    """Discard buffered output that cannot be written, so that Python does not fail at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Whoever reads the output has seen enough, or the disk is full.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _text_of(error: Exception) -> str:
@@ -132,7 +139,8 @@ def _text_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _report_error(message: str, code: int = BAD_INPUT) -> int:
+def report_error(message: str, code: int = BAD_INPUT) -> int:
+    """Print a message on standard error and return the exit code."""
     from calibrant._validation import printable  # not at once: it imports scikit-learn
 
     shown = printable(" ".join(message.split()))

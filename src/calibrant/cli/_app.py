@@ -17,13 +17,16 @@ import calibrant
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
     Bins,
+    By,
     Chunked,
     ExportArguments,
     ExportToWrite,
     FileArguments,
     Folds,
+    Intervals,
     MethodName,
     MethodNames,
+    ModelToEvaluate,
     ModelToRead,
     ModelToWrite,
     NotionName,
@@ -98,17 +101,35 @@ def _root(
 
 
 @_command("calibrant evaluate predictions.csv --label y --proba 'p_*'")
-def evaluate(data: TopFileArguments, printing: Printing, bins: Bins = 15) -> None:
-    """How good and how honest the predictions of a file are. Files larger than memory are read in
-    blocks.
+def evaluate(
+    data: TopFileArguments,
+    printing: Printing,
+    bins: Bins = 15,
+    model: ModelToEvaluate = None,
+    by: By = None,
+    intervals: Intervals = False,
+) -> None:
+    """Evaluate accuracy, proper scores and calibration of a prediction file. Files larger than
+    memory are read in blocks.
     """
-    from calibrant.cli._commands import evaluate_file
-    from calibrant.cli._files import open_file
+    from calibrant.cli import _commands as commands
+    from calibrant.cli._files import open_file, read_columns
 
     output = printing.output()
-    result = evaluate_file(open_file(data, output, takes_top_scores=True), bins)
-    output.show(str(result))
-    output.result(result.to_dict())
+    if model is not None:
+        if by or intervals:
+            raise ValueError(
+                "--model cannot be combined with --by or --intervals. Write the calibrated "
+                "probabilities first: calibrant apply MODEL FILE -o OUT"
+            )
+        commands.evaluate_model(calibrant.load(model), data, bins, output)
+        return
+    file = open_file(data, output, takes_top_scores=True)
+    result = commands.evaluate_file(file, bins, read_columns(file, by))
+    estimates = commands.estimate_intervals(file) if intervals else {}
+    output.show(str(result), *commands.interval_lines(estimates))
+    extra = {name: estimate.to_dict() for name, estimate in estimates.items()}
+    output.result(result.to_dict() | ({"intervals": extra} if extra else {}))
 
 
 @_command(
@@ -127,14 +148,13 @@ def fit(
     not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
     canonical need all rows, and keep them in a temporary file.
     """
-    from calibrant._output.files import check_writable
-    from calibrant.cli._commands import check_other_file, fit_file, make_calibrator
+    from calibrant.cli._commands import fit_file, make_calibrator
+    from calibrant.cli._existing import check_output
     from calibrant.cli._files import open_file, rows_for
     from calibrant.cli._output import before_after
 
     output = printing.output()
-    check_other_file(output_path, data.file, data.labels)
-    check_writable(output_path)
+    check_output(output_path, "model", data.file, data.labels)
     file = open_file(data, output, takes_top_scores=True)
     calibrator = make_calibrator(method, notion, file, seed)
     rows = rows_for([calibrator], file, chunked)
@@ -151,10 +171,11 @@ def apply(
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
     """
-    from calibrant.cli._commands import apply_file, check_other_file
+    from calibrant.cli._commands import apply_file
+    from calibrant.cli._existing import check_output
 
     output = printing.output()
-    check_other_file(output_path, model)
+    check_output(output_path, "table", model)
     calibrator = calibrant.load(model)
     n_rows = apply_file(calibrator, data, output_path, output)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
@@ -169,10 +190,11 @@ def export(
     options: ExportArguments,
 ) -> None:
     """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
-    from calibrant.cli._commands import check_other_file, export_file
+    from calibrant.cli._existing import check_output
+    from calibrant.cli._exports import export_file
 
     output = printing.output()
-    check_other_file(output_path, model, options.compose)
+    check_output(output_path, "program", model, options.compose)
     export_file(calibrant.load(model), options, output_path)
     output.show(f"Wrote {output_path}")
     output.result({"to": options.to, "output": str(output_path)})
@@ -225,19 +247,20 @@ def report(
     the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
     where there are no weights and the method is neither gp nor canonical.
     """
-    from calibrant.cli import _commands as commands
+    from calibrant.cli import _reports as reports
+    from calibrant.cli._commands import make_calibrator
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    commands.check_other_file(output_path, data.file, data.labels)
+    reports.check_report_path(output_path, data.file, data.labels, options.fit_on)
     file = open_file(data, output)
-    calibrator = commands.make_calibrator(options.method, options.notion, file, options.seed)
-    commands.check_report_path(output_path)
+    calibrator = make_calibrator(options.method, options.notion, file, options.seed)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
+    training = reports.training_rows(data, options, file, output)
     with output.working("Calibrating, testing and drawing", spins=rows is not file):
-        content = commands.report_file(rows, file, calibrator, options, output_path)
+        content = reports.report_file(rows, file, calibrator, training, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
 
@@ -251,7 +274,7 @@ def demo(
     """Train a classifier on bundled data, show how honest it is, calibrate it, and write a report.
     Needs no input.
     """
-    from calibrant.cli._commands import demo_report
+    from calibrant.cli._reports import demo_report
 
     output = printing.output()
     with output.working("Training and calibrating"):
@@ -260,7 +283,7 @@ def demo(
     output.result(content.to_dict())
 
 
-def _demo_lines(content: calibrant.report.Report) -> list[Any]:
+def _demo_lines(content: Any) -> list[Any]:
     from calibrant.cli._output import report_table
 
     return [

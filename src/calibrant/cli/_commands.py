@@ -1,46 +1,89 @@
-"""What the commands do, apart from how they are called and what they print: files in, results and
-files out.
+"""Evaluate, fit and apply: files in, results and files out. How commands are called and what they
+print is in `calibrant.cli._app`.
+
+Functions import what only they need, because imports take most of the time of a command.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant import export
-from calibrant._crossfit.members import proba_of, set_up
 from calibrant._data.sample import ArraySample
 from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
-from calibrant._output.files import check_writable, write_text
-from calibrant._typing import FloatArray, Inputs
-from calibrant._validation import unknown_name
+from calibrant._typing import AnyArray, FloatArray, Inputs
+from calibrant.cli._existing import check_other_file
 from calibrant.cli._files import open_file
-from calibrant.cli._options import ExportArguments, FileArguments, ReportArguments
-from calibrant.cli._output import Output
-from calibrant.datasets import digits_predictions
-from calibrant.io import PREFIXES, LoadedRows, ModelScores, ScoreFile, save
-from calibrant.io._writers import write_scores
-from calibrant.metrics import Evaluation, MetricAccumulator, TopEvaluation, evaluate
-from calibrant.multiclass import TemperatureScaling
-from calibrant.report import Report, check_form, render, summarize
-from calibrant.selection import method
+from calibrant.cli._options import FileArguments
+from calibrant.cli._output import Output, before_after
+from calibrant.io import LoadedRows, ModelScores, ScoreFile
+from calibrant.metrics import (
+    Evaluation,
+    GroupedEvaluation,
+    MetricAccumulator,
+    TopEvaluation,
+    evaluate,
+)
+from calibrant.metrics.registry import METRICS
+
+if TYPE_CHECKING:
+    from calibrant.inference import Interval
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
 
 
-def evaluate_file(file: ScoreFile, n_bins: int) -> Evaluation | TopEvaluation:
+def evaluate_file(
+    file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
+) -> Evaluation | GroupedEvaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
-    if file.has_top_scores:
-        return evaluate(file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight)
+    if file.has_top_scores or by:
+        options: dict[str, Any] = {"by": by, "inputs": file.inputs} if by else {}
+        return evaluate(
+            file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight, **options
+        )
     rule = partial(_evaluate_chunk, file.inputs, n_bins)
     metrics: MetricAccumulator = file.sample(file.classes).sum_chunks(rule)
     return metrics.compute()
+
+
+def evaluate_model(model: Any, arguments: FileArguments, n_bins: int, output: Output) -> None:
+    """Show the evaluation of a file before and after a saved calibrator."""
+    file = open_file(arguments, output, model=scores_of(model), takes_top_scores=True)
+    before, after = _evaluate_fit(model, file, file, n_bins)
+    output.show(before_after(before, after))
+    output.result({"before": before.to_dict(), "after": after.to_dict()})
+
+
+def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
+    """Confidence intervals of proper scores and of the debiased calibration error, by name."""
+    from calibrant.inference import bootstrap_interval, debiased_interval
+
+    rows = file.load()
+    options: dict[str, Any] = {
+        # The softmax of log-probabilities is the probabilities.
+        "inputs": "proba" if file.inputs == "proba" else "logits",
+        "sample_weight": rows.weight,
+        "classes": file.classes,
+    }
+    data = rows.labels, rows.scores
+    names = ("accuracy", "log_loss", "brier_score")
+    intervals = {name: bootstrap_interval(name, *data, rng=0, **options) for name in names}
+    return intervals | {"debiased_error": debiased_interval(*data, **options)}
+
+
+def interval_lines(intervals: dict[str, Interval]) -> list[str]:
+    """Intervals in a line each."""
+    titles = {name: metric.title for name, metric in METRICS.items()}
+    return [
+        f"{titles.get(name, entry.quantity)}: {entry.estimate:.3g} "
+        f"({entry.level:.0%} CI {entry.low:.3g} to {entry.high:.3g}, {entry.guarantee})"
+        for name, entry in intervals.items()
+    ]
 
 
 def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
@@ -50,6 +93,10 @@ def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAc
 
 def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -> Any:
     """The unfitted calibrator of a method's name, for the scores of a file."""
+    from calibrant._crossfit.members import set_up
+    from calibrant.multiclass import TemperatureScaling
+    from calibrant.selection import method
+
     calibrator = method(name, notion=notion)
     for inner in (calibrator, calibrator.get_params(deep=False).get("calibrator")):
         if inner is not None and "random_state" in inner.get_params(deep=False):
@@ -96,8 +143,12 @@ def fit_file(
     rows: ScoreFile | LoadedRows, file: ScoreFile, calibrator: Any, name: str, output: Path
 ) -> FitResult:
     """Fit a calibrator on the rows of a file and save it."""
+    from calibrant.io import save
+
     calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     before, after = _evaluate_fit(calibrator, file, rows)
+    if file.score_columns:  # for apply, which then reads the columns of the fit
+        calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
     save(calibrator, output)
     note = calibrator._chunked_note() if rows is file else ""
     remarks = "\n".join(_fit_remarks(file, rows is file, note))
@@ -118,18 +169,26 @@ def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
         yield "The file was read in blocks, which does not change the fit."
 
 
-def _evaluate_fit(model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows) -> tuple[Any, Any]:
-    """The evaluation of the rows of a fit before and after calibration, in one pass."""
+def _evaluate_fit(
+    model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
+) -> tuple[Any, Any]:
+    """The evaluation of rows before and after calibration, in one pass."""
     if file.has_top_scores:
         both = (rows.scores, model.predict_proba(rows.scores))
-        before, after = (evaluate(rows.labels, top, sample_weight=rows.weight) for top in both)
+        before, after = (
+            evaluate(rows.labels, top, n_bins=n_bins, sample_weight=rows.weight) for top in both
+        )
         return before, after
-    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model))
+    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model, n_bins))
     return before.compute(), after.compute()
 
 
-def _evaluate_both(model: Any, chunk: ArraySample) -> tuple[MetricAccumulator, MetricAccumulator]:
-    before, after = MetricAccumulator(inputs=model.inputs), MetricAccumulator()
+def _evaluate_both(
+    model: Any, n_bins: int, chunk: ArraySample
+) -> tuple[MetricAccumulator, MetricAccumulator]:
+    from calibrant._crossfit.members import proba_of
+
+    before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
         if rows.total > 0:  # an evaluation of no rows is an error
@@ -148,62 +207,17 @@ def on_simplex(proba: FloatArray) -> FloatArray:
     return np.where(np.abs(sums - 1.0) > _ROUND_OFF, divided, proba)
 
 
-def report_file(
-    rows: ScoreFile | LoadedRows,
-    file: ScoreFile,
-    calibrator: Any,
-    options: ReportArguments,
-    output: Path,
-) -> Report:
-    """Write a cross-fitted report about a file."""
-    words = [*file.options.arguments(), *options.words(), "-o", output.name]
-    report = summarize(
-        rows.labels,
-        rows.scores,
-        calibrator=calibrator,
-        inputs=file.inputs,
-        sample_weight=rows.weight,
-        classes=file.classes,
-        method=options.method,
-        name=file.path.name,
-        command=shlex.join(["calibrant", "report", *words]),
-        cv=options.cv,
-        random_state=options.seed,
-    )
-    render(report, output)
-    return report
-
-
-def check_report_path(output: Path) -> None:
-    """Raise where a report cannot be written, before it is made."""
-    check_writable(output)
-    check_form(output)
-
-
-def demo_report(seed: int, output: Path) -> Report:
-    """A report about a classifier of bundled data, fitted on one part and judged on another."""
-    check_report_path(output)
-    data = digits_predictions()
-    report = summarize(
-        data.test_labels,
-        data.test_proba,
-        calibration=(data.val_proba, data.val_labels),
-        classes=data.class_names,
-        name="naive Bayes on handwritten digits",
-        command="calibrant demo",
-        random_state=seed,
-    )
-    render(report, output)
-    return report
-
-
 def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: Output) -> int:
     """Write the calibrated probabilities of a file of any size; the number of rows."""
+    from calibrant.io._writers import write_scores
+
+    if output_path.suffix.lower() == ".npy":  # it holds nothing but the new scores
+        check_other_file(output_path, arguments.file)
     is_text = {arguments.file.suffix.lower(), output_path.suffix.lower()} <= {".csv", ".tsv"}
     file = open_file(
         arguments,
         output,
-        model=ModelScores(model.classes_, model.inputs),
+        model=scores_of(model),
         needs_label=False,
         keeps_text=is_text,
         takes_top_scores=True,
@@ -220,6 +234,11 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
     return n_rows
 
 
+def scores_of(model: Any) -> ModelScores:
+    columns = vars(model).get("feature_names_in_", ())
+    return ModelScores(model.classes_, model.inputs, tuple(map(str, columns)))
+
+
 def _predict(model: Any, scores: Any) -> Any:
     try:
         return model.predict_proba(scores)
@@ -227,53 +246,3 @@ def _predict(model: Any, scores: Any) -> Any:
         reason = f"{type(error).__name__}: {error}"
         message = f"the model is damaged, and cannot predict these rows ({reason})"
         raise ValueError(message) from None
-
-
-def check_other_file(output: Path, *inputs: Path | None) -> None:
-    """Raise where what is written would replace what is read."""
-    for path in inputs:
-        if path is not None and output.exists() and path.exists() and output.samefile(path):
-            raise ValueError(f"{output} is the input, which would be lost: write another file")
-
-
-def export_file(model: Any, options: ExportArguments, output: Path) -> None:
-    """Write a calibrator for other programs."""
-    if options.to not in EXPORTS:
-        raise ValueError(unknown_name("target", options.to, EXPORTS))
-    if options.compose is not None and options.to != "onnx":
-        raise ValueError(f"--compose goes with --to onnx, not {options.to}")
-    check_writable(output)
-    EXPORTS[options.to](model, options, output)
-
-
-def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
-    export.to_onnx(model, output, model=options.compose, output=options.output)
-
-
-def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:
-    start = PREFIXES[model.inputs][0]
-    columns = _split_names(options.columns) or [
-        f"{start}{label}" for label in model.classes_.tolist()
-    ]
-    query = export.to_sql(
-        model,
-        table=options.table,
-        columns=columns,
-        dialect=options.dialect,
-        keep=_split_names(options.keep),
-    )
-    write_text(output, query)
-
-
-def _split_names(names: str | None) -> list[str]:
-    return names.split(",") if names else []
-
-
-EXPORTS: dict[str, Callable[[Any, ExportArguments, Path], None]] = {
-    "onnx": _export_onnx,
-    "torch": lambda model, options, output: export.save_torch(model, output),
-    "sql": _export_sql,
-    "python": lambda model, options, output: write_text(output, export.to_python(model)),
-    "javascript": lambda model, options, output: write_text(output, export.to_javascript(model)),
-}
-"""How a calibrator is written, by the name of the target."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from calibrant._validation import Message, ParameterError
+import numpy as np
+
+from calibrant._typing import AnyArray
+from calibrant._validation import Message, ParameterError, shortened
 from calibrant.base import Calibrator
 from calibrant.cli import spell_option
 from calibrant.cli._options import FileArguments
@@ -61,3 +64,28 @@ def rows_for(
     if is_chunked is None:
         is_chunked = file.n_bytes > LOADED_BYTES and not needing
     return file if is_chunked and not file.has_top_scores else file.load()
+
+
+def read_groups(file: ScoreFile, name: str, option: str) -> list[str]:
+    """The group of every row, from a column that an option names."""
+    columns = list(file.reader.kinds)
+    if name not in columns:
+        has = (
+            f"has columns {shortened(columns)}" if columns else "holds arrays without such columns"
+        )
+        raise ValueError(f"{option} names the column {name!r}: {file.path} {has}")
+    try:
+        groups = file.reader.text_column(name)
+    except ValueError:
+        raise ValueError(
+            f"{option} {name}: groups are names or whole numbers, which the column does not hold"
+        ) from None
+    for row, group in enumerate(groups):
+        if not group:
+            raise ValueError(f"row {row} has no group in column {name!r}")
+    return [str(group) for group in groups]
+
+
+def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray] | None:
+    """Columns of groups by name; None if there are none."""
+    return {name: np.array(read_groups(file, name, "--by")) for name in names or ()} or None

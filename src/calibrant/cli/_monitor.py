@@ -1,13 +1,9 @@
-"""``calibrant monitor start | update | show``: made for cron. An update ends with exit code 0 where
-all is quiet and 3 where there is an alarm.
+"""``calibrant monitor start | update | show``, for scheduled jobs: the exit code of an update is 3
+if there is an alarm.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,49 +11,61 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
+from calibrant.cli import drop_output, flush_output, report_error
+from calibrant.cli._existing import check_other_file, check_replaceable
 from calibrant.cli._options import Printing, WeightedFileArguments, register_command
 
 if TYPE_CHECKING:  # imported where they are needed: help needs none
     from calibrant.cli._output import Output
-    from calibrant.io import ScoreFile
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
-ALARM = 3
-"""Exit code of an update with an alarm."""
+ALARM, NOT_SHOWN = 3, 4
+"""Exit codes of an update with an alarm, and of one whose results could not be written."""
 
 monitor_app = typer.Typer(
-    help="Watch a deployed model: an alarm where its probabilities stop being honest.",
+    help="Monitor a deployed model: raise an alarm if it loses its calibration.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
 
-State = Annotated[Path, typer.Argument(metavar="STATE", help="What calibrant monitor start wrote.")]
+State = Annotated[
+    Path, typer.Argument(metavar="STATE", help="The file that calibrant monitor start wrote.")
+]
 StateToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="STATE", help="The state to write, JSON.")
 ]
-Tolerance = Annotated[
-    float, typer.Option(metavar="GAP", help="Gaps up to this are no reason for an alarm.")
-]
+Tolerance = Annotated[float, typer.Option(metavar="GAP", help="Largest gap that raises no alarm.")]
 FalseAlarm = Annotated[
     float, typer.Option(metavar="P", help="Probability of a false alarm within the horizon.")
 ]
-Horizon = Annotated[int, typer.Option(metavar="ROWS", help="Rows for which that holds.")]
+Horizon = Annotated[
+    int, typer.Option(metavar="ROWS", help="Number of rows to which --false-alarm refers.")
+]
 Metrics = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write Prometheus text to this file, too.")
+    Path | None, typer.Option(metavar="FILE", help="Also write Prometheus metrics to this file.")
 ]
 When = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call this update; else the file.")
+    str | None,
+    typer.Option(metavar="NAME", help="Name of this update (default: name of the file)."),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Count rows, or a name, that were counted before.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace the file, even a state that has counted rows.")
 ]
 GroupColumn = Annotated[
     str | None,
-    typer.Option("--group", metavar="COLUMN", help="Groups of rows: which are not honest?"),
+    typer.Option(
+        "--group", metavar="COLUMN", help="Column of groups that are also evaluated one by one."
+    ),
 ]
 Page = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
 ]
 
 Title = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What the page is about; else the state's name.")
+    str | None, typer.Option(metavar="NAME", help="Title of the page (default: name of the state).")
 ]
 
 
@@ -72,15 +80,20 @@ def start(
     tolerance: Tolerance = 0.02,
     false_alarm: FalseAlarm = 0.05,
     horizon: Horizon = 1_000_000,
+    force: Force = False,
 ) -> None:
-    """Begin to watch: classes and columns are those of a reference file, whose rows are judged but
-    not counted.
+    """Start to monitor a model. Classes, columns and options of the reference file are kept for the
+    updates; its rows are evaluated but not counted.
     """
     from calibrant.cli._files import open_file
+    from calibrant.cli._monitor_state import remember_options
     from calibrant.monitoring import CalibrationMonitor
 
     output = printing.output()
+    check_other_file(output_path, data.file, data.labels)
     check_writable(output_path)
+    if not force:
+        check_replaceable(output_path, "state")
     file = open_file(data, output)
     rows = file.load()
     options: dict[str, Any] = {
@@ -92,7 +105,9 @@ def start(
     }
     judged = CalibrationMonitor(**options)
     judged.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
-    write_text(output_path, CalibrationMonitor(**options).to_json())
+    monitor = CalibrationMonitor(**options)
+    remember_options(monitor, data, file)
+    write_text(output_path, monitor.to_json())
     if judged.alarm:
         output.say(
             "note: the reference itself would be an alarm: calibrate the model first, or allow "
@@ -110,107 +125,77 @@ def update(
     metrics: Metrics = None,
     when: When = None,
     group: GroupColumn = None,
+    again: Again = False,
 ) -> None:
-    """Add the rows of a file whose labels have arrived. Exit code 0: quiet, 3: alarm, 2: bad input,
-    and the state stays as it was.
+    """Add the rows of a file whose labels have arrived. Exit codes: 0 no alarm; 3 alarm; 2 bad
+    input, and the state is unchanged; 4 the rows were added, but the output or the metrics could
+    not be written.
     """
+    from calibrant.cli import _monitor_state as states
+    from calibrant.cli._files import open_file, read_groups
+
     output = printing.output()
     if metrics is not None:
-        check_writable(metrics)
-    with locked(state):
-        monitor = read_monitor(state)
-        file = open_for(monitor, data, output)
-        groups = None if group is None else read_groups(file, group)
-        rows = file.load()
+        _check_metrics(metrics, state, data.file, data.labels)
+    with states.locked(state):
+        monitor = states.read_monitor(state)
+        arguments = states.recall_options(monitor, data)
+        file = open_file(arguments, output, model=states.scores_of(monitor))
+        groups = None if group is None else read_groups(file, group, "--group")
+        rows, name = file.load(), when or data.file.stem
+        states.note_file(monitor, name, states.digest_rows(rows, groups), again=again)
         step = monitor.update(
-            rows.labels,
-            rows.scores,
-            sample_weight=rows.weight,
-            group=groups,
-            when=when or data.file.stem,
+            rows.labels, rows.scores, sample_weight=rows.weight, group=groups, when=name
         )
-        write_text(state, monitor.to_json())
-    if metrics is not None:
-        write_text(metrics, prometheus_text(step))
-    output.show(str(monitor))
-    output.result(step.to_dict())
-    if step.alarm:
-        raise typer.Exit(ALARM)
+        states.write_monitor(state, monitor)
+    is_shown = _publish(output, monitor, step, metrics)
+    if step.alarm or not is_shown:
+        raise typer.Exit(ALARM if step.alarm else NOT_SHOWN)
+
+
+def _check_metrics(metrics: Path, *inputs: Path | None) -> None:
+    check_other_file(metrics, *inputs)
+    check_writable(metrics)
+    check_replaceable(metrics, "metrics")
+    if metrics.is_fifo():  # an update must not wait for a reader after the rows were added
+        raise ValueError(f"{metrics} is a pipe: write the metrics to a regular file")
+
+
+def _publish(
+    output: Output, monitor: CalibrationMonitor, step: MonitorStep, metrics: Path | None
+) -> bool:
+    """Write the results of an update that was added; whether that succeeded."""
+    try:
+        if metrics is not None:
+            write_text(metrics, prometheus_text(step))
+        output.show(str(monitor))
+        output.result(step.to_dict())
+        flush_output()
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        drop_output()
+    except (OSError, ValueError) as error:
+        drop_output()
+        report_error(f"the rows were added, but the results could not be written: {error}")
+        return False
+    return True
 
 
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
-    """What is known now, in sentences, or as a page for those who decide."""
+    """Describe the state of a monitor, or write it as a page."""
+    from calibrant.cli._monitor_state import read_monitor
     from calibrant.report import monitor_page
 
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
+        check_other_file(output_path, state)
+        check_replaceable(output_path, "page")
         if output_path.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"{output_path}: the page is written as .html")
         write_text(output_path, monitor_page(monitor, title or state.stem))
     output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
-
-
-def read_monitor(path: Path) -> CalibrationMonitor:
-    """The monitor of a file; a ``ValueError`` that names it where it is damaged."""
-    from calibrant.monitoring import CalibrationMonitor
-
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}: begin with calibrant monitor start")
-    try:
-        return CalibrationMonitor.from_json(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def open_for(monitor: CalibrationMonitor, data: WeightedFileArguments, output: Output) -> ScoreFile:
-    """A file with the classes and the kind of scores of a monitor."""
-    from calibrant.cli._files import open_file
-    from calibrant.io import ModelScores
-
-    classes: Any = monitor.classes
-    model = ModelScores(classes, monitor.to_dict()["rule"]["inputs"])
-    return open_file(replace(data, classes=None), output, model=model)
-
-
-def read_groups(file: ScoreFile, name: str) -> list[str]:
-    """The group of every row, from a column of the file."""
-    from calibrant._validation import shortened
-
-    columns = list(file.reader.kinds)
-    if name not in columns:
-        has = (
-            f"has columns {shortened(columns)}" if columns else "holds arrays without such columns"
-        )
-        raise ValueError(f"--group names the column {name!r}: {file.path} {has}")
-    try:
-        groups = file.reader.text_column(name)
-    except ValueError:
-        raise ValueError(
-            f"--group {name}: groups are names or whole numbers, which the column does not hold"
-        ) from None
-    for row, group in enumerate(groups):
-        if not group:
-            raise ValueError(f"row {row} has no group in column {name!r}")
-    return [str(group) for group in groups]
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """A file that no other update touches meanwhile."""
-    lock = path.with_name(path.name + ".lock")
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
-        raise ValueError(
-            f"{path} is locked by another update; if none is running, remove {lock}"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
 
 
 def prometheus_text(step: MonitorStep) -> str:

@@ -12,11 +12,35 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from calibrant.cli._deferred import import_sklearn
+
 if TYPE_CHECKING:  # imported where they are made: help needs neither
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
 
 Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Bins of the calibration errors.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", metavar="COLUMN", help="Evaluate each group of this column. Repeat for several."
+    ),
+]
+Intervals = Annotated[
+    bool, typer.Option("--intervals", help="Add 95% confidence intervals; loads all rows.")
+]
+ModelToEvaluate = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="MODEL", help="Compare before and after this calibrator."),
+]
+FitFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--fit-on",
+        metavar="FILE",
+        help="Fit the calibrator on the rows of this file, with the same columns, and evaluate it "
+        "on FILE. Without it the calibrator is cross-fitted.",
+    ),
+]
 MethodName = Annotated[
     str,
     typer.Option(
@@ -87,6 +111,20 @@ class FileArguments:
         typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum."),
     ] = False
 
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAR", help="Separator of a text file (default: a comma; .tsv: tab)."
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="CHAR", help="Decimal point of a text file (default: a period)."),
+    ] = None
+    percent: Annotated[
+        bool, typer.Option("--percent", help="Probabilities are percentages: divide by 100.")
+    ] = False
+
     def options(self) -> FileOptions:
         """The same without the command line."""
         from calibrant.io import FileOptions
@@ -139,6 +177,8 @@ class ReportArguments:
     cv: Folds = 5
     seed: Seed = 0
     chunked: Chunked = None
+    fit_on: FitFile = None
+    by: By = None
 
     def words(self) -> Iterator[str]:
         """The same for a command line."""
@@ -147,6 +187,9 @@ class ReportArguments:
         yield from ("--cv", str(self.cv), "--seed", str(self.seed))
         if self.chunked is not None:
             yield "--chunked" if self.chunked else "--in-memory"
+        yield from ("--fit-on", self.fit_on.name) if self.fit_on else ()
+        for column in self.by or ():
+            yield from ("--by", column)
 
 
 @dataclass(frozen=True)
@@ -180,8 +223,9 @@ class ExportArguments:
         Path | None,
         typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
     ] = None
-    output: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of --compose: its output that holds scores.")
+    score_output: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Output of the --compose classifier that holds scores."),
     ] = None
 
 
@@ -225,6 +269,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
+        import_sklearn()
         for name, group in groups.items():
             members = {entry.name: values.pop(entry.name) for entry in fields(group)}
             values[name] = group(**members)

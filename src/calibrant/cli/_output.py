@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,9 +15,17 @@ from rich.table import Table
 
 from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
-from calibrant.metrics import Evaluation, TopEvaluation
-from calibrant.metrics.registry import METRICS
-from calibrant.report import Estimate, Report
+
+if TYPE_CHECKING:  # each command imports what it shows
+    from calibrant.metrics import Evaluation, TopEvaluation
+    from calibrant.report import Estimate, Report
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line, which decides the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        raise
 
 
 class Output:
@@ -25,8 +33,8 @@ class Output:
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self.as_json, self.quiet = as_json, quiet
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = _Console(highlight=False, soft_wrap=True)
+        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
     def say(self, line: str) -> None:
         """A remark."""
@@ -73,6 +81,8 @@ class Output:
 
 def before_after(before: Evaluation | TopEvaluation, after: Evaluation | TopEvaluation) -> Table:
     """Two evaluations side by side."""
+    from calibrant.metrics.registry import METRICS
+
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     table.add_column("before", justify="right")

@@ -128,7 +128,7 @@ def program(calibrator: Any) -> Program:
         )
     check_fitted(calibrator)
     scores = Value(Builder(calibrator.n_classes_), 0)
-    result = _finish(calibrator, emit(calibrator, scores), calibrator.inputs)
+    result = finish(calibrator, emit(calibrator, scores), calibrator.inputs)
     _check_agrees(result, calibrator)
     return result
 
@@ -141,10 +141,11 @@ def program_of_odds(calibrator: Calibrator) -> Program:
     """
     scores = Value(Builder(2), 0)
     odds = scores.column(1)
-    return _finish(calibrator, emit(calibrator, stack([scores.fill(0.0), odds])), "logits")
+    return finish(calibrator, emit(calibrator, stack([scores.fill(0.0), odds])), "logits")
 
 
-def _finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
+def finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
+    """The program that computes these probabilities."""
     proba.build.last(proba.number)
     classes = plain_labels(calibrator.classes_)
     return proba.build.program(inputs, classes, type(calibrator).__name__)
@@ -413,14 +414,8 @@ def _auto(model: AutoCalibration, scores: Value) -> Value:
     uniform = float(model.weights_[-1] / model.n_classes_)
     if not members:
         return scores.fill(*np.full(model.n_classes_, uniform))
-    places = [model.names_.index(name) for name in model.members_]
+    weights = [model.weights_[model.names_.index(name)] for name in model.members_]
+    rows = mix(members, weights, uniform)
     if model.top_ is None:
-        return mix(members, model.weights_[places], uniform)
-    share = float(model.top_weights_.sum())
-    ensemble, rest = model.top_weights_ / share, model.weights_ - model.top_weights_
-    rows = mix(members, ensemble[places], float(ensemble[-1] / model.n_classes_))
-    return mix(
-        [*members, emit(model.top_, rows)],
-        [*rest[places], share],
-        float(rest[-1] / model.n_classes_),
-    )
+        return rows
+    return mix([rows, emit(model.top_, rows)], [1.0 - model.top_weight_, model.top_weight_])

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from calibrant.export._boundary import guarded
 from calibrant.export._program import Program
-from calibrant.export._source import SLACK, body, functions, module_values, read_functions
+from calibrant.export._source import body, functions, module_values, read_functions
 
 FUNCTIONS = read_functions("functions.js", "function")
 
-_CHECKS = {
-    "proba": ("x >= 0 && x <= 1", "probabilities between 0 and 1"),
-    "logits": ("x < Infinity", "logits, without NaN and Infinity, not all -Infinity"),
-    "log_proba": (f"x <= {SLACK}", "log-probabilities, not above 0 and not all -Infinity"),
-}
+_LARGEST_INTEGER = 2**53 - 1
 
 _MODULE = """// A calibrator ({source}), written by calibrant {version}.
 //
@@ -27,12 +24,12 @@ export const CLASSES = {classes};
 {functions}
 
 export function calibrate(row) {{
-  const v0 = Array.from(row, Number);
-  const isRow = v0.length === CLASSES.length && v0.every(x => {check});
-  if (!isRow || Math.max(...v0) === -Infinity) {{
+  // Not Number(x): that of null and of empty text is 0.
+  const v0 = Array.from(row, x => typeof x === "number" ? x : NaN);
+{lines}
+  if (v0.length !== CLASSES.length || v{last}.some(Number.isNaN)) {{
     throw new RangeError(`a row must hold ${{CLASSES.length}} {what}`);
   }}
-{lines}
   return v{last};
 }}
 
@@ -45,9 +42,15 @@ export function predict(row) {{
 
 def as_javascript(program: Program) -> str:
     """The text of an ES module."""
+    if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in program.classes):
+        raise ValueError(
+            f"JavaScript rounds whole numbers beyond {_LARGEST_INTEGER:,}, and the labels would "
+            f"change. Fit with labels of text: classes=[...]."
+        )
+    program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")
     return _MODULE.format(
-        **module_values(program, _CHECKS, _literal),
+        **module_values(program, _literal),
         constants="\n".join(f"const {line};" for line in constants),
         functions="\n\n".join(functions(program, FUNCTIONS)),
         lines="\n".join(lines),

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from calibrant import __version__
 from calibrant._kernels.simplex import SHORT_ROW
 from calibrant._typing import FloatArray
 from calibrant._validation import check_option
+from calibrant.export._average import Average
+from calibrant.export._boundary import guarded
 from calibrant.export._ops import segments
 from calibrant.export._program import Program
 
@@ -26,7 +29,7 @@ _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
 OURS = "calibrant_"
-"""Begins the names of our values."""
+"""Begins the names of our values next to those of classifiers."""
 
 _ONE_BLOCK = 64
 """As many edges are compared with all at once."""
@@ -35,13 +38,14 @@ _ONE_BLOCK = 64
 class _Graph:
     """Operators and constants as they are written down, each with a name of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
         self.nodes: list[Any] = []
         self.constants: dict[tuple[str, tuple[int, ...], bytes], Any] = {}
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Append an operator; the name of its output."""
-        name = f"{OURS}{len(self.nodes)}"
+        name = f"{self.prefix}v{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
@@ -57,7 +61,7 @@ class _Graph:
         if array.dtype.kind == "O":
             key = ("text", array.shape, repr(array.tolist()).encode())
         if key not in self.constants:
-            name = f"{OURS}c{len(self.constants)}"
+            name = f"{self.prefix}c{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array, name)
         return str(self.constants[key].name)
 
@@ -132,12 +136,24 @@ Write = Callable[[_Graph, list[str], Any], str]
 
 def _finite(g: _Graph, x: list[str], c: Any) -> str:
     is_low = g.op("IsInf", x[0], detect_positive=0)
-    top = g.at(x[0], g.op("ArgMax", x[0], axis=1, keepdims=1))
-    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)), c["n_columns"])
-    floor = g.op("Add", g.op("Add", top, g.op("Log", total)), g.number(np.log(c["eps"])))
-    possible = g.op("Where", is_low, top, x[0])
+    total = _log_sum_exp(g, x, c)
+    floor = g.op("Add", total, g.number(np.log(c["eps"])))
+    possible = g.op("Where", is_low, total, x[0])
     least = g.at(possible, g.op("ArgMin", possible, axis=1, keepdims=1))
     return g.op("Where", is_low, g.op("Min", floor, least), x[0])
+
+
+def _log_sum_exp(g: _Graph, x: list[str], c: Any) -> str:
+    top = g.at(x[0], g.op("ArgMax", x[0], axis=1, keepdims=1))
+    total = g.row_sum(g.op("Exp", g.op("Sub", x[0], top)), c["n_columns"])
+    return g.op("Add", top, g.op("Log", total))
+
+
+def _admit(g: _Graph, x: list[str], c: Any) -> str:
+    low, high, slack = c["low"], c["high"], c["slack"]
+    inside = g.op("Clip", x[0], g.number(low - slack), g.number(high + slack))
+    value = g.number(low) if low == high else g.op("Clip", x[0], g.number(low), g.number(high))
+    return g.op("Where", g.op("Equal", x[0], inside), value, g.number(np.nan))
 
 
 def _log_odds(g: _Graph, x: list[str], c: Any) -> str:
@@ -251,6 +267,8 @@ def _put(g: _Graph, x: list[str], c: Any) -> str:
 OPERATORS: dict[str, Write] = {
     "finite": _finite,
     "clip": lambda g, x, c: g.op("Clip", x[0], g.number(c["low"]), g.number(c["high"])),
+    "admit": _admit,
+    "coalesce": lambda g, x, c: g.op("Where", g.op("IsNaN", x[0]), x[1], x[0]),
     "log": lambda g, x, c: g.op("Log", x[0]),
     "log_odds": _log_odds,
     "log_expit": _log_expit,
@@ -261,6 +279,7 @@ OPERATORS: dict[str, Write] = {
     "center": _center,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
+    "log_sum_exp": _log_sum_exp,
     "sum": lambda g, x, c: g.row_sum(x[0], c["n_columns"]),
     "normalize": _normalize,
     "add": lambda g, x, c: g.op("Add", *x),
@@ -279,10 +298,8 @@ OPERATORS: dict[str, Write] = {
 }
 
 
-def as_model(
-    programs: Sequence[Program], opset: int, dtype: str, scores: Sequence[int] | None = None
-) -> Any:
-    """An ONNX model of a program, or of the mean of several, each with an input of its own.
+def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
+    """An ONNX model of a program, or of the average of several, each with its own input.
 
     ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
     in double precision whatever ``dtype``: 1 - 1e-12 is no number of single precision, and a score
@@ -291,11 +308,14 @@ def as_model(
     check_option(dtype, "dtype", tuple(_TYPES))
     if opset < LEAST_OPSET:
         raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}")
-    graph, kind = _Graph(), _TYPES[dtype]
+    graph, kind = _Graph(OURS if scores else ""), _TYPES[dtype]
+    programs = average.programs
     names, kinds = input_names(len(programs)), scores or [kind]
     inputs = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
-    probas = [_write(graph, program, x) for program, x in zip(programs, inputs, strict=True)]
-    mean = probas[0] if len(probas) == 1 else _mean(graph, probas)
+    probas = [_write(graph, p, x, k) for p, x, k in zip(programs, inputs, kinds, strict=True)]
+    mean = probas[0] if len(probas) == 1 else _mean(graph, probas, average.weights)
+    if average.last is not None:
+        mean = _write(graph, average.last, mean, TensorProto.DOUBLE)
     first = programs[0]
     size = ["n", first.n_classes]
     takes = [helper.make_tensor_value_info(n, k, size) for n, k in zip(names, kinds, strict=True)]
@@ -304,7 +324,7 @@ def as_model(
     graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
     constants = [*graph.constants.values()]
     onnx_graph = helper.make_graph(graph.nodes, "calibrant", takes, gives, constants)
-    return _model(onnx_graph, opset, programs)
+    return _model(onnx_graph, opset, average)
 
 
 def input_names(count: int) -> list[str]:
@@ -312,10 +332,11 @@ def input_names(count: int) -> list[str]:
     return ["scores"] if count == 1 else [f"scores_{j}" for j in range(count)]
 
 
-def _write(graph: _Graph, program: Program, scores: str) -> str:
-    """Write a program down; the name of its probabilities."""
+def _write(graph: _Graph, program: Program, scores: str, kind: int) -> str:
+    """Write a program of scores of a type; the name of its probabilities."""
     values, widths = [scores], [program.n_classes]
-    for node in program.nodes:
+    dtype = "float32" if kind == TensorProto.FLOAT else "float64"
+    for node in guarded(program, dtype).nodes:
         args = [values[arg] for arg in node.args]
         constants = {**node.constants, "n_columns": widths[node.args[0]]}
         values.append(OPERATORS[node.op](graph, args, constants))
@@ -323,31 +344,35 @@ def _write(graph: _Graph, program: Program, scores: str) -> str:
     return values[-1]
 
 
-def _mean(graph: _Graph, values: Sequence[str]) -> str:
-    total = values[0]
-    for value in values[1:]:
-        total = graph.op("Add", total, value)
-    return graph.op("Div", total, graph.number(len(values)))
+def _mean(graph: _Graph, values: Sequence[str], weights: Sequence[float]) -> str:
+    terms = [graph.op("Mul", v, graph.number(w)) for v, w in zip(values, weights, strict=True)]
+    return reduce(partial(graph.op, "Add"), terms)
 
 
 def _label(graph: _Graph, proba: str, program: Program) -> Any:
-    """Write the class of the highest entry down; what is said about that output."""
+    """Write the class of the highest entry; the description of that output."""
     classes, kind = _classes(program)
     top = graph.op("ArgMax", proba, axis=1, keepdims=0)
-    graph.nodes.append(helper.make_node("Gather", [graph.constant(classes), top], ["label"]))
+    is_missing = graph.op("IsNaN", graph.op("ReduceSum", proba, graph.integers(1), keepdims=0))
+    place = graph.op("Where", is_missing, graph.constant(np.int64(program.n_classes)), top)
+    graph.nodes.append(helper.make_node("Gather", [graph.constant(classes), place], ["label"]))
     return helper.make_tensor_value_info("label", kind, ["n"])
 
 
 def _classes(program: Program) -> tuple[Any, int]:
-    """The labels of the columns: text, whole numbers, or the numbers of the columns."""
-    if all(isinstance(label, str) for label in program.classes):
-        return np.array(program.classes, dtype=object), TensorProto.STRING
-    if all(type(label) is int and -(2**63) <= label < 2**63 for label in program.classes):
-        return np.array(program.classes, dtype=np.int64), TensorProto.INT64
-    return np.arange(program.n_classes, dtype=np.int64), TensorProto.INT64
+    """The labels of the columns (text, whole numbers, or the numbers of the columns), and after
+    them the label of missing rows: empty text, or a number below all labels.
+    """
+    labels = program.classes
+    if all(isinstance(label, str) for label in labels):
+        return np.array([*labels, ""], dtype=object), TensorProto.STRING
+    if not all(type(label) is int and -(2**63) < label < 2**63 for label in labels):
+        labels = tuple(range(program.n_classes))
+    missing = min(-1, *(int(label) - 1 for label in labels))
+    return np.array([*labels, missing], dtype=np.int64), TensorProto.INT64
 
 
-def _model(graph: Any, opset: int, programs: Sequence[Program]) -> Any:
+def _model(graph: Any, opset: int, average: Average) -> Any:
     model = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset)],
@@ -355,13 +380,14 @@ def _model(graph: Any, opset: int, programs: Sequence[Program]) -> Any:
         producer_name="calibrant",
         producer_version=__version__,
     )
-    helper.set_model_props(model, metadata(programs))
+    helper.set_model_props(model, metadata(average))
     return model
 
 
-def metadata(programs: Sequence[Program]) -> dict[str, str]:
+def metadata(average: Average) -> dict[str, str]:
     """Where a model comes from."""
-    text = "\n".join(program.to_json() for program in programs)
+    programs = average.programs
+    text = "\n".join(program.to_json() for program in average.all_programs)
     return {
         "calibrant": __version__,
         "calibrator": programs[0].source,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no stubs
 from onnx import TensorProto, compose, helper
+from onnx.checker import ValidationError
+from onnx.shape_inference import InferenceError
 
 from calibrant import __version__
 from calibrant._output.files import written_aside
+from calibrant.export._average import Average
 from calibrant.export._onnx import LEAST_OPSET, OURS, as_model, input_names, metadata
 from calibrant.export._program import Program
 
@@ -19,12 +24,17 @@ _FLOATS = (TensorProto.DOUBLE, TensorProto.FLOAT)
 
 _NEW_OPSET = 17
 
+_OUTPUTS = ["probabilities", "label"]
+
+# Names that are not UTF-8 arrive as bytes, and fail with a TypeError.
+_INVALID = (DecodeError, ValidationError, InferenceError, RuntimeError, TypeError)
+
 _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
 """What the names of outputs of classifiers hold; "log" stands beside it for logarithms."""
 
 
 def write_model(
-    programs: Sequence[Program],
+    average: Average,
     path: str | os.PathLike[str],
     opset: int,
     dtype: str,
@@ -33,21 +43,39 @@ def write_model(
 ) -> None:
     """Write the model of a program, or of classifiers each with its own, after a full check."""
     if models:
-        model = join_models(programs, [onnx.load(Path(file)) for file in models], output, dtype)
+        with _valid_classifiers():
+            classifiers = [onnx.load(Path(file)) for file in models]
+            model = join_models(average, classifiers, output, dtype)
+            onnx.checker.check_model(model, full_check=True)
     else:
-        model = as_model(programs, opset, dtype)
-    onnx.checker.check_model(model, full_check=True)
+        model = as_model(average, opset, dtype)
+        onnx.checker.check_model(model, full_check=True)
     with written_aside(path) as aside:
         aside.write_bytes(model.SerializeToString())
 
 
+@contextmanager
+def _valid_classifiers() -> Iterator[None]:
+    """Turn the errors of onnx about classifiers into one sentence."""
+    try:
+        yield
+    except _INVALID as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"The classifier is not a valid ONNX model ({reason}). Convert it again, and check it "
+            f"with onnx.checker.check_model(path, full_check=True)."
+        ) from error
+
+
 def join_models(
-    programs: Sequence[Program], classifiers: Sequence[Any], output: str | None, dtype: str
+    average: Average, classifiers: Sequence[Any], output: str | None, dtype: str
 ) -> Any:
-    """One model: the scores of classifiers go each through its program, and the mean is taken."""
+    """One model: the scores of each classifier go through its program and are averaged."""
+    programs = average.programs
     outputs = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
     _check_alike(classifiers)
-    joint = as_model(programs, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
+    _check_names(classifiers[0])
+    joint = as_model(average, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
     joint.ir_version = classifiers[0].ir_version
     joint = compose.add_prefix(
         joint, OURS, rename_outputs=False, rename_nodes=False, rename_edges=False
@@ -59,12 +87,12 @@ def join_models(
             compose.add_prefix(classifier, prefix),
             joint,
             io_map=[(prefix + name, OURS + input_names(len(programs))[j])],
-            outputs=["probabilities", "label"],
+            outputs=_OUTPUTS,
             producer_name="calibrant",
             producer_version=__version__,
         )
     _share_inputs(joint.graph, features, len(classifiers))
-    helper.set_model_props(joint, metadata(programs))
+    helper.set_model_props(joint, metadata(average))
     return joint
 
 
@@ -109,6 +137,16 @@ def _check_alike(classifiers: Sequence[Any]) -> None:
             raise ValueError(
                 "the classifiers have different operator sets: convert all of them in one way"
             )
+
+
+def _check_names(classifier: Any) -> None:
+    """Raise if an input has the name of an output of the joined model."""
+    clashes = [value.name for value in _features(classifier) if value.name in _OUTPUTS]
+    if clashes:
+        raise ValueError(
+            f"The classifier has an input called {clashes[0]!r}, which is an output of the joined "
+            f'model. Convert it with another name, such as initial_types=[("features", ...)].'
+        )
 
 
 def _scores_output(classifier: Any, program: Program, output: str | None) -> tuple[str, int]:

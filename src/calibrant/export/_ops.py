@@ -20,15 +20,21 @@ from calibrant._kernels.simplex import (
     log_odds,
     log_sigmoids,
     log_softmax,
+    row_max,
+    row_sum,
     sigmoid,
     softmax,
 )
-from calibrant._typing import FloatArray
+from calibrant._typing import AnyArray, FloatArray
 
 Constants = Mapping[str, Any]
 """Constants of an operation by name: numbers, words, or arrays."""
 
 SIDES = ("left", "right")
+
+_MATRICES = ("coef",)
+_VECTORS = ("factor", "offset", "weights", "edges", "values", "x", "y", "centers", "heights")
+_INTEGERS = ("columns",)
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,43 @@ class Op:
     n_args: int | None = 1
 
 
+def check_constants(op: str, constants: Constants) -> None:
+    """Raise unless these are the constants of an operation, finite and of the right shape."""
+    if set(constants) != set(OPS[op].constants):
+        raise ValueError(f"its constants are {', '.join(OPS[op].constants) or 'none'}")
+    for name, value in constants.items():
+        if name not in ("side", "count"):
+            _check_number(name, np.asarray(value))
+
+
+def _check_number(name: str, value: AnyArray) -> None:
+    n_axes = 2 if name in _MATRICES else int(name in (*_VECTORS, *_INTEGERS))
+    kinds = "iu" if name in _INTEGERS else "fiu"
+    if value.ndim != n_axes or value.dtype.kind not in kinds or not np.isfinite(value).all():
+        what = ("a number", "a list of numbers", "a matrix")[n_axes]
+        raise ValueError(f"{name} must be {what}, without NaN and infinity")
+
+
 def _same_width(widths: list[int], constants: Constants) -> int:
     return widths[0]
+
+
+def _interval_width(widths: list[int], constants: Constants) -> int:
+    if not (constants["low"] <= constants["high"] and constants.get("slack", 0.0) >= 0.0):
+        raise ValueError("low must not exceed high, and slack must not be negative")
+    return widths[0]
+
+
+def _divide_width(widths: list[int], constants: Constants) -> int:
+    if constants["by"] == 0:
+        raise ValueError("by must not be 0")
+    return widths[0]
+
+
+def _constant_width(widths: list[int], constants: Constants) -> int:
+    if not len(constants["values"]):
+        raise ValueError("values must not be empty")
+    return len(constants["values"])
 
 
 def _one_column(widths: list[int], constants: Constants) -> int:
@@ -109,17 +150,22 @@ def _interpolate_width(widths: list[int], constants: Constants) -> int:
     _check_length(constants, "y", (len(x),))
     if not len(x) or (np.diff(x) <= 0).any():
         raise ValueError("x must increase")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(segments(x, constants["y"])[2]).all():
+            raise ValueError("slopes must be finite")
     return widths[0]
 
 
 def _bumps_width(widths: list[int], constants: Constants) -> int:
     _check_length(constants, "heights", (len(constants["centers"]),))
+    if not len(constants["centers"]) or not constants["width"] > 0:
+        raise ValueError("there must be a center, and width must be positive")
     return widths[0]
 
 
 def _top_width(widths: list[int], constants: Constants) -> int:
-    if not 1 <= constants["count"] <= widths[0]:
-        raise ValueError(f"count must lie between 1 and {widths[0]}")
+    if type(constants["count"]) is not int or not 1 <= constants["count"] <= widths[0]:
+        raise ValueError(f"count must be a whole number between 1 and {widths[0]}")
     return int(constants["count"])
 
 
@@ -148,6 +194,18 @@ def _normalize(values: list[FloatArray], c: Constants) -> FloatArray:
     return np.divide(values[0], total, out=np.full(values[0].shape, c["empty"]), where=total > 0)
 
 
+def _admit(values: list[FloatArray], c: Constants) -> FloatArray:
+    x, low, high, slack = values[0], c["low"], c["high"], c["slack"]
+    is_admitted = (x >= low - slack) & (x <= high + slack)  # false for NaN
+    return np.where(is_admitted, np.clip(x, low, high), np.nan)
+
+
+def _log_sum_exp(values: list[FloatArray], c: Constants) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # inf - inf in rows that are not scores
+        top = row_max(values[0])[:, None]
+        return np.asarray(top + np.log(row_sum(np.exp(values[0] - top)))[:, None])
+
+
 def _step(values: list[FloatArray], c: Constants) -> FloatArray:
     return np.asarray(c["values"])[np.searchsorted(c["edges"], values[0], side=c["side"])]
 
@@ -155,6 +213,22 @@ def _step(values: list[FloatArray], c: Constants) -> FloatArray:
 def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
     distance = (values[0][..., None] - np.asarray(c["centers"])) / c["width"]
     return np.exp(-0.5 * distance * distance) @ np.asarray(c["heights"])
+
+
+def label_count(op: str, counts: list[int | None], width: int, constants: Constants) -> int | None:
+    """How many columns the entries of a result may name: they are whole numbers below it. None if
+    they are other numbers. ``counts`` are those of the arguments, ``width`` is the columns of the
+    first.
+    """
+    if op == "top":
+        return width
+    if op == "constant":
+        values = np.asarray(constants["values"])
+        is_label = (values >= 0).all() and (values == np.floor(values)).all()
+        return int(values.max()) + 1 if is_label else None
+    if op not in ("columns", "stack") or None in counts:
+        return None
+    return max(count for count in counts if count is not None)
 
 
 def _as_labels(values: FloatArray) -> Any:
@@ -181,7 +255,11 @@ OPS: dict[str, Op] = {
     # x_k, and where that is -inf log(eps sum_l exp(x_l)), or the least finite x_l if that is lower
     "finite": Op(lambda v, c: finite_logits(v[0], c["eps"]), _finite_width, ("eps",)),
     # min(max(x, low), high)
-    "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _same_width, ("low", "high")),
+    "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _interval_width, ("low", "high")),
+    # the same where low - slack <= x <= high + slack; elsewhere missing, NaN or NULL
+    "admit": Op(_admit, _interval_width, ("low", "high", "slack")),
+    # a, and b where a is missing; b may be one column
+    "coalesce": Op(lambda v, c: np.where(np.isnan(v[0]), v[1], v[0]), _broadcast_width, n_args=2),
     "log": Op(lambda v, c: np.log(v[0]), _same_width),
     # log(x / (1 - x)) of x strictly between 0 and 1
     "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same_width),
@@ -190,7 +268,7 @@ OPS: dict[str, Op] = {
     # 1 / (1 + exp(-x))
     "expit": Op(lambda v, c: sigmoid(v[0]), _same_width),
     # x / by, by a number
-    "divide": Op(lambda v, c: v[0] / c["by"], _same_width, ("by",)),
+    "divide": Op(lambda v, c: v[0] / c["by"], _divide_width, ("by",)),
     # x_k factor_k + offset_k; one number of either serves all columns
     "scale": Op(
         lambda v, c: v[0] * np.asarray(c["factor"]) + np.asarray(c["offset"]),
@@ -208,6 +286,8 @@ OPS: dict[str, Op] = {
     # exp(x_k) / sum_l exp(x_l), and its logarithm
     "softmax": Op(lambda v, c: softmax(v[0]), _same_width),
     "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same_width),
+    # log(sum_l exp(x_l)); missing where an entry is missing or inf, or all are -inf
+    "log_sum_exp": Op(_log_sum_exp, _one_column),
     # sum of the row
     "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one_column),
     # x_k / sum_l x_l; all entries are ``empty`` where the sum is 0
@@ -233,7 +313,7 @@ OPS: dict[str, Op] = {
     # the same numbers in every row (of the argument)
     "constant": Op(
         lambda v, c: np.tile(np.asarray(c["values"], dtype=np.float64), (len(v[0]), 1)),
-        lambda widths, c: len(c["values"]),
+        _constant_width,
         ("values",),
     ),
     # the entries of a in the columns that b names

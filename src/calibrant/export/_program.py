@@ -12,12 +12,18 @@ import numpy as np
 from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
 from calibrant._validation import check_inputs, check_scores
-from calibrant.export._ops import OPS, Constants
+from calibrant.export._ops import OPS, Constants, check_constants, label_count
 
 FORMAT = "calibrant-program"
 SCHEMA = 1
 MOST_NODES = 10**6
 """Programs of files that are longer are not read."""
+
+MOST_COLUMNS = 10**7
+"""Largest number of columns of all values of a program: a row takes eight times as many bytes."""
+
+_BLOCK_VALUES = 64
+"""As many values as wide as the scores fit into memory for a block of rows."""
 
 _EXACT = ("columns", "take", "top", "clip", "stack", "put", "constant")
 """Operations that do not compute: they choose among numbers."""
@@ -54,7 +60,7 @@ class Program:
         The labels of the columns.
     nodes : tuple of Node
     source : str
-        The class of the calibrator.
+        The class of the calibrator: an identifier, or several with dots between them.
 
     Notes
     -----
@@ -76,15 +82,17 @@ class Program:
 
     def __post_init__(self) -> None:
         check_inputs(self.inputs)
-        if len(self.classes) < 2:
-            raise ValueError("a program needs the labels of two or more columns")
-        widths = [len(self.classes)]
+        _check_source(self.source)
+        _check_classes(self.classes)
+        shapes = _Shapes(len(self.classes))
         for number, node in enumerate(self.nodes, start=1):
-            widths.append(_width(node.op, node.args, node.constants, number, widths))
-            if widths[-1] != node.width:
-                raise ValueError(f"operation {number}, {node.op!r}: it has {widths[-1]} columns")
-        if widths[-1] != len(self.classes):
-            raise ValueError(f"the last value has {widths[-1]} columns, not {len(self.classes)}")
+            if shapes.append(node.op, node.args, node.constants) != node.width:
+                width = shapes.widths[-1]
+                raise ValueError(f"operation {number}, {node.op!r}: it has {width} columns")
+        if shapes.widths[-1] != len(self.classes):
+            raise ValueError(
+                f"the last value has {shapes.widths[-1]} columns, not {len(self.classes)}"
+            )
 
     @property
     def n_classes(self) -> int:
@@ -100,7 +108,8 @@ class Program:
             )
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
-        for rows in row_blocks(*scores.shape):
+        width = max(self.n_classes, self._peak_width() // _BLOCK_VALUES)
+        for rows in row_blocks(len(scores), width):
             out[rows] = self.run(np.asarray(scores[rows], dtype=np.float64))
         return out
 
@@ -115,6 +124,17 @@ class Program:
                 if last_use[arg] == number:
                     del values[arg]
         return values[len(self.nodes)]
+
+    def _peak_width(self) -> int:
+        """The largest number of columns that are in memory at a time."""
+        last_use, widths = last_uses(self.nodes), [self.n_classes]
+        live = peak = self.n_classes
+        for number, node in enumerate(self.nodes, start=1):
+            widths.append(node.width)
+            live += node.width
+            peak = max(peak, live)
+            live -= sum(widths[arg] for arg in set(node.args) if last_use[arg] == number)
+        return peak
 
     def to_json(self) -> str:
         """The program as JSON text, every number exactly; `from_json` reads it."""
@@ -155,22 +175,62 @@ def last_uses(nodes: Sequence[Node]) -> dict[int, int]:
     return {arg: number for number, node in enumerate(nodes, start=1) for arg in node.args}
 
 
-def _width(
-    op: str, args: Sequence[int], constants: Constants, number: int, widths: Sequence[int]
-) -> int:
-    """Columns of the result of a node; raises where it does not go with what came before."""
-    try:
+class _Shapes:
+    """The columns of the values of a program, and how many columns the entries of each may name."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.widths = [n_classes]
+        self.labels: list[int | None] = [None]
+        self.n_columns = n_classes
+
+    def append(self, op: str, args: Sequence[int], constants: Constants) -> int:
+        """Columns of the next value; raises if it does not fit the values before it."""
+        try:
+            self._check_arguments(op, args)
+            check_constants(op, constants)
+            widths = [self.widths[arg] for arg in args]
+            width = OPS[op].width(widths, constants)
+            self._check_labels(op, args)
+        except ValueError as error:
+            raise ValueError(f"operation {len(self.widths)}, {op!r}: {error}") from None
+        self.n_columns += width
+        if self.n_columns > MOST_COLUMNS:
+            raise ValueError(f"its values have more than {MOST_COLUMNS:,} columns in all")
+        counts = [self.labels[arg] for arg in args]
+        self.labels.append(label_count(op, counts, widths[0], constants))
+        self.widths.append(width)
+        return width
+
+    def _check_arguments(self, op: str, args: Sequence[int]) -> None:
         if op not in OPS:
             raise ValueError("there is no such operation")
-        if set(constants) != set(OPS[op].constants):
-            raise ValueError(f"its constants are {', '.join(OPS[op].constants) or 'none'}")
         if not args or OPS[op].n_args not in (None, len(args)):
             raise ValueError(f"it takes {OPS[op].n_args or 'one or more'} arguments")
-        if not all(0 <= arg < number for arg in args):
+        if not all(0 <= arg < len(self.widths) for arg in args):
             raise ValueError("its arguments must come before it")
-        return OPS[op].width([widths[arg] for arg in args], constants)
-    except ValueError as error:
-        raise ValueError(f"operation {number}, {op!r}: {error}") from None
+
+    def _check_labels(self, op: str, args: Sequence[int]) -> None:
+        """Raise unless the second argument of ``take`` and ``put`` names columns of the first."""
+        if op not in ("take", "put"):
+            return
+        count = self.labels[args[1]]
+        if count is None or count > self.widths[args[0]]:
+            raise ValueError(f"its second argument must name columns 0..{self.widths[args[0]] - 1}")
+
+
+def _check_source(source: str) -> None:
+    """Raise unless the name of a class is one: it is written into the code that is generated."""
+    if source and not all(part.isidentifier() for part in source.split(".")):
+        raise ValueError(f"source must be the name of a class, got {source[:60]!r}")
+
+
+def _check_classes(classes: Sequence[Label]) -> None:
+    if len(classes) < 2:
+        raise ValueError("a program needs the labels of two or more columns")
+    if len(set(classes)) != len(classes):
+        raise ValueError("the labels of the columns must differ")
+    for label in classes:
+        str(label).encode()  # text that is not Unicode cannot be written to a file
 
 
 def _plain_constants(constants: Constants) -> dict[str, Any]:
@@ -211,8 +271,10 @@ def _constant(name: str, value: Any) -> Any:
         return str(value)
     if name == "count":
         return _index(value)
+    if name == "columns":
+        return np.array([_index(column) for column in value], dtype=np.intp)
     if isinstance(value, list):
-        return np.array(value, dtype=np.intp if name == "columns" else np.float64)
+        return np.array(value, dtype=np.float64)
     return float(value)
 
 
@@ -242,7 +304,8 @@ class Builder:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.widths = [n_classes]
+        self._shapes = _Shapes(n_classes)
+        self.widths = self._shapes.widths
         self.nodes: list[Node] = []
         self._numbers: dict[Any, int] = {}
 
@@ -252,10 +315,9 @@ class Builder:
         keys = tuple((name, _key(value)) for name, value in sorted(frozen.items()))
         key = (op, tuple(args), keys)
         if key not in self._numbers:
-            number = len(self.widths)
-            self.widths.append(_width(op, args, frozen, number, self.widths))
-            self.nodes.append(Node(op, tuple(args), frozen, self.widths[-1]))
-            self._numbers[key] = number
+            width = self._shapes.append(op, args, frozen)
+            self.nodes.append(Node(op, tuple(args), frozen, width))
+            self._numbers[key] = len(self.nodes)
         return self._numbers[key]
 
     def program(self, inputs: str, classes: tuple[Label, ...], source: str) -> Program:
@@ -274,9 +336,9 @@ class Builder:
     def last(self, value: int) -> None:
         """Make a value the last one, by an operation that changes nothing."""
         if value != len(self.nodes):
-            columns = np.arange(self.widths[value])
-            self.nodes.append(Node("columns", (value,), {"columns": columns}, len(columns)))
-            self.widths.append(len(columns))
+            columns = {"columns": np.arange(self.widths[value])}
+            width = self._shapes.append("columns", (value,), columns)
+            self.nodes.append(Node("columns", (value,), columns, width))
 
 
 def _freeze(value: Any) -> Any:

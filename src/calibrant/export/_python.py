@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from calibrant.export._boundary import guarded
 from calibrant.export._program import Program
-from calibrant.export._source import SLACK, body, functions, module_values, read_functions
+from calibrant.export._source import body, functions, module_values, read_functions
 
 FUNCTIONS = read_functions("functions.py.txt", "def")
-
-_CHECKS = {
-    "proba": ("0.0 <= x <= 1.0", "probabilities between 0 and 1"),
-    "logits": ("x < math.inf", "logits, without NaN and inf, not all -inf"),
-    "log_proba": (f"x <= {SLACK}", "log-probabilities, not above 0 and not all -inf"),
-}
 
 _MODULE = '''"""A calibrator ({source}), written by calibrant {version}.
 
@@ -30,9 +25,11 @@ CLASSES = {classes}
 
 def calibrate(row):
     v0 = [float(x) for x in row]
-    if len(v0) != len(CLASSES) or not all({check} for x in v0) or max(v0) == -math.inf:
+    if len(v0) != len(CLASSES):
         raise ValueError("a row must hold %d {what}" % len(CLASSES))
 {lines}
+    if any(p != p for p in v{last}):
+        raise ValueError("a row must hold %d {what}" % len(CLASSES))
     return v{last}
 
 
@@ -45,9 +42,10 @@ def predict(row):
 def as_python(program: Program) -> str:
     """The text of a Python module."""
     # Numbers have all their digits; text is quoted, so nothing in it is run.
+    program = guarded(program)
     constants, lines = body(program, ascii, "    {name} = {value}")
     return _MODULE.format(
-        **module_values(program, _CHECKS, ascii),
+        **module_values(program, ascii),
         constants="\n".join(constants),
         functions="\n\n\n".join(functions(program, FUNCTIONS)),
         lines="\n".join(lines),

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from calibrant import __version__
+from calibrant.export._boundary import DESCRIPTIONS
 from calibrant.export._ops import OPS, segments
 from calibrant.export._program import Node, Program
-
-SLACK = 1e-6
-"""How far the logarithm of a probability may be above 0, by rounding: as far as in the library."""
 
 VARIADIC = ("mix", "stack")
 """Operations whose values are passed as one list."""
@@ -58,19 +56,13 @@ def body(
     return [f"{name} = {value}" for name, value in constants], lines
 
 
-def module_values(
-    program: Program, checks: Mapping[str, tuple[str, str]], literal: Callable[[Any], str]
-) -> dict[str, Any]:
-    """What a generated module says about its program; ``checks`` are conditions on the entries of a
-    row with their descriptions, by the kind of scores.
-    """
-    check, what = checks[program.inputs]
+def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, Any]:
+    """What a generated module says about its program."""
     return {
         "source": program.source,
         "version": __version__,
         "n_classes": program.n_classes,
-        "what": what,
-        "check": check,
+        "what": DESCRIPTIONS[program.inputs],
         "classes": literal(list(program.classes)),
         "last": len(program.nodes),
     }

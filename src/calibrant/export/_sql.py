@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from calibrant._validation import unknown_name
+from calibrant.export._boundary import guarded
 from calibrant.export._program import Program
 from calibrant.export._sql_ops import DIALECTS, EXPRESSIONS, FREE, Columns, Sql, Write, steps_of
 
@@ -16,13 +19,14 @@ _PREFIX = "calibrant_"
 """Begins the names of intermediate columns."""
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+
+
 class _Query:
     """Table expressions as they are written down."""
 
     def __init__(self, sql: Sql, keep: Sequence[str]) -> None:
         self.sql = sql
-        if any(column.startswith(_PREFIX) for column in keep):
-            raise ValueError(f"columns to keep must not begin with {_PREFIX!r}")
         self.keep = [sql.name(column) for column in keep]
         self.tables: list[str] = []
         self.source = ""
@@ -48,15 +52,39 @@ def as_sql(
     """The text of a query."""
     if dialect not in DIALECTS:
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
-    if len(columns) != program.n_classes or len(set(columns)) != len(columns):
+    if len(columns) != program.n_classes or _repeated(columns):
         raise ValueError(
             f"columns must name the {program.n_classes} columns of scores, each once and in the "
             f"order of the classes; got {len(columns)}"
         )
+    _check_outputs(program, keep)
     sql = Sql(DIALECTS[dialect])
     query = _Query(sql, keep)
     query.source = ".".join(map(sql.name, table.split(".")))
-    return _finish(query, program, _Writer(query, program, columns).run())
+    return _finish(query, program, _Writer(query, guarded(program), columns).run())
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    """Names that occur before; engines do not distinguish capital letters."""
+    folded = [name.casefold() for name in names]
+    return [name for i, name in enumerate(names) if folded[i] in folded[:i]]
+
+
+def _check_outputs(program: Program, keep: Sequence[str]) -> None:
+    """Raise if two columns of the result have the same name."""
+    if any(column.casefold().startswith(_PREFIX) for column in keep):
+        raise ValueError(f"columns to keep must not begin with {_PREFIX!r}")
+    repeated = _repeated([*_outputs(program), *keep])
+    if repeated:
+        raise ValueError(
+            f"two columns of the result would be called {repeated[0]!r}, regardless of case. Keep "
+            f"each column once, or fit with other names of classes: classes=[...]"
+        )
+
+
+def _outputs(program: Program) -> list[str]:
+    """The columns of the result: the label, and one per class."""
+    return ["calibrated_label", *(f"calibrated_{label}" for label in program.classes)]
 
 
 class _Writer:
@@ -84,7 +112,7 @@ class _Writer:
         for number in reversed(self.nodes):
             node = self.nodes[number]
             end = needed[number] if node.op in FREE else self.ready[number]
-            for arg in node.args:
+            for arg in node.args if node.op != "constant" else ():  # it reads nothing
                 needed[arg] = max(needed[arg], end)
         return needed
 
@@ -140,9 +168,12 @@ def _names(columns: Sequence[Columns]) -> list[str]:
 def _finish(query: _Query, program: Program, value: Columns) -> str:
     sql = query.sql
     largest = query.add([sql.largest(value)], _names([value]))[0]
-    pairs = list(zip(value, program.classes, strict=True))
+    pairs = zip(value, program.classes, strict=True)
     cases = " ".join(f"WHEN {name} = {largest} THEN {sql.text(label)}" for name, label in pairs)
-    aliases = [f"{name} AS {sql.name(f'calibrated_{label}')}" for name, label in pairs]
-    columns = ",\n  ".join([*query.keep, *aliases, f"CASE {cases} END AS calibrated_label"])
+    # NaN equals itself in some engines: overflow must not become the label of the first class.
+    cases = f"WHEN NOT {largest} <= {sql.number(_LARGEST)} THEN NULL {cases}"
+    label, *names = map(sql.name, _outputs(program))
+    aliases = [f"{column} AS {name}" for column, name in zip(value, names, strict=True)]
+    columns = ",\n  ".join([*query.keep, *aliases, f"CASE {cases} END AS {label}"])
     tables = ",\n".join(query.tables)
     return f"WITH {tables}\nSELECT {columns}\nFROM {query.source}\n"

@@ -148,6 +148,17 @@ def _clip(q: Sql, x: str, c: Any) -> str:
     return f"{least}({greatest}({x}, {q.number(c['low'])}), {q.number(c['high'])})"
 
 
+def _admit(q: Sql, x: str, c: Any) -> str:
+    # Comparisons with NaN are false, or NaN is the largest number: it is not admitted.
+    low, high = q.number(c["low"] - c["slack"]), q.number(c["high"] + c["slack"])
+    return f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {_clip(q, x, c)} END"
+
+
+def _coalesce(q: Sql, x: list[Columns], c: Any) -> Columns:
+    other = x[1] * len(x[0]) if len(x[1]) == 1 else x[1]
+    return [f"coalesce({a}, {b})" for a, b in zip(x[0], other, strict=True)]
+
+
 def _when_impossible(q: Sql, x: str, value: str) -> str:
     """A logit, or a value where it is -inf."""
     lowest = q.number(-np.finfo(np.float64).max)
@@ -257,10 +268,13 @@ def _log_shares(q: Sql, x: list[Columns], c: Any) -> Columns:
     return [f"({column} - {largest}) - ln({total})" for column in x[0]]
 
 
+def _log_total(q: Sql, x: list[Columns], c: Any) -> Columns:
+    return [f"{x[1][0]} + ln({x[2][0]})"]
+
+
 def _floor(q: Sql, x: list[Columns], c: Any) -> Columns:
-    largest, total = x[1][0], x[2][0]
-    floor = f"{largest} + ln({total}) + {q.number(np.log(c['eps']))}"
-    return [q.smallest([floor, *(_when_impossible(q, column, largest) for column in x[0])])]
+    floor = f"{_log_total(q, x, c)[0]} + {q.number(np.log(c['eps']))}"
+    return [q.smallest([floor, *(_when_impossible(q, column, x[1][0]) for column in x[0])])]
 
 
 def _finite(q: Sql, x: list[Columns], c: Any) -> Columns:
@@ -320,12 +334,15 @@ STEPS: dict[str, Steps] = {
     "finite": [_largest, _sum_of_powers, _floor, _finite],
     "softmax": [_largest, _sum_of_powers, _shares],
     "log_softmax": [_largest, _sum_of_powers, _log_shares],
+    "log_sum_exp": [_largest, _sum_of_powers, _log_total],
     "normalize": [_sum, _normalize],
     "center": [_sum, _center],
 }
 
 EXPRESSIONS: dict[str, Write] = {
     "clip": _by_entry(_clip),
+    "admit": _by_entry(_admit),
+    "coalesce": _coalesce,
     "log": _by_entry(lambda q, x, c: f"ln({x})"),
     "log_odds": _by_entry(lambda q, x, c: f"ln({x}) - ln({q.number(1)} - {x})"),
     "log_expit": _by_entry(_log_expit),

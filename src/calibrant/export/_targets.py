@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant._output.files import check_writable
-from calibrant._validation import check_fitted, check_option
+from calibrant._validation import check_option
 from calibrant.classifier import CalibratedClassifier
-from calibrant.export._emit import program, program_of_odds
+from calibrant.export._average import Average, average_of
+from calibrant.export._boundary import OUTPUTS
+from calibrant.export._emit import program
 from calibrant.export._javascript import as_javascript
-from calibrant.export._program import Program
 from calibrant.export._python import as_python
 from calibrant.export._sql import as_sql
 
@@ -41,7 +42,7 @@ def to_onnx(
     model : path of an ONNX file or list of such paths, optional
         A classifier: the file that is written takes its inputs and runs both. Of a
         `CalibratedClassifier`, the files of all its ``estimators_``, in their order: the file that
-        is written runs them all and gives the mean of the calibrated probabilities, as it does.
+        is written runs them all and gives the same probabilities.
     output : str, optional
         The output of the classifier that holds the scores; by default the first whose name says
         what the calibrator takes ("prob", "logit", or "log" and "prob"), or else says nothing.
@@ -56,15 +57,19 @@ def to_onnx(
     Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
     numbers as the classes are, else the number of the column. A step function of E edges takes
     O(n sqrt(E)) time and memory.
+
+    Rows that ``predict_proba`` rejects, such as those with NaN, have the probabilities NaN. Their
+    label is the empty text, or a number below those of all classes: -1 unless there are negative
+    ones.
     """
     models = _as_list(model)
-    programs = _programs(calibrator, len(models))
+    average = _average(calibrator, len(models))
     check_writable(path)
     try:
         from calibrant.export._onnx_join import write_model
     except ImportError as error:
         raise _missing("onnx", 'pip install "calibrant[onnx]"') from error
-    write_model(programs, path, opset, dtype, models, output)
+    write_model(average, path, opset, dtype, models, output)
 
 
 def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
@@ -73,29 +78,27 @@ def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
     return [model] if isinstance(model, str | os.PathLike) else list(model)
 
 
-def _programs(calibrator: Any, n_models: int) -> list[Program]:
-    """One program for each classifier."""
+def _average(calibrator: Any, n_models: int) -> Average:
+    """Programs for the scores of each classifier."""
     if not isinstance(calibrator, CalibratedClassifier):
         if n_models > 1:
             raise ValueError(
                 f"one calibrator and {n_models} classifiers: only a CalibratedClassifier, which "
                 f"has a calibrator for each, takes several as model="
             )
-        return [program(calibrator)]
-    check_fitted(calibrator)
+        return Average((program(calibrator),), (1.0,))
+    average = average_of(calibrator)
     _check_models(calibrator, n_models)
-    is_odds = calibrator.inputs_ == "logits" and len(calibrator.classes_) == 2
-    write = program_of_odds if is_odds else program
-    return [write(member) for member in calibrator.calibrators_]
+    return average
 
 
 def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
     """Raise unless there is a file for each fitted classifier, with a column for every class."""
-    n_pairs = len(classifier.calibrators_)
-    if n_models != n_pairs:
-        fewer = ", or fit with ensemble=False, which has one" if n_pairs > 1 else ""
+    n_fits = len(classifier.estimators_)
+    if n_models != n_fits:
+        fewer = ", or fit with ensemble=False, which has one" if n_fits > 1 else ""
         raise ValueError(
-            f"this CalibratedClassifier has {n_pairs} fitted classifiers, and model= names "
+            f"this CalibratedClassifier has {n_fits} fitted classifiers, and model= names "
             f"{n_models} files: convert its estimators_ by their own tool, such as skl2onnx, and "
             f"give the files in that order{fewer}"
         )
@@ -107,8 +110,15 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
             )
 
 
-def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False) -> Any:
-    """A fitted calibrator as a ``torch.nn.Module`` that maps scores (n, K) to probabilities.
+def to_torch(
+    calibrator: Any,
+    *,
+    dtype: str = "float64",
+    trainable: bool = False,
+    class_axis: int = -1,
+    output: str = "proba",
+) -> Any:
+    """A fitted calibrator as a ``torch.nn.Module`` that maps scores to probabilities.
 
     Parameters
     ----------
@@ -116,12 +126,19 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     dtype : {"float64", "float32"}
         Of the arithmetic; the result has the dtype of the scores.
     trainable : bool
-        Make temperatures, coefficients and offsets parameters, to be fine-tuned; else all
-        constants are buffers.
+        Make temperatures, coefficients and offsets parameters, to be fine-tuned. All other numbers
+        are buffers, and ``state_dict`` holds both.
+    class_axis : int
+        The axis of the scores that holds the classes: -1 for (n, K) and for tokens (n, t, K), 1 for
+        images (n, K, h, w).
+    output : {"proba", "log_proba", "logits"}
+        What the module returns. Losses of PyTorch take logits or log-probabilities.
 
     Returns
     -------
     torch.nn.Module
+        Its result has the shape of the scores. Rows that ``predict_proba`` rejects, such as those
+        with NaN, give NaN.
 
     Raises
     ------
@@ -130,7 +147,10 @@ def to_torch(calibrator: Any, *, dtype: str = "float64", trainable: bool = False
     """
     steps = program(calibrator)
     check_option(dtype, "dtype", ("float64", "float32"))
-    return _torch().as_module(steps, dtype, trainable)
+    check_option(output, "output", OUTPUTS)
+    backend = _torch()
+    options = backend.ModuleOptions(dtype, trainable, class_axis, output)
+    return backend.CalibratorModule(steps, options)
 
 
 def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
@@ -151,7 +171,7 @@ def _torch() -> Any:
     try:
         from calibrant.export import _torch as backend
     except ImportError as error:
-        raise _missing("torch", "see pytorch.org for the build of your machine") from error
+        raise _missing("torch", "pip install torch, see pytorch.org") from error
     return backend
 
 
@@ -180,7 +200,13 @@ def to_sql(
     -------
     str
         The query. Its columns are those to keep, ``calibrated_<class>``, and
-        ``calibrated_label``.
+        ``calibrated_label``. Rows that ``predict_proba`` rejects, such as those with NULL or NaN,
+        have NULL in them.
+
+    Raises
+    ------
+    ValueError
+        If two columns of the result have the same name, regardless of case.
 
     Notes
     -----
@@ -208,7 +234,8 @@ def to_python(calibrator: Any) -> str:
     Returns
     -------
     str
-        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
+        ``predict_proba`` rejects raise a ValueError.
 
     Examples
     --------
@@ -233,6 +260,7 @@ def to_javascript(calibrator: Any) -> str:
     -------
     str
         The text of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        Rows that ``predict_proba`` rejects raise a RangeError.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from calibrant._kernels.simplex import SHORT_ROW
 from calibrant._output.files import written_aside
+from calibrant.export._boundary import guarded
 from calibrant.export._ops import segments
 from calibrant.export._program import Node, Program
 
@@ -22,12 +24,23 @@ TRAINABLE = {
 }
 """Constants that can be learnt on; weights of mixtures must stay on the simplex and are not."""
 
+
+@dataclass(frozen=True)
+class ModuleOptions:
+    """What a module computes with, and the form of its scores and results."""
+
+    dtype: str = "float64"
+    trainable: bool = False
+    class_axis: int = -1
+    output: str = "proba"
+
+
 Constants = dict[str, Any]
 Compute = Callable[[list[Tensor], Constants], Tensor]
 
 
 def _mix(x: list[Tensor], c: Constants) -> Tensor:
-    total = torch.full_like(x[0], float(c["constant"]))
+    total = c["constant"].expand_as(x[0])
     for value, weight in zip(x, c["weights"], strict=True):
         total = total + weight * value
     return total
@@ -59,7 +72,7 @@ def _log_softmax(x: list[Tensor], c: Constants) -> Tensor:
 def _normalize(x: list[Tensor], c: Constants) -> Tensor:
     total = _row_sum(x[0])
     shares = x[0] / torch.where(total > 0, total, torch.ones_like(total))
-    return torch.where(total > 0, shares, torch.full_like(shares, float(c["empty"])))
+    return torch.where(total > 0, shares, c["empty"])
 
 
 def _interpolate(x: list[Tensor], c: Constants) -> Tensor:
@@ -78,10 +91,25 @@ def _bumps(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _finite(x: list[Tensor], c: Constants) -> Tensor:
-    is_low = torch.isneginf(x[0])
-    floor = torch.logsumexp(x[0], dim=1, keepdim=True) + float(np.log(c["eps"]))
+    is_low = x[0] == -torch.inf
+    floor = _log_sum_exp(x, c) + c["eps"].log()
     least = torch.where(is_low, torch.inf, x[0]).amin(dim=1, keepdim=True)
     return torch.where(is_low, torch.minimum(floor, least), x[0])
+
+
+def _log_sum_exp(x: list[Tensor], c: Constants) -> Tensor:
+    return torch.logsumexp(x[0], dim=1, keepdim=True)
+
+
+def _clip(x: list[Tensor], c: Constants) -> Tensor:
+    # Not clamp: torch.onnx.export gives two of the same value one name, which no runtime loads.
+    # At the upper end the gradient is zero: a sum that is admitted as 1 is a constant.
+    return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] >= c["high"], c["high"], x[0]))
+
+
+def _admit(x: list[Tensor], c: Constants) -> Tensor:
+    is_admitted = (x[0] >= c["low"] - c["slack"]) & (x[0] <= c["high"] + c["slack"])
+    return torch.where(is_admitted, _clip(x, c), torch.nan)
 
 
 def _top(x: list[Tensor], c: Constants) -> Tensor:
@@ -96,7 +124,9 @@ def _put(x: list[Tensor], c: Constants) -> Tensor:
 
 COMPUTE: dict[str, Compute] = {
     "finite": _finite,
-    "clip": lambda x, c: x[0].clamp(float(c["low"]), float(c["high"])),
+    "clip": _clip,
+    "admit": _admit,
+    "coalesce": lambda x, c: torch.where(x[0].isnan(), x[1], x[0]),
     "log": lambda x, c: x[0].log(),
     "log_odds": lambda x, c: x[0].log() - torch.log1p(-x[0]),
     "log_expit": lambda x, c: x[0].clamp(max=0.0) - torch.log1p(torch.exp(-x[0].abs())),
@@ -107,6 +137,7 @@ COMPUTE: dict[str, Compute] = {
     "center": lambda x, c: x[0] - _row_sum(x[0]) / x[0].shape[1],
     "softmax": _softmax,
     "log_softmax": _log_softmax,
+    "log_sum_exp": _log_sum_exp,
     "sum": lambda x, c: _row_sum(x[0]),
     "normalize": _normalize,
     "add": lambda x, c: x[0] + x[1],
@@ -126,55 +157,87 @@ COMPUTE: dict[str, Compute] = {
 
 
 class CalibratorModule(nn.Module):
-    """A program as a layer: scores (n, K) in, calibrated probabilities (n, K) out.
+    """A program as a layer: scores in, calibrated probabilities of the same shape out.
 
-    Arithmetic is in ``dtype``, whatever the scores; the result has the dtype of the scores.
-    ``state_dict`` holds all constants; a number is ``n<node>_<name>``.
+    Arithmetic is in ``dtype``, whatever the scores; the result has the dtype of the scores. Rows
+    that are not scores give NaN. ``state_dict`` holds all numbers; the names of buffers and
+    parameters are ``n<node>_<name>``.
     """
 
-    def __init__(self, program: Program, dtype: Any, trainable: bool) -> None:
+    def __init__(self, program: Program, options: ModuleOptions) -> None:
         super().__init__()
         self.classes = program.classes
         self.inputs = program.inputs
-        self.dtype = dtype
+        self.source = program.source
+        self.options = options
+        self.dtype = getattr(torch, options.dtype)
         self._nodes = [
-            (node.op, node.args, self._add_constants(n, node, trainable))
-            for n, node in enumerate(program.nodes, start=1)
+            (node.op, node.args, self._add_constants(n, node))
+            for n, node in enumerate(guarded(program, options.dtype, options.output).nodes, start=1)
         ]
 
-    def _add_constants(self, number: int, node: Node, trainable: bool) -> dict[str, Any]:
-        """Register the constants of a node; what stands for each in a computation."""
+    def _add_constants(self, number: int, node: Node) -> dict[str, Any]:
+        """Register the numbers of a node; the names and words that stand for its constants."""
         constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
-            learns = trainable and name in TRAINABLE.get(node.op, ())
-            if not (learns or isinstance(value, np.ndarray)):
+            if name in ("side", "count"):  # they are structure
                 constants[name] = value
                 continue
-            kind = torch.long if name == "columns" else self.dtype
-            tensor = torch.tensor(np.array(value), dtype=kind)
             constants[name] = _Name(f"n{number}_{name}")
-            if learns:
-                self.register_parameter(constants[name], nn.Parameter(tensor))
+            if self.options.trainable and _is_trainable(node, name):
+                self.register_parameter(constants[name], nn.Parameter(self._tensor(name, value)))
             else:
-                self.register_buffer(constants[name], tensor)
+                self.register_buffer(constants[name], self._tensor(name, value))
         return constants
 
+    def _tensor(self, name: str, value: Any) -> Tensor:
+        if name == "columns":
+            return torch.tensor(np.array(value), dtype=torch.long)
+        # The largest double is infinite in single precision, which no bound may be.
+        limit = torch.finfo(self.dtype).max
+        return torch.tensor(np.clip(value, -limit, limit), dtype=self.dtype)
+
     def forward(self, scores: Tensor) -> Tensor:
-        """Calibrated probabilities, (n, K)."""
-        values = [scores.to(self.dtype)]
+        """Calibrated probabilities of scores whose class axis is that of the module."""
+        axis, n_classes = self.options.class_axis, len(self.classes)
+        if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] != n_classes:
+            raise ValueError(
+                f"The class axis {axis} of the scores must have {n_classes} entries, got shape "
+                f"{tuple(scores.shape)}. Pass class_axis= to to_torch if another axis holds them."
+            )
+        last = scores.movedim(axis, -1)
+        result = self._run(last.reshape(-1, n_classes).to(self.dtype))
+        return result.to(scores.dtype).reshape(last.shape).movedim(-1, axis)
+
+    def _run(self, rows: Tensor) -> Tensor:
+        values = [rows]
         for op, args, constants in self._nodes:
             tensors = {
                 name: getattr(self, value) if isinstance(value, _Name) else value
                 for name, value in constants.items()
             }
             values.append(COMPUTE[op]([values[arg] for arg in args], tensors))
-        return values[-1].to(scores.dtype)
+        return values[-1]
+
+    def extra_repr(self) -> str:
+        """The calibrator and the options, for ``repr``."""
+        options = self.options
+        return (
+            f"{self.source}, n_classes={len(self.classes)}, inputs={self.inputs!r}, "
+            f"output={options.output!r}, class_axis={options.class_axis}, dtype={options.dtype}"
+        )
 
 
 class _Name(str):
     """The name of a buffer or parameter, in the place of a constant."""
 
     __slots__ = ()
+
+
+def _is_trainable(node: Node, name: str) -> bool:
+    """Whether a constant can be fine-tuned. A factor of -1 belongs to a difference."""
+    is_difference = node.op == "scale" and bool(np.all(node.constants["factor"] == -1.0))
+    return name in TRAINABLE.get(node.op, ()) and not is_difference
 
 
 def _constants(node: Node) -> dict[str, Any]:
@@ -185,14 +248,9 @@ def _constants(node: Node) -> dict[str, Any]:
     return {"x": points, "starts": starts, "heights": heights, "slopes": slopes}
 
 
-def as_module(program: Program, dtype: str, trainable: bool) -> CalibratorModule:
-    """The module of a program."""
-    return CalibratorModule(program, getattr(torch, dtype), trainable)
-
-
 def save_module(program: Program, path: Any) -> None:
     """Write the module as an exported program of PyTorch, for any number of rows."""
-    module = as_module(program, "float64", False)
+    module = CalibratorModule(program, ModuleOptions())
     example = torch.full((2, program.n_classes), 1.0 / program.n_classes, dtype=torch.float64)
     rows = torch.export.Dim("n", min=1)
     exported = torch.export.export(module, (example,), dynamic_shapes=({0: rows},))

@@ -72,6 +72,14 @@ class Value:
         """Entries limited to an interval."""
         return self.apply("clip", low=low, high=high)
 
+    def admit(self, low: float, high: float, slack: float) -> Value:
+        """Entries limited to an interval; missing if further away than ``slack``."""
+        return self.apply("admit", low=low, high=high, slack=slack)
+
+    def coalesce(self, other: Value) -> Value:
+        """Entries, and those of another value where they are missing."""
+        return self.apply("coalesce", other)
+
     def sum(self) -> Value:
         """Sum of each row."""
         return self.apply("sum")

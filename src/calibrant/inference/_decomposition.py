@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 
 from calibrant._crossfit.scores import AnyCalibrator, paired_scores
 from calibrant._kernels.simplex import EPS, as_proba, log_clipped
@@ -191,7 +191,7 @@ def _corp(claims: Claims, score_sum: ClaimScore) -> tuple[ClaimDecomposition, ..
 def _claim_parts(claim: Claim, score_sum: ClaimScore, share: float) -> ClaimDecomposition:
     values, rows, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
     n = float(rows.sum())
-    rate = np.clip(isotonic_regression(hits / rows, weights=rows).x, 0, 1)
+    rate = np.clip(scipy.optimize.isotonic_regression(hits / rows, weights=rows).x, 0, 1)
     score, best = score_sum(values, rows, hits) / n, score_sum(rate, rows, hits) / n
     uncertainty = score_sum(np.full_like(rate, hits.sum() / n), rows, hits) / n
     # The isotonic fit is the best of all isotonic maps, the identity and the constant among them,

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy.special import chdtrc, ndtri
-from scipy.stats import rankdata, studentized_range
 
 from calibrant._output.results import AsText
 from calibrant._typing import AnyArray
@@ -94,7 +94,7 @@ def friedman_test(scores: Any) -> FriedmanResult:
     """
     table = _check_table(scores)
     n, k = table.shape
-    ranks = rankdata(table, axis=1)
+    ranks = scipy.stats.rankdata(table, axis=1)
     average = ranks.mean(axis=0)
     spread = 12 * n / (k * (k + 1)) * float(np.sum((average - (k + 1) / 2) ** 2))
     untied = 1 - _tied_cubes(ranks) / (n * k * (k**2 - 1))
@@ -183,7 +183,7 @@ def critical_difference(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     if method == "nemenyi":
-        quantile = studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
+        quantile = scipy.stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
     else:
         quantile = -ndtri(alpha / (tails * (n_methods - 1)))
     return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +27,11 @@ LABEL_ARRAYS = ("labels", "y_true", "y")
 class _Arrays(NamedTuple):
     """What a file of arrays holds: the scores, their name and kind, labels, and all by name."""
 
-    scores: AnyArray
+    scores: Any
     score_name: str
     inputs: str
     labels: AnyArray | None
-    by_name: dict[str, AnyArray]
+    by_name: Mapping[str, Any]
 
 
 class ArrayReader(FileReader):
@@ -57,7 +57,8 @@ class ArrayReader(FileReader):
             self._order = self._order_for(model)
         self.n_rows = len(self.scores)
         if self.labels is not None:
-            self.has_text_labels = self.labels.dtype.kind in "US"
+            kinds = {"b": "bool", "f": "float", "i": "int", "u": "int"}
+            self.label_kind = kinds.get(self.labels.dtype.kind, "text")
 
     def _class_names(self) -> tuple[str, ...]:
         given = self.arrays.get("class_names")
@@ -139,21 +140,35 @@ class ArrayReader(FileReader):
 
 
 def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
-    labels = None if options.labels is None else _load(options.labels)
-    if isinstance(labels, dict):
-        raise ParameterError(
-            "{labels} must be an .npy file of labels, got {path}", {"path": options.labels}
-        )
+    labels = None if options.labels is None else _load_labels(options.labels)
     data = _load(options.path)
-    if isinstance(data, dict):
+    if isinstance(data, ArchiveArrays):
+        _reject_output(data, model)
         return _arrays_of_npz(data, options, model, labels)
     inputs = model.inputs if model else options.inputs or "proba"
     name = ARRAY_NAMES[inputs][0]
     return _Arrays(data, name, inputs, labels, {name: data})
 
 
+def _load_labels(path: Path) -> AnyArray:
+    labels = _load(path)
+    if isinstance(labels, ArchiveArrays) or labels.ndim == 0:
+        raise ParameterError("{labels} must be an .npy file of labels, got {path}", {"path": path})
+    array: AnyArray = labels[:]
+    return array
+
+
+def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
+    """Probabilities that were calibrated must not be calibrated again."""
+    if model is not None and model.inputs == "proba" and {"probs", "raw_probs"} <= set(data):
+        raise ValueError(
+            "the file holds arrays probs and raw_probs: it was written by calibrant apply, and is "
+            "calibrated already. Apply the model to the original file."
+        )
+
+
 def _arrays_of_npz(
-    data: dict[str, AnyArray],
+    data: Mapping[str, Any],
     options: FileOptions,
     model: ModelScores | None,
     labels: AnyArray | None,
@@ -184,46 +199,127 @@ def _arrays_of_npz(
     return _Arrays(data[name], name, inputs, labels, data)
 
 
-def _split_names(data: dict[str, AnyArray]) -> list[str]:
+def _split_names(data: Mapping[str, Any]) -> list[str]:
     """The splits that arrays such as ``test_logits`` are named after."""
     return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
 
 def _load(path: Path) -> Any:
-    """The array of an ``.npy`` file, mapped and not read, or those of an ``.npz`` file by name."""
+    """The array of an ``.npy`` file, or those of an ``.npz`` file by name; read when needed."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file():
+        raise ValueError(f"{path} is not a regular file")
     try:
-        if path.suffix.lower() == ".npz":
-            return _load_archive(path)
-        data = np.load(path, mmap_mode="r", allow_pickle=False)
-        return data if isinstance(data, np.ndarray) else _load_archive(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
+        with path.open("rb") as file:
+            is_archive = file.read(2) == b"PK"
+        return ArchiveArrays(path) if is_archive else FileArray(path)
     except Exception as error:  # a damaged head may end in anything, a SyntaxError among them
-        reason = str(error) or type(error).__name__
-        raise ValueError(f"{path} cannot be read as NumPy arrays: {reason}") from None
+        raise _unreadable(path, error) from None
 
 
-def _load_archive(path: Path) -> dict[str, AnyArray]:
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            check_size(path, entry.file_size)
-            _check_head(archive, entry)
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    reason = str(error) or type(error).__name__
+    return ValueError(f"{path} cannot be read as NumPy arrays: {reason}")
+
+
+def as_native(array: AnyArray) -> AnyArray:
+    """An array in the byte order of this machine, the only one that Arrow reads."""
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+class FileArray:
+    """The array of an ``.npy`` file, whose rows are read when they are asked for.
+
+    The file is not mapped: one that shrinks while it is read would end the process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            self.shape, self._is_fortran, self.dtype = _read_head(file)
+            self._start = file.tell()
+        self.ndim = len(self.shape)
+        if self.dtype.hasobject:
+            raise ValueError("it holds Python objects, which are not loaded")
+        n_bytes = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+        left = path.stat().st_size - self._start
+        if n_bytes != left:
+            raise ValueError(f"it has {left:,} bytes and its head says {n_bytes:,}")
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> AnyArray:
+        start, stop, _ = rows.indices(len(self))
+        n_columns = int(np.prod(self.shape[1:], dtype=np.int64))
+        with self.path.open("rb") as file:
+            if self._is_fortran:
+                columns = [
+                    self._read(file, k * len(self) + start, stop - start) for k in range(n_columns)
+                ]
+                flat = np.stack(columns, axis=1)
+                return flat.reshape((stop - start, *self.shape[1:]), order="F")
+            flat = self._read(file, start * n_columns, (stop - start) * n_columns)
+        return flat.reshape(stop - start, *self.shape[1:])
+
+    def _read(self, file: Any, first: int, count: int) -> AnyArray:
+        file.seek(self._start + first * self.dtype.itemsize)
+        raw = file.read(count * self.dtype.itemsize)
+        if len(raw) != count * self.dtype.itemsize:
+            raise ValueError(f"{self.path} became shorter while it was read")
+        return as_native(np.frombuffer(raw, dtype=self.dtype))
+
+
+class ArchiveArrays(Mapping[str, Any]):
+    """The arrays of an ``.npz`` file by name, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            check_size(path, sum(entry.file_size for entry in entries))
+            for entry in entries:
+                _check_head(archive, entry)
+        self._entries = {entry.filename.removesuffix(".npy"): entry.filename for entry in entries}
+        if len(self._entries) < len(entries):
+            raise ValueError("two of its arrays have the same name")
+
+    def __getitem__(self, name: str) -> AnyArray:
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(self._entries[name]) as file:
+                array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
+        except KeyError:
+            raise
+        except Exception as error:  # checksums and lengths of a damaged file
+            raise _unreadable(self.path, error) from None
+        return as_native(array)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version} of the format is not known")
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    return read(file)
 
 
 def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Raise where the head of an array speaks of other bytes than follow it: memory is taken by
-    what it says.
+    """Raise if the head of an array speaks of other bytes than follow it: memory is taken by what
+    it says.
     """
     with archive.open(entry) as file:
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = read(file)
+        shape, _, dtype = _read_head(file)
         n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
         left = entry.file_size - file.tell()
     if n_bytes != left:

@@ -4,7 +4,7 @@ look like twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,24 +113,48 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
         raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
     if reader.has_text_labels:
         return _text_rule(reader, names, is_given=is_given)
-    if is_given and not _are_places(reader, names):
-        return LabelRule(tuple(names), class_values(names))
-    keys = names if _are_whole(names) else _numbers_of(reader, names)
-    if keys is not None:
+    if not is_given and (keys := _numbers_of(reader, names)) is not None:
         return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
+    if _are_whole(names) or _are_named(reader, names):
+        return LabelRule(tuple(names), class_values(names))
+    return _number_rule(reader, names)
+
+
+def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
+    """Integers that are not names of columns are the numbers of columns; booleans, fractions and
+    padded numbers may mean something else.
+    """
+    labels = reader.distinct_labels()
+    if reader.label_kind != "int" or not _are_whole(labels):
+        raise ParameterError(
+            "the labels are {labels} and the columns of scores {names}: say which column is which "
+            "by {classes}, in the order of the columns",
+            {"labels": shortened(sorted(labels)), "names": shortened(names)},
+        )
     note = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
-    return LabelRule(tuple(map(str, range(n_classes))), class_values(names), note)
+    return LabelRule(tuple(map(str, range(len(names)))), class_values(names), note)
 
 
-def _are_places(reader: FileReader, names: Sequence[str]) -> bool:
-    """Whether numbers as labels are places among named classes, and not names of them."""
-    meanings = {meaning(name) for name in names}
-    return not {meaning(label) for label in reader.distinct_labels()} <= meanings
+def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
+    """Whether every label is the name of a column, or means the same as exactly one of them."""
+    labels = reader.distinct_labels()
+    if reader.keeps_spelling and labels <= set(names):
+        return True
+    meanings = [meaning(name) for name in names]
+    is_unique = len(set(meanings)) == len(meanings)
+    are_meant = {meaning(label) for label in labels} <= set(meanings)
+    if are_meant and not is_unique:
+        raise ParameterError(
+            "the labels {labels} may name several of the columns {names}: say which column is "
+            "which by {classes}, in the order of the columns",
+            {"labels": shortened(sorted(labels)), "names": shortened(names)},
+        )
+    return are_meant
 
 
 def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
     """The whole numbers in the names of columns such as p0, p1, if the labels are among them."""
-    if not any(_are_whole(keys) for keys in readings(names)):
+    if _are_whole(names) or not any(_are_whole(keys) for keys in readings(names)):
         return None  # without a pass over the labels
     keys = match_labels(names, reader.distinct_labels())
     return keys if keys is not None and _are_whole(keys) else None
@@ -156,7 +180,7 @@ def class_values(names: Sequence[str]) -> AnyArray:
     return np.array([int(n) for n in names]) if _are_whole(names) else np.array(names, dtype=str)
 
 
-def _are_whole(names: Sequence[str]) -> bool:
+def _are_whole(names: Iterable[str]) -> bool:
     return all(
         name.isascii() and name.removeprefix("-").isdigit() and str(int(name)) == name
         for name in names

@@ -16,20 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
 from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
-
-_CSV_BYTES = 2**23
-"""Bytes of a block of a text file: about as many scores as a block of other files has."""
-
-_QUOTE_BYTES = 2**20
-"""Bytes of a text file in which quotes are looked for."""
 
 _MAX_CLASSES = 10_000
 """Different labels beyond which a column is something else, such as an identifier."""
@@ -70,7 +62,9 @@ class FileReader(ABC):
     """Reads a file of predictions block by block.
 
     ``names`` are the classes that the score columns are named after, ``kinds`` the types of all
-    columns, ``top_labels`` the columns of the labels of top scores. ``note`` says what was guessed.
+    columns, ``top_labels`` the columns of the labels of top scores. ``label_kind`` is the type of
+    the labels, "bool" among them; ``keeps_spelling`` tells that "01" and "1" are different labels.
+    ``note`` states what was guessed.
     """
 
     path: Path
@@ -79,8 +73,14 @@ class FileReader(ABC):
     kinds: Mapping[str, str] = MappingProxyType({})
     top_labels: tuple[str, ...] = ()
     n_rows: int | None = None
-    has_text_labels = False
+    label_kind = ""
+    keeps_spelling = False
     note: str | None = None
+
+    @property
+    def has_text_labels(self) -> bool:
+        """Whether labels are names, and not numbers or booleans."""
+        return self.label_kind in ("text", "time")
 
     @property
     @abstractmethod
@@ -97,7 +97,11 @@ class FileReader(ABC):
         """The rows, with a table of all columns if asked for."""
 
     def distinct_labels(self) -> set[str]:
-        """The different labels of the file as text, in a pass over its label column alone."""
+        """The different labels of the file as text, in one pass over its label column alone."""
+        return self._distinct_labels
+
+    @cached_property
+    def _distinct_labels(self) -> set[str]:
         labels: set[str] = set()
         for column in self._label_blocks():
             labels.update(as_text(column).unique().drop_null().to_pylist())
@@ -115,6 +119,10 @@ class FileReader(ABC):
         """One of ``kinds`` as text, for all rows."""
         raise NotImplementedError
 
+    def locate(self, message: str) -> str:
+        """A message about a row and a column of scores, with their names in the file."""
+        return message
+
 
 def open_reader(
     options: FileOptions,
@@ -129,12 +137,16 @@ def open_reader(
         raise ValueError(f"{path} is a directory: give a file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file():  # files are read several times, and a pipe only once
+        raise ValueError(f"{path} is a pipe or a device: copy it to a regular file first")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
         from calibrant.io._array_reader import ArrayReader
 
         return ArrayReader(options, needs_label=needs_label, model=model)
     if ending in (".csv", ".tsv", ".txt"):
+        from calibrant.io._csv_reader import CsvReader
+
         reader = CsvReader(options, needs_label=needs_label, model=model)
         reader.keeps_text = keeps_text
         return reader
@@ -182,10 +194,6 @@ def as_text(labels: Any) -> Any:
     return labels.cast(pa.string())
 
 
-def _has_padding(column: Any) -> bool:
-    return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())
-
-
 def _kind(dtype: Any) -> str:
     if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_null(dtype):
         return "float"
@@ -217,8 +225,15 @@ class TableReader(FileReader):
         self.columns = choose_columns(self.kinds, options, needs_label=needs_label, model=model)
         self.inputs, self.top_labels = self.columns.inputs, self.columns.top_labels
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
-        self.has_text_labels = self.kinds.get(self.columns.label or "") in ("text", "time")
+        self.label_kind = self._label_kind()
         self.note = self.columns.summary() if self.columns.was_guessed else None
+
+    def _label_kind(self) -> str:
+        name = self.columns.label
+        if name is None:
+            return ""
+        is_boolean = pa.types.is_boolean(self.schema.field(name).type)
+        return "bool" if is_boolean else self.kinds[name]
 
     @property
     def n_classes(self) -> int:
@@ -265,6 +280,18 @@ class TableReader(FileReader):
         scores = scores if scores.shape[1] > 1 else scores[:, 0]
         return FileBlock(start, scores, labels, weight, batch)
 
+    def locate(self, message: str) -> str:
+        scores = self.columns.scores
+
+        def named(match: re.Match[str]) -> str:
+            place = int(match[1])
+            if place >= len(scores):
+                return match[0]
+            # Messages are templates, in which braces stand for parameters.
+            return f"column {scores[place]!r}".replace("{", "{{").replace("}", "}}")
+
+        return re.sub(r"\bcolumn (\d+)", named, message, count=1)
+
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
         if not pa.types.is_floating(column.type):
@@ -294,84 +321,28 @@ class ParquetReader(TableReader):
 
 
 class ArrowReader(TableReader):
-    """Reads an Arrow file (version 2 of Feather) by a memory map, in the batches that it holds."""
+    """Reads an Arrow file (version 2 of Feather), in the batches that it holds.
+
+    The file is not mapped: one that shrinks while it is read would end the process.
+    """
 
     def _read_schema(self) -> Any:
         with self._open() as file:
             return file.schema
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
-        with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_file(mapped) as file:
+    def _open(self, columns: list[int] | None = None) -> Iterator[Any]:
+        options = pa.ipc.IpcReadOptions(included_fields=columns)
+        with pa.OSFile(str(self.path)) as raw, pa.ipc.open_file(raw, options=options) as file:
             yield file
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        with self._open() as file:
+        place_of = {name: place for place, name in enumerate(self.schema.names)}
+        with self._open([place_of[name] for name in names]) as file:
             for place in range(file.num_record_batches):
-                batch = file.get_batch(place).select(names)
+                batch = file.get_batch(place)
+                # Offsets of damaged files point outside of their buffers.
+                batch.validate(full=True)
+                batch = batch.select(names)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
-
-
-class CsvReader(TableReader):
-    """Reads a text file with a line of names; ``.tsv`` is separated by tabs."""
-
-    keeps_text = False
-
-    def _open(self, **convert: Any) -> Any:
-        return pa_csv.open_csv(
-            self.path,
-            read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
-            parse_options=pa_csv.ParseOptions(
-                delimiter="\t" if self.path.suffix.lower() == ".tsv" else ",",
-                newlines_in_values=self._has_quotes,
-            ),
-            convert_options=pa_csv.ConvertOptions(**convert),
-        )
-
-    @cached_property
-    def _has_quotes(self) -> bool:
-        """Whether text may hold line ends: looking for them is slower."""
-        with self.path.open("rb") as file:
-            return b'"' in file.read(_QUOTE_BYTES)
-
-    @cached_property
-    def _padded(self) -> list[str]:
-        """Columns of digits that are text, because some are written as no number is ("00007"): all
-        rows are looked at before any is written.
-        """
-        integers = [name for name, kind in self.kinds.items() if kind == "int"]
-        padded: set[str] = set()
-        if not integers:
-            return []
-        types = dict.fromkeys(integers, pa.string())
-        with self._open(column_types=types, include_columns=integers) as reader:
-            for batch in reader:
-                columns = zip(batch.schema.names, batch.columns, strict=True)
-                padded.update(name for name, column in columns if _has_padding(column))
-        return sorted(padded)
-
-    def _read_schema(self) -> Any:
-        with self._open() as reader:
-            schema = reader.schema
-        if len(schema.names) == 1 and ";" in schema.names[0]:
-            raise ValueError(
-                f"{self.path} is separated by semicolons: commas are read, and tabs in .tsv files"
-            )
-        return schema
-
-    def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        with self._open(column_types=self._types_of(names), include_columns=names) as reader:
-            yield from reader
-
-    def _types_of(self, names: list[str]) -> dict[str, Any]:
-        """Types of columns that are not left to Arrow."""
-        columns = self.columns
-        if self.keeps_text:
-            return dict.fromkeys(names, pa.string())
-        text = [*columns.top_labels, *([columns.label] if columns.label else [])]
-        numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
-        types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
-        if len(names) == len(self.schema.names):
-            types = dict.fromkeys(self._padded, pa.string()) | types
-        return {name: type_ for name, type_ in types.items() if name in names}

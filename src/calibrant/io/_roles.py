@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -56,17 +57,21 @@ class FileOptions:
     split: str | None = None
     renormalize: bool = False
     n_classes: int | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    percent: bool = False
 
     def arguments(self) -> Iterator[str]:
         """The same for a command line; folders are left out."""
         yield self.path.name
-        for name in ("label", *KINDS, "weight", "split"):
+        for name in ("label", *KINDS, "weight", "split", "sep", "decimal"):
             value = getattr(self, name)
             yield from [f"--{name.replace('_', '-')}", value] if value is not None else []
         yield from ["--classes", ",".join(self.classes)] if self.classes else []
         yield from ["--labels", self.labels.name] if self.labels else []
         yield from ["--n-classes", str(self.n_classes)] if self.n_classes else []
         yield from ["--renormalize"] if self.renormalize else []
+        yield from ["--percent"] if self.percent else []
 
     @property
     def inputs(self) -> str | None:
@@ -81,10 +86,13 @@ class FileOptions:
 
 
 class ModelScores(NamedTuple):
-    """The scores that a fitted model takes: labels of the columns, and the kind of scores."""
+    """The scores that a fitted model takes: labels of the columns, the kind of scores, and the
+    names of the columns of the fit, if they are known.
+    """
 
     classes: AnyArray
     inputs: str
+    columns: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -260,14 +268,26 @@ def _beginning_with(prefix: str, columns: Sequence[str]) -> list[str]:
 
 
 def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[str], list[str]]:
-    """Columns named after the classes of the model, in its order, or numbered from 0 on."""
+    """The columns of the fit, or those that are named after the classes of the model, in its order,
+    or numbered from 0 on.
+    """
     names = list(model.names)
-    _reject_output(columns, model)
-    bare = {name.strip(): name for name in columns}
+    if model.columns and set(model.columns) <= set(columns):
+        _reject_output(columns, model, model.columns[0])
+        return list(model.columns), names
+    _reject_output(columns, model, f"p_{names[0]}")
+    candidates = [_named_after(prefix, columns) for prefix in ("", *PREFIXES[model.inputs])]
+    matches = [column_of for column_of in candidates if set(names) <= set(column_of)]
+    if len(matches) > 1:
+        first, second = (column_of[names[0]] for column_of in matches[:2])
+        raise ParameterError(
+            "the file has several columns for class {name!r}, {first!r} and {second!r}: say which "
+            f"are the scores by {{{model.inputs}:'a,b,...'}}",
+            {"name": names[0], "first": first, "second": second},
+        )
+    if matches:
+        return [matches[0][name] for name in names], names
     prefixed = dict(zip(*reversed(_with_prefix(columns, model.inputs)), strict=True))
-    for column_of in (prefixed, bare):
-        if set(names) <= set(column_of):
-            return [column_of[name] for name in names], names
     if list(prefixed) == _numbered(names):
         return list(prefixed.values()), names
     raise ParameterError(
@@ -282,9 +302,13 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
     )
 
 
-def _reject_output(columns: Sequence[str], model: ModelScores) -> None:
+def _named_after(prefix: str, columns: Sequence[str]) -> dict[str, str]:
+    """Columns with a prefix, by the classes that they are named after."""
+    return {name.strip().removeprefix(prefix): name for name in _beginning_with(prefix, columns)}
+
+
+def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> None:
     """Probabilities that were calibrated must not be calibrated again."""
-    first = f"p_{model.names[0]}"
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
             "the file holds {first!r} and 'raw_{first}': it was written by calibrant apply, and is "
@@ -335,7 +359,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
     for listed in (scores, names):
-        repeated = [name for place, name in enumerate(listed) if name in listed[:place]]
+        repeated = [name for name, times in Counter(listed).items() if times > 1]
         if repeated:
             raise ValueError(f"the scores name {repeated[0]!r} twice: a class has one column")
 
@@ -343,4 +367,5 @@ def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
 def _check_numeric(columns: Sequence[str], kinds: Kinds) -> None:
     text = [name for name in columns if kinds[name] not in ("float", "int")]
     if text:
-        raise ValueError(f"column {text[0]!r} should hold numbers, but holds {kinds[text[0]]}")
+        content = {"other": "neither numbers nor text"}.get(kinds[text[0]], kinds[text[0]])
+        raise ValueError(f"column {text[0]!r} should hold numbers, but holds {content}")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from calibrant import __version__
 from calibrant._kernels.simplex import log_of
-from calibrant._output.files import write_text
+from calibrant._output.documents import parse_json
+from calibrant._output.files import read_limited, write_text
 from calibrant._validation import check_fitted
 from calibrant.base import Calibrator
-from calibrant.classifier import CalibratedClassifier
 from calibrant.io._codec import Reader, Writer
 from calibrant.io._registry import registered
 from calibrant.io._shapes import check_fitted_values
@@ -29,6 +28,9 @@ MOST_BYTES = 2**30
 
 _MOST_PROBED = 32
 """Classes that a loaded calibrator is tried on."""
+
+_MOST_VALUES = 2**18
+"""Scores that it is tried on."""
 
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
 
@@ -84,6 +86,8 @@ def _check_calibrator(calibrator: Any) -> None:
     if isinstance(calibrator, Calibrator):
         check_fitted(calibrator)
         return
+    from calibrant.classifier import CalibratedClassifier  # loading needs no classifiers
+
     hint = "save takes a fitted calibrator such as TemperatureScaling().fit(P, y)"
     if isinstance(calibrator, CalibratedClassifier):
         hint = "save its calibrator_, and keep the classifier inside by its own means"
@@ -124,6 +128,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{shown} is not a saved calibrator: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        # Values of other types than a calibrator has, wherever they are used first.
+        reason = f"its values do not fit together ({type(error).__name__}: {error})"
+        raise ValueError(f"{shown} is not a saved calibrator: {reason}") from None
 
 
 def _read_document(path: Path) -> Any:
@@ -132,23 +140,7 @@ def _read_document(path: Path) -> Any:
         raise ValueError("it is a directory")
     if size > MOST_BYTES:
         raise ValueError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
-    with path.open("rb") as file:
-        raw = b"".join(_pieces(file))
-    return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """What a file holds, which may be a pipe that has no size, or a device that never ends."""
-    left = MOST_BYTES
-    while piece := file.read(2**20):
-        left -= len(piece)
-        if left < 0:
-            raise ValueError(f"it has more than the {MOST_BYTES:,} bytes that are read")
-        yield piece
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed in it")
+    return parse_json(read_limited(path, MOST_BYTES).decode("utf-8"))
 
 
 def _from_document(document: Any) -> Any:
@@ -205,6 +197,7 @@ def _check_prediction(loaded: Any) -> None:
     ):
         raise ValueError("its predictions are not probabilities")
     loaded.predict(rows)
+    loaded.explain()
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
@@ -212,7 +205,8 @@ def _probe(inputs: str, n_classes: int) -> Any:
     are many.
     """
     ramp = np.arange(1.0, n_classes + 1.0)
-    sure = np.eye(min(n_classes, _MOST_PROBED), n_classes)
+    n_rows = min(n_classes, _MOST_PROBED, max(1, _MOST_VALUES // n_classes))
+    sure = np.eye(n_rows, n_classes)
     if inputs == "logits":
         return np.array([np.zeros(n_classes), np.log(ramp), *(30.0 * sure)])
     proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), *sure])

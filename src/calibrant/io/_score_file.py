@@ -37,6 +37,10 @@ _SCORE_BYTES = 8
 """Bytes of a score in memory."""
 
 
+_MOST_WEIGHT = 1e100
+"""Largest weight of a row."""
+
+
 class LoadedRows(NamedTuple):
     """All rows of a file: checked scores, labels, and weights or None."""
 
@@ -130,6 +134,12 @@ class ScoreFile:
         return tuple(note for note in notes if note)
 
     @property
+    def score_columns(self) -> tuple[str, ...]:
+        """Names of the columns of scores in the file; none for arrays and top scores."""
+        columns = () if self.has_top_scores else getattr(self.reader, "columns", ())
+        return columns.scores if columns else ()
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of all scores in memory; for a text file its size."""
         if self.n_rows is None:
@@ -172,7 +182,10 @@ class ScoreFile:
         columns: list[tuple[Any, Any]] = []
 
         def read() -> Iterator[FloatArray]:
+            n_bytes = 0
             for block in self._tracked(self._read_codes(), lambda block: len(block[0])):
+                n_bytes += block[0].nbytes
+                check_size(self.path, n_bytes)  # not every format announces its rows
                 columns.append(block[1:])
                 yield block[0]
 
@@ -197,6 +210,7 @@ class ScoreFile:
         repairs: list[str] = []
         is_plain = True
         for block in self.reader.blocks(all_columns=all_columns):
+            _check_weight(block)
             scores = block.scores if self._is_checked else self._check(block, repairs)
             is_plain = is_plain and scores is block.scores
             yield block._replace(scores=scores)
@@ -221,19 +235,21 @@ class ScoreFile:
     def _check(self, block: FileBlock, repairs: list[str]) -> Any:
         if self.has_top_scores:
             return self._top_scores([block])
+        values = block.scores / 100.0 if self.options.percent else block.scores
         try:
-            scores = check_scores(
-                block.scores,
-                inputs=self.inputs,
-                hint="say {logits} for raw scores",
-                sum_hint="or {renormalize:True} for rounded rows",
-                first_row=block.start,
-                renormalize=self.options.renormalize,
-                note=repairs.append,
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # scores near the largest float
+                scores = check_scores(
+                    values,
+                    inputs=self.inputs,
+                    hint="say {logits} for raw scores",
+                    sum_hint="or {renormalize:True} for rounded rows",
+                    first_row=block.start,
+                    renormalize=self.options.renormalize,
+                    note=repairs.append,
+                )
         except ValueError as error:
-            # The hints are the only braces in a message of numbers.
-            raise ParameterError(str(error)) from None
+            # The hints are the only braces in a message of numbers, except for names of columns.
+            raise ParameterError(self.reader.locate(str(error))) from None
         if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
             self._note_once(
                 "the logits are between 0 and 1 and every row sums to one: if these are "
@@ -268,6 +284,16 @@ class ScoreFile:
     def __repr__(self) -> str:
         rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
         return f"<ScoreFile {self.path.name}: {rows} of {KINDS[self.inputs]}>"
+
+
+def _check_weight(block: FileBlock) -> None:
+    """Raise if weights are so large that sums of their squares are infinite."""
+    if block.weight is not None and (large := np.flatnonzero(block.weight > _MOST_WEIGHT)).size:
+        row = int(large[0])
+        raise ValueError(
+            f"the weight of row {block.start + row} is {block.weight[row]:.6g}: weights must be at "
+            f"most {_MOST_WEIGHT:g}"
+        )
 
 
 def _open_reader(
@@ -311,6 +337,9 @@ def open_scores(
     labels: str | os.PathLike[str] | None = None,
     split: str | None = None,
     renormalize: bool = False,
+    sep: str | None = None,
+    decimal: str | None = None,
+    percent: bool = False,
     progress: bool = False,
 ) -> ScoreFile:
     """Open a file of scores and labels, which may be larger than memory.
@@ -338,6 +367,11 @@ def open_scores(
         For an ``.npz`` file with arrays such as ``test_logits``, ``test_labels``.
     renormalize : bool
         Divide rows of probabilities by their sum, however far from one it is.
+    sep, decimal : str, optional
+        The separator of a text file (by default a comma, and a tab in ``.tsv`` files) and its
+        decimal point.
+    percent : bool
+        Divide the probabilities by 100.
     progress : bool
         Show a bar for each pass over the file, if there is a terminal.
 
@@ -370,6 +404,9 @@ def open_scores(
         split=split,
         renormalize=renormalize,
         n_classes=n_classes,
+        sep=sep,
+        decimal=decimal,
+        percent=percent,
     )
     file = ScoreFile(options, progress=progress)
     file.check_labels()

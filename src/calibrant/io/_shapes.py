@@ -88,10 +88,20 @@ def _check_summaries(fitted: Mapping[str, Any], n_classes: int) -> None:
         raise ValueError("training_ must be a summary of the training data")
     if training is not None and training.n_classes != n_classes:
         raise ValueError(f"training_ speaks of {training.n_classes} classes, not of {n_classes}")
+    names = fitted.get("feature_names_in_")
+    if names is not None and not _are_names(names, fitted.get("n_features_in_")):
+        raise ValueError("feature_names_in_ must be the different names of its columns")
     if "class_weights_" in fitted:
         wrong = FittedValue((n_classes,), 0.0).check(fitted["class_weights_"], {})
         if wrong:
             raise ValueError(f"class_weights_ {wrong}")
+
+
+def _are_names(names: Any, count: Any) -> bool:
+    if not isinstance(names, np.ndarray) or names.shape != (count,):
+        return False
+    listed = names.tolist()
+    return all(isinstance(name, str) for name in listed) and len(set(listed)) == len(listed)
 
 
 @dataclass

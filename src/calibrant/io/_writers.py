@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,13 @@ def _write_arrays(path: Path, file: ScoreFile, rows: Iterable[Scored], ending: s
             np.save(out, proba)
             return
         arrays = file.reader.arrays if isinstance(file.reader, ArrayReader) else {}
-        kept: dict[str, Any] = dict(arrays)
-        kept |= {"raw_probs": kept["probs"]} if "probs" in kept else {}
-        np.savez(out, **kept | {"probs": proba})
+        # One after the other: together they may be more than memory holds.
+        with zipfile.ZipFile(out, "w") as archive:
+            for name in arrays:
+                _add_array(archive, "raw_probs" if name == "probs" else name, arrays[name])
+            _add_array(archive, "probs", proba)
+
+
+def _add_array(archive: zipfile.ZipFile, name: str, array: Any) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+        np.lib.format.write_array(entry, np.asarray(array[()]), allow_pickle=False)

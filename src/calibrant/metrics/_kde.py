@@ -5,8 +5,7 @@ outcome 1.
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import trapezoid
-from scipy.signal import fftconvolve
+import scipy
 
 from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
@@ -102,7 +101,9 @@ def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
     is_dense = density > _NO_DENSITY * density.max()
     rate = np.minimum(np.divide(hits, density, out=np.zeros_like(hits), where=is_dense), 1)
     gap = np.abs(grid[inside] - rate)
-    return float(trapezoid(gap**norm * density) / trapezoid(density))
+    return float(
+        scipy.integrate.trapezoid(gap**norm * density) / scipy.integrate.trapezoid(density)
+    )
 
 
 def _default_bandwidth(claim: Claim) -> float:
@@ -145,7 +146,7 @@ def _density(mass: FloatArray, width: float) -> FloatArray:
     reach = int(3 * width / _STEP)
     offset = np.arange(-reach, reach + 1) * (_STEP / (3 * width))
     kernel = 35 / 32 * (1 - offset**2) ** 3 / (3 * width)
-    return np.maximum(fftconvolve(mass, kernel, mode="same"), 0)
+    return np.maximum(scipy.signal.fftconvolve(mass, kernel, mode="same"), 0)
 
 
 def _on_grid(score: FloatArray, weight: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.spatial.distance import cdist, pdist
+import scipy
 
 from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
@@ -214,7 +214,9 @@ class Residuals:
     def kernel(self, rows: slice, columns: slice) -> FloatArray:
         """Kernel values of two sets of rows."""
         scale = 1.0 if self.points.shape[1] == 1 else 2.0
-        distance = cdist(self.points[rows], self.points[columns], "cityblock")
+        distance = scipy.spatial.distance.cdist(
+            self.points[rows], self.points[columns], "cityblock"
+        )
         return np.exp(distance / (-scale * self.bandwidth), out=distance)
 
     def block_estimates(self, size: int) -> tuple[FloatArray, FloatArray]:
@@ -283,4 +285,4 @@ def median_distance(points: FloatArray) -> float:
     if len(chosen) == 1:
         return 1.0
     scale = 1.0 if points.shape[1] == 1 else 2.0
-    return float(np.median(pdist(chosen, "cityblock")) / scale) or 1.0
+    return float(np.median(scipy.spatial.distance.pdist(chosen, "cityblock")) / scale) or 1.0

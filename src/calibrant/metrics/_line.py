@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import expit
 
 from calibrant._kernels.blocks import sum_blocks
@@ -141,4 +141,4 @@ def shift_at(claim: Claim, z: float) -> float:
         return -np.inf
     if excess(WIDEST) >= 0:
         return np.inf
-    return float(brentq(excess, -WIDEST, WIDEST, xtol=1e-13, rtol=1e-13))
+    return float(scipy.optimize.brentq(excess, -WIDEST, WIDEST, xtol=1e-13, rtol=1e-13))

@@ -7,8 +7,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import scipy
 from scipy.fft import dct
-from scipy.optimize import brentq
 
 from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
@@ -194,4 +194,4 @@ def _fixed_point(cosines: FloatArray) -> float:
     def excess(width: float) -> float:
         return _smoothed(cosines, width) - width
 
-    return float(brentq(excess, low * (1 - 1e-9), high * (1 + 1e-9), xtol=_ROOT))
+    return float(scipy.optimize.brentq(excess, low * (1 - 1e-9), high * (1 + 1e-9), xtol=_ROOT))

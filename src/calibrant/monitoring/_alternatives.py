@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite, log
+from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,12 @@ FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 
 _BLOCK_ROWS, _LEARN_ROWS = 512, 256
 """Most rows of a block, without and with experts."""
+
+_MAX_HORIZON = 10**15
+"""Rows that a state can count."""
+
+_MAX_NUMBER = 1e300
+"""Largest parameter."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,8 @@ def make_rule(
         raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
     if not (_is_number(tolerance) and 0.0 <= tolerance < 0.5):
         raise ValueError(f"tolerance must be at least 0 and below 0.5, got {tolerance!r}")
+    if check_count(horizon, "horizon") > _MAX_HORIZON:
+        raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows")
     if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
         raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
     names = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
@@ -112,7 +120,7 @@ def make_rule(
         raise ValueError("notions must name at least one notion")
     return Rule(
         float(false_alarm),
-        check_count(horizon, "horizon"),
+        int(horizon),
         float(tolerance),
         tuple(as_notion(notion) for notion in names),
         check_option(mode, "mode", ("detector", "test")),
@@ -123,7 +131,9 @@ def make_rule(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    # Not math.isfinite, which fails for integers that are too large for a float.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= _MAX_NUMBER
 
 
 class Family(ABC):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from calibrant._output.documents import parse_json
 from calibrant._typing import AnyArray, FloatArray
 
 _MAX_CHARACTERS = 2**28
 """Longest text that is read. A state written by this package is far shorter."""
+
+_MAX_SIZE = 1e15
+"""Largest number of a state."""
 
 
 def as_numbers(array: FloatArray) -> list[Any]:
@@ -24,17 +27,13 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(f"not the JSON of a {name}: a text of at most 256 MB is expected")
     try:
-        state = json.loads(text, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
+        state = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"not the JSON of a {name}: {error}") from None
     if not isinstance(state, dict) or state.get("schema") != schema:
         actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
         raise ValueError(f"not the JSON of a {name}: schema is {actual!r}, expected {schema!r}")
     return state
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"{name} is not allowed in a state")
 
 
 def read_numbers(
@@ -46,10 +45,10 @@ def read_numbers(
         raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
     if not all(value is None or _is_number(value) for value in values):
         raise ValueError(f"{key} of the state must hold numbers only")
-    array = np.array([-np.inf if value is None else float(value) for value in values])
-    finite = array[np.isfinite(array)]
-    if not ((finite >= low) & (finite <= 1e15)).all():
+    # Before they are converted: an integer may be too large for a float.
+    if not all(value is None or low <= value <= _MAX_SIZE for value in values):
         raise ValueError(f"{key} of the state must hold numbers from {low:g} to 1e15")
+    array = np.array([-np.inf if value is None else float(value) for value in values])
     return array.reshape(shape)
 
 
@@ -93,7 +92,18 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
     types = {type(value) for value in values}
     if types not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
         raise ValueError("classes of the state must be distinct strings, integers or booleans")
-    return np.array(values)
+    labels = np.array(values)
+    if labels.dtype.kind not in "Uib":  # integers beyond 64 bits would become floats
+        raise ValueError("classes of the state must be integers of at most 64 bits")
+    return labels
+
+
+def read_metadata(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a program keeps with a state."""
+    metadata = read_value(state, "metadata")
+    if not isinstance(metadata, dict):
+        raise ValueError("metadata of the state must be an object")
+    return metadata
 
 
 def _is_number(value: Any) -> bool:

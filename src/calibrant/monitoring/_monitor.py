@@ -10,9 +10,9 @@ import numpy as np
 
 from calibrant._kernels.simplex import as_proba, normalized
 from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, as_array, check_predictions
+from calibrant._validation import LOGITS_HINT, as_array, check_predictions, printable
 from calibrant.monitoring._alternatives import Members, Rows, make_rule
-from calibrant.monitoring._json import read_classes, read_state, read_value
+from calibrant.monitoring._json import read_classes, read_metadata, read_state, read_value
 from calibrant.monitoring._results import (
     Gap,
     MonitorEntry,
@@ -59,6 +59,14 @@ class CalibrationMonitor:
         depend on each other, so that many separate streams are kept.
     inputs : {"proba", "logits"}
 
+    Attributes
+    ----------
+    history : list of MonitorEntry
+        One entry per update.
+    metadata : dict
+        Values for JSON that are kept with the state, such as the name of the model. The monitor
+        does not use them; ``calibrant monitor`` keeps the options of its files here.
+
     Notes
     -----
     The guarantee holds as long as each probability was issued before its label and the arrival of
@@ -101,6 +109,7 @@ class CalibrationMonitor:
         )
         self.classes: AnyArray | None = None if classes is None else as_array(classes)
         self.history: list[MonitorEntry] = []
+        self.metadata: dict[str, Any] = {}
         self._members: Members | None = None
         if self.classes is not None:
             self._begin(self.classes)
@@ -239,7 +248,7 @@ class CalibrationMonitor:
         return json.dumps(self._rule.to_state(), sort_keys=True), self._state.n_rows
 
     def _record(self, when: Any, n_rows: int, peak: float) -> MonitorStep:
-        name = str(when) if when is not None else f"update {len(self.history) + 1}"
+        name = printable(when) if when is not None else f"update {len(self.history) + 1}"
         gaps, nats, n_seen = self.gaps(), self.nats, self.n_rows
         first = gaps[0]
         entry = MonitorEntry(
@@ -285,6 +294,7 @@ class CalibrationMonitor:
             "rule": self._rule.to_state(),
             "classes": None if self.classes is None else self.classes.tolist(),
             "history": [list(entry) for entry in self.history],
+            "metadata": self.metadata,
         }
         if self._members is not None:
             state |= self._state.to_state()
@@ -303,6 +313,7 @@ class CalibrationMonitor:
         except TypeError as error:
             raise ValueError(f"rule of the state: {error}") from None
         monitor.history = read_history(state)
+        monitor.metadata = read_metadata(state)
         if monitor._members is not None:
             monitor._state = MonitorState.from_state(state, monitor._members)
         return monitor

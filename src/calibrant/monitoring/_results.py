@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calibrant._validation import printable
 from calibrant.monitoring._json import read_count, read_number, read_value
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def _read_entry(value: Any) -> MonitorEntry:
     nats, mean, low, high = (
         float(read_number(fields, key, -1e15, 1e15)) for key in ("nats", "mean", "low", "high")
     )
-    return MonitorEntry(fields["when"], n_rows, n_seen, nats, mean, low, high, fields["alarm"])
+    when = printable(fields["when"])  # a line end would forge lines of a description
+    return MonitorEntry(when, n_rows, n_seen, nats, mean, low, high, fields["alarm"])
 
 
 def describe(monitor: CalibrationMonitor) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import printable
 from calibrant.monitoring._alternatives import ClaimFamily, Members, Rows, Rule
 from calibrant.monitoring._evidence import (
     Evidence,
@@ -269,7 +270,7 @@ def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
         sums.append(gaps)
         width.append(_half_width(gaps, alpha / len(gaps.count), rule))
     for j, (name, group) in enumerate(state.groups.items(), start=1):
-        names.append(f"group {name}")
+        names.append(f"group {printable(name)}")
         log_e.append(_group_evidence(group, rule))
         sums.append(group.gaps)
         # The levels of any number of groups add up to at most that of all groups.
@@ -279,7 +280,8 @@ def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
 
 
 def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: bool) -> list[str]:
-    names = (family.notion.claim_name(claim, classes) for claim in range(n_claims))
+    # A label may hold line ends, which would forge lines of a description.
+    names = (printable(family.notion.claim_name(claim, classes)) for claim in range(n_claims))
     return [f"{name} ({family.name})" if has_notion else name for name in names]
 
 

@@ -24,7 +24,7 @@ from calibrant._optim.top_temperature import (
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, remark
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
-from calibrant.base._words import is_beyond_chance
+from calibrant.base._words import CHI2_95, likelihood_ratio
 from calibrant.base.fitted import TEMPERATURE, FittedValue
 from calibrant.base.references import GUO_2017, ZHANG_2020
 
@@ -50,6 +50,9 @@ class TemperatureScaling(SoftmaxCalibrator):
     Attributes
     ----------
     temperature_ : float
+    curvature_ : float
+        Second derivative of the mean log-loss in log T. The standard error of log T is
+        :math:`1 / \sqrt{n\, \mathrm{curvature}}`.
     converged_, n_iter_, objective_ : how the fit ended
 
     Notes
@@ -108,24 +111,36 @@ class TemperatureScaling(SoftmaxCalibrator):
         check_eps(self.eps)
         check_prior_scale(self.prior_scale)
 
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"temperature_": TEMPERATURE}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "temperature_": TEMPERATURE,
+        "curvature_": FittedValue((), 0.0),
+    }
 
     def _fit(self, sample: Sample) -> None:
         of_rows = partial(find_log_beta, prior_scale=self.prior_scale)
         solution: Solution = sample.dispatch(of_rows, self._fit_top)
         self.temperature_ = float(np.exp(-solution.parameters[0]))
+        self.curvature_ = solution.curvature
         store_outcome(self, solution)
 
     def _words(self) -> str:
-        is_softer, training = self.temperature_ > 1, vars(self).get("training_")
+        is_softer = self.temperature_ > 1
         effect = "softened" if is_softer else "sharpened"
-        if training is not None:  # a fit inside another keeps no losses to judge chance by
-            was = f": the model was {'over' if is_softer else 'under'}confident"
-            effect += was if is_beyond_chance(training) else ", by no more than chance explains"
+        if self._is_beyond_chance():
+            effect += f": the model was {'over' if is_softer else 'under'}confident"
+        else:
+            effect += ", by no more than chance explains"
         return (
             f"Logits are divided by the temperature {self.temperature_:.4g}. The probabilities are "
             f"{effect}. The ranking of classes is kept."
         )
+
+    def _is_beyond_chance(self) -> bool:
+        """Whether T differs from 1 by more than chance explains, at the level of 5%."""
+        # Wald's statistic is of all rows, but small if the labels are nearly separated. The rows of
+        # the summary show that case by their likelihood ratio.
+        wald = self.class_weights_.sum() * self.curvature_ * np.log(self.temperature_) ** 2
+        return bool(max(wald, likelihood_ratio(vars(self).get("training_"))) > CHI2_95)
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return u / self.temperature_

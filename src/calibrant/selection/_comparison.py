@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy
 
 from calibrant._crossfit.scores import SCORES
 from calibrant._output.results import ShortRepr, html_table
@@ -70,7 +70,7 @@ class Comparison(ShortRepr):
     @property
     def ranks(self) -> FloatArray:
         sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
-        return np.asarray(rankdata(sign * self.mean, axis=1))
+        return np.asarray(scipy.stats.rankdata(sign * self.mean, axis=1))
 
     @property
     def best(self) -> str:

@@ -189,15 +189,23 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
     return w * np.maximum(gradient, 0.0) - w
 
 
-def stack_gain(rows: OutOfFold, ratios: FloatArray) -> Gain:
-    """Cross-fitted reduction of the log-loss: weights of the other groups evaluate each group."""
-    after = np.empty(len(rows.weight))
+def stack_gain(rows: OutOfFold, corrected: OutOfFold, ratios: FloatArray) -> Gain:
+    """Cross-fitted reduction of the log-loss by an ensemble, and by the correction of its
+    confidence: weights of the other groups evaluate each group.
+    """
+    before = likelihood_losses(rows.likelihood[:, 0])
+    after = likelihood_losses(_cross_fitted(rows) * _cross_fitted(corrected) / corrected.likelihood[:, 0])
+    return paired_gain(before, after, rows.weight, ratios, score="log_loss")
+
+
+def _cross_fitted(rows: OutOfFold) -> FloatArray:
+    """The likelihoods of an ensemble with the weights of the other groups."""
+    mixed = np.empty(len(rows.weight))
     for number in np.unique(rows.group):
         held_out = rows.group == number
         others = rows.subset(~held_out)
         weights = (
             stack_weights(others) if len(others.weight) else np.eye(1, rows.likelihood.shape[1])[0]
         )
-        after[held_out] = likelihood_losses(rows.likelihood[held_out] @ weights)
-    before = likelihood_losses(rows.likelihood[:, 0])
-    return paired_gain(before, after, rows.weight, ratios, score="log_loss")
+        mixed[held_out] = rows.likelihood[held_out] @ weights
+    return mixed

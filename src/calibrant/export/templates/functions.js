@@ -39,6 +39,14 @@ function clip(row, low, high) {
   return row.map(x => Math.min(Math.max(x, low), high));
 }
 
+function admit(row, low, high, slack) {
+  return row.map(x => x >= low - slack && x <= high + slack ? Math.min(Math.max(x, low), high) : NaN);
+}
+
+function coalesce(row, other) {
+  return row.map((x, k) => Number.isNaN(x) ? entry(other, k) : x);
+}
+
 function log(row) {
   return row.map(Math.log);
 }
@@ -87,6 +95,11 @@ function log_softmax(row) {
   const shifted = row.map(x => x - largest);
   const sum = Math.log(total(shifted.map(Math.exp)));
   return shifted.map(x => x - sum);
+}
+
+function log_sum_exp(row) {
+  const largest = Math.max(...row);
+  return [largest + Math.log(total(row.map(x => Math.exp(x - largest))))];
 }
 
 function sum(row) {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from calibrant._data.sample import Rows
 from calibrant._kernels.blocks import map_blocks, sum_blocks
@@ -107,7 +107,7 @@ def _line(rows: ScaledRows) -> float:
         return limit
     if slope(-limit) <= 0:
         return -limit
-    return float(brentq(slope, -limit, limit, xtol=1e-3, rtol=1e-3))
+    return float(scipy.optimize.brentq(slope, -limit, limit, xtol=1e-3, rtol=1e-3))
 
 
 def _histogram(rows: ScaledRows, line: float, low: float, high: float) -> FloatArray:

@@ -22,7 +22,7 @@ from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import Bounds, OptimizeResult, minimize
+import scipy
 
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
@@ -102,7 +102,7 @@ def fit_evidence(
     return Evidence(best.inducing, best.point, solution)
 
 
-def _outcome(result: OptimizeResult) -> Outcome:
+def _outcome(result: scipy.optimize.OptimizeResult) -> Outcome:
     """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
     if result.status == 0:
         return Outcome.CONVERGED
@@ -127,7 +127,7 @@ def _flat_prior(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
     )
 
 
-def _limits(summary: ScoreSummary, n_inducing: int) -> Bounds:
+def _limits(summary: ScoreSummary, n_inducing: int) -> scipy.optimize.Bounds:
     kernel = np.log(
         [
             [_MIN_VARIANCE, (_MAX_AMPLITUDE * summary.amplitude) ** 2],
@@ -136,14 +136,16 @@ def _limits(summary: ScoreSummary, n_inducing: int) -> Bounds:
         ]
     )
     inputs = np.tile([summary.low, summary.high], (n_inducing, 1))
-    return Bounds(*np.concatenate([kernel, inputs]).T)
+    return scipy.optimize.Bounds(*np.concatenate([kernel, inputs]).T)
 
 
 def _packed(inducing: InducingInputs) -> FloatArray:
     return np.concatenate([np.log(inducing.kernel), inducing.inputs])
 
 
-def _search(profile: _Profile, start: FloatArray, limits: Bounds) -> tuple[OptimizeResult, int]:
+def _search(
+    profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds
+) -> tuple[scipy.optimize.OptimizeResult, int]:
     """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to
     another mode.
     """
@@ -158,8 +160,8 @@ def _search(profile: _Profile, start: FloatArray, limits: Bounds) -> tuple[Optim
 
 
 def _minimise(
-    profile: _Profile, start: FloatArray, limits: Bounds, max_iter: int
-) -> OptimizeResult:
+    profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds, max_iter: int
+) -> scipy.optimize.OptimizeResult:
     """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
     sensible one.
     """
@@ -177,7 +179,9 @@ def _minimise(
         "gtol": 0.0,
         "maxcor": 20,
     }
-    return minimize(scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+    return scipy.optimize.minimize(
+        scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options
+    )
 
 
 class _Solved(NamedTuple):

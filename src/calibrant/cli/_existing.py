@@ -1,0 +1,61 @@
+"""Files that a command would replace: the same kind of file, or the user must say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calibrant._output.files import check_writable
+
+_MARKS = {
+    "model": b'"calibrant-model"',
+    "state": b'"calibrant.monitor/',
+    "metrics": b"# HELP calibrant_monitor",
+}
+"""Text at the beginning of files that cannot be made again from one command."""
+
+_NAMES = {"model": "a saved calibrator", "state": "the state of a monitor"}
+_HEAD_BYTES = 4096
+
+
+def check_output(output: Path, kind: str, *inputs: Path | None) -> None:
+    """Raise if a file cannot be written, or would replace an input or another kind of file."""
+    check_other_file(output, *inputs)
+    check_writable(output)
+    check_replaceable(output, kind)
+
+
+def check_other_file(output: Path, *inputs: Path | None) -> None:
+    """Raise where what is written would replace what is read."""
+    for path in inputs:
+        if path is not None and output.exists() and path.exists() and output.samefile(path):
+            raise ValueError(f"{output} is the input, which would be lost: write another file")
+
+
+def check_replaceable(path: Path, kind: str) -> None:
+    """Raise if ``path`` holds something else than a command writes there, or a state that has
+    counted rows. Kinds are those of `_MARKS`, or any other word for files without a mark.
+    """
+    if not path.is_file() or path.stat().st_size == 0:
+        return
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    actual = next((name for name, mark in _MARKS.items() if mark in head), None)
+    expected = kind if kind in _MARKS else None
+    if actual == "state" == expected:
+        _check_empty_state(path)
+    elif actual != expected:
+        content = _NAMES.get(actual or "", "other data")
+        raise ValueError(
+            f"{path} holds {content}, which would be lost. Write another file, or remove it first."
+        )
+
+
+def _check_empty_state(path: Path) -> None:
+    from calibrant.cli._monitor_state import read_monitor
+
+    n_rows = sum(entry.n_rows for entry in read_monitor(path).history)
+    if n_rows:
+        raise ValueError(
+            f"{path} holds a state that has counted {n_rows:,} rows, which would be lost. Write "
+            "another file, or pass --force."
+        )

@@ -1,0 +1,55 @@
+"""Calibrators as programs for other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from calibrant import export
+from calibrant._output.files import write_text
+from calibrant._validation import unknown_name
+from calibrant.cli._options import ExportArguments
+from calibrant.io import PREFIXES
+
+
+def export_file(model: Any, options: ExportArguments, output: Path) -> None:
+    """Write a calibrator for other programs."""
+    if options.to not in EXPORTS:
+        raise ValueError(unknown_name("target", options.to, EXPORTS))
+    if options.compose is not None and options.to != "onnx":
+        raise ValueError(f"--compose goes with --to onnx, not {options.to}")
+    EXPORTS[options.to](model, options, output)
+
+
+def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
+    export.to_onnx(model, output, model=options.compose, output=options.score_output)
+
+
+def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:
+    start = PREFIXES[model.inputs][0]
+    columns = _split_names(options.columns) or [
+        f"{start}{label}" for label in model.classes_.tolist()
+    ]
+    query = export.to_sql(
+        model,
+        table=options.table,
+        columns=columns,
+        dialect=options.dialect,
+        keep=_split_names(options.keep),
+    )
+    write_text(output, query)
+
+
+def _split_names(names: str | None) -> list[str]:
+    return names.split(",") if names else []
+
+
+EXPORTS: dict[str, Callable[[Any, ExportArguments, Path], None]] = {
+    "onnx": _export_onnx,
+    "torch": lambda model, options, output: export.save_torch(model, output),
+    "sql": _export_sql,
+    "python": lambda model, options, output: write_text(output, export.to_python(model)),
+    "javascript": lambda model, options, output: write_text(output, export.to_javascript(model)),
+}
+"""How a calibrator is written, by the name of the target."""

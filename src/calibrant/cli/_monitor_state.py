@@ -1,0 +1,172 @@
+"""The file of a monitor: read it, lock it, and keep what later updates need."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._output.files import read_limited, write_text
+from calibrant.cli._options import WeightedFileArguments
+from calibrant.io import KINDS, LoadedRows, ModelScores, ScoreFile
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from calibrant.monitoring import CalibrationMonitor
+
+_MOST_BYTES = 2**28
+"""Bytes of a state: more than any monitor writes."""
+
+_MOST_FILES = 10_000
+"""Updates whose rows are recognized."""
+
+_REMEMBERED = ("label", *KINDS, "weight", "split", "sep", "decimal", "percent", "renormalize")
+"""Options about files that `start` keeps for the updates."""
+
+
+def read_monitor(path: Path) -> CalibrationMonitor:
+    """The monitor of a file; a ``ValueError`` that names the file if it is damaged."""
+    from calibrant.monitoring import CalibrationMonitor
+
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}: begin with calibrant monitor start")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError(f"{path} is not a regular file: pass the state of a monitor")
+    try:
+        text = read_limited(path, _MOST_BYTES).decode("utf-8")
+        return CalibrationMonitor.from_json(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def write_monitor(path: Path, monitor: CalibrationMonitor) -> None:
+    """Replace the state, if it can be read again: sums may have left the range of a state."""
+    from calibrant.monitoring import CalibrationMonitor
+
+    text = monitor.to_json()
+    CalibrationMonitor.from_json(text)
+    write_text(path, text)
+
+
+def remember_options(
+    monitor: CalibrationMonitor, data: WeightedFileArguments, file: ScoreFile
+) -> None:
+    """Keep the options and the columns of the reference file."""
+    given = {name: getattr(data, name) for name in _REMEMBERED}
+    monitor.metadata["options"] = {name: value for name, value in given.items() if value}
+    monitor.metadata["columns"] = list(file.score_columns)
+    monitor.metadata["files"] = []
+
+
+def recall_options(
+    monitor: CalibrationMonitor, data: WeightedFileArguments
+) -> WeightedFileArguments:
+    """The arguments of an update; options that are not given are those of `start`."""
+    options = monitor.metadata.get("options", {})
+    kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
+    if not isinstance(options, dict) or not set(options) <= set(kinds):
+        raise ValueError("options in the metadata of the state are not those of monitor start")
+    if not all(isinstance(value, str | bool) for value in options.values()):
+        raise ValueError("options in the metadata of the state must be text or booleans")
+    has_scores = any(getattr(data, kind) for kind in KINDS)
+    used = {
+        name: value
+        for name, value in options.items()
+        if not getattr(data, name) and not (has_scores and name in KINDS)
+    }
+    # The state holds the classes.
+    return replace(data, classes=None, **used)
+
+
+def scores_of(monitor: CalibrationMonitor) -> ModelScores:
+    """The classes, the kind of scores and the columns that a monitor expects."""
+    columns = monitor.metadata.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("columns in the metadata of the state must be names")
+    classes: Any = monitor.classes
+    return ModelScores(classes, monitor.to_dict()["rule"]["inputs"], tuple(columns))
+
+
+def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
+    """A digest of the scores, labels, weights and groups of some rows, whatever their format."""
+    digest = hashlib.sha256()
+    scores = np.asarray(rows.scores)
+    digest.update(repr(scores.shape).encode())
+    for block in np.array_split(scores, max(1, scores.size // 2**20)):
+        digest.update(np.ascontiguousarray(block, dtype="<f8").data)
+    digest.update("\0".join(map(str, rows.labels.tolist())).encode("utf-8", "surrogatepass"))
+    if rows.weight is not None:
+        digest.update(np.ascontiguousarray(rows.weight, dtype="<f8").data)
+    digest.update("\0".join(groups or ()).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: bool) -> None:
+    """Keep the name and the digest of an update; raise if either was counted before."""
+    files = monitor.metadata.setdefault("files", [])
+    if not isinstance(files, list) or not all(isinstance(entry, list) for entry in files):
+        raise ValueError("files in the metadata of the state must be pairs of name and digest")
+    names = {entry.when for entry in monitor.history}
+    known = next((entry[0] for entry in files if digest in entry), None)
+    if known is not None and not again:
+        raise ValueError(
+            f"these rows were counted before, as {known!r}. Pass --again to count them twice."
+        )
+    if when in names and not again:
+        raise ValueError(
+            f"an update {when!r} was counted before. Pass another name by --when, or --again to "
+            "add rows to it."
+        )
+    monitor.metadata["files"] = [*files, [when, digest]][-_MOST_FILES:]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other updates of the same file out, whatever link they use."""
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(target.name + ".lock")
+    # Without flock (Windows) the file itself is the lock, and stays after a crash.
+    acquire = _flock if fcntl is not None else _create
+    try:
+        descriptor = acquire(lock)
+    except (BlockingIOError, FileExistsError):
+        hint = "" if fcntl is not None else f"; if none is running, remove {lock}"
+        raise ValueError(f"{path} is locked by another update{hint}") from None
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _flock(lock: Path) -> int:
+    """Lock a file; the kernel releases the lock if the process dies."""
+    while True:
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another update may have removed the file after it was opened here.
+            if lock.exists() and os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                return descriptor
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise BlockingIOError from None
+            raise
+        os.close(descriptor)
+
+
+def _create(lock: Path) -> int:
+    return os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)

@@ -1,0 +1,61 @@
+"""Signals end a command as an error does, such that temporary files are removed."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from calibrant._output.files import replace_file
+
+_RETRY_SECONDS = 0.05
+"""Time until a signal is tried again that came at a bad moment."""
+
+_UNINTERRUPTIBLE: set[CodeType] = {replace_file.__code__}
+
+
+class Termination(BaseException):
+    """A signal asks the command to end; the argument is its number."""
+
+
+@contextmanager
+def catch_signals() -> Iterator[None]:
+    """Raise `Termination` for SIGINT, SIGTERM and SIGHUP."""
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        names = []  # only the main thread may install handlers
+    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+    # Signals that the parent ignores (nohup) stay ignored.
+    numbers = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in numbers:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer") and numbers:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # the command ended before the next try
+        for number in numbers:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Raise, or try again soon: modules that are imported by half fail in strange ways, and a file
+    that is replaced must be noted as such.
+    """
+    if _is_bad_moment(frame) and hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda _, later: _end(number, later))
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
+        return
+    raise Termination(number)
+
+
+def _is_bad_moment(frame: Any) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code in _UNINTERRUPTIBLE or code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

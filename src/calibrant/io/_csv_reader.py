@@ -1,0 +1,128 @@
+"""Text files of predictions, with a line of names."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from calibrant._validation import ParameterError
+from calibrant.io._readers import TableReader
+from calibrant.io._roles import FileOptions, ModelScores
+
+_CSV_BYTES = 2**23
+"""Bytes of a block of a text file: about as many scores as a block of other files has."""
+
+_HEADER_BYTES = 2**16
+"""Bytes of a text file in which its separator is looked for."""
+
+
+class CsvReader(TableReader):
+    """Reads a text file with a line of names; ``.tsv`` is separated by tabs."""
+
+    keeps_text = False
+    keeps_spelling = True
+
+    def __init__(
+        self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
+    ) -> None:
+        is_tsv = options.path.suffix.lower() == ".tsv"
+        # A shell passes '\t' as two characters.
+        self._separator = {"\\t": "\t"}.get(options.sep or "", options.sep) or "\t,"[not is_tsv]
+        self._decimal = options.decimal or "."
+        for name, sign in (("sep", self._separator), ("decimal", self._decimal)):
+            if len(sign) != 1 or not sign.isascii() or sign in '"\r\n':
+                raise ParameterError(
+                    f"{{{name}}} must be one character, got {{sign!r}}", {"sign": sign}
+                )
+        super().__init__(options, needs_label=needs_label, model=model)
+
+    def _open(self, **convert: Any) -> Any:
+        return pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
+            parse_options=pa_csv.ParseOptions(
+                # Quoted text may hold line ends anywhere in a file.
+                delimiter=self._separator,
+                newlines_in_values=True,
+            ),
+            convert_options=pa_csv.ConvertOptions(decimal_point=self._decimal, **convert),
+        )
+
+    @cached_property
+    def _padded(self) -> list[str]:
+        """Columns of digits that are text, because some are written as no number is ("00007"): all
+        rows are looked at before any is written.
+        """
+        integers = [name for name, kind in self.kinds.items() if kind == "int"]
+        padded: set[str] = set()
+        if not integers:
+            return []
+        types = dict.fromkeys(integers, pa.string())
+        with self._open(column_types=types, include_columns=integers) as reader:
+            for batch in reader:
+                columns = zip(batch.schema.names, batch.columns, strict=True)
+                padded.update(name for name, column in columns if _has_padding(column))
+        return sorted(padded)
+
+    def _read_schema(self) -> Any:
+        self._check_separator()
+        with self._open() as reader:
+            return reader.schema
+
+    def _check_separator(self) -> None:
+        with self.path.open("rb") as file:
+            head = file.read(_HEADER_BYTES).decode("utf-8", "replace").lstrip()
+        first = re.split(r"[\r\n]", head, maxsplit=1)[0]
+        others = [sign for sign in ";\t|," if sign in first]
+        if others and self._separator not in first:
+            raise ParameterError(
+                f"the first line of {{path}} holds no {{current!r}}. Pass {{sep:{others[0]!r}}} "
+                f"for columns that are separated by {{other!r}}.",
+                {"path": self.path, "current": self._separator, "other": others[0]},
+            )
+
+    def _batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        with self._open(column_types=self._types_of(names), include_columns=names) as reader:
+            yield from reader
+
+    def _types_of(self, names: list[str]) -> dict[str, Any]:
+        """Types of columns that are not left to Arrow."""
+        columns = self.columns
+        if self.keeps_text:
+            return dict.fromkeys(names, pa.string())
+        text = [*columns.top_labels, *([columns.label] if columns.label else [])]
+        numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
+        types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
+        if len(names) == len(self.schema.names):
+            types = dict.fromkeys(self._padded, pa.string()) | types
+        wanted = set(names)
+        return {name: type_ for name, type_ in types.items() if name in wanted}
+
+    def locate(self, message: str) -> str:
+        def with_line(match: re.Match[str]) -> str:
+            line = self._line_of(int(match[1]))
+            return match[0] if line is None else f"{match[0]} (line {line})"
+
+        return re.sub(r"\brow (\d+)", with_line, super().locate(message), count=1)
+
+    def _line_of(self, row: int) -> int | None:
+        """The line on which a row ends: blank lines are no rows, and quoted text has line ends."""
+        with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.reader(file, delimiter=self._separator)
+            try:
+                next(islice((cells for cells in reader if cells), row + 1, None), None)
+            except csv.Error:
+                return None
+            return reader.line_num
+
+
+def _has_padding(column: Any) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())

@@ -1,0 +1,204 @@
+"""The ensemble that predicts by default, and the averages that calibrate it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    train_test_split,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from calibrant import CalibratedClassifier, TemperatureScaling
+from calibrant.classifier._ensemble import combine_folds, holds_out_repeatedly
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+
+
+def splits_of(splitter, n_rows=60, **options):
+    return list(splitter.split(np.zeros((n_rows, 1)), np.arange(n_rows) % 3, **options))
+
+
+def test_five_folds_are_left_out_in_all_ten_pairs():
+    folds = splits_of(KFold(5))
+    combined = combine_folds(folds, 60)
+    expected = {tuple(np.sort(np.concatenate([a[1], b[1]]))) for a, b in combinations(folds, 2)}
+    assert {tuple(test) for _, test in combined} == expected
+    assert len(combined) == 10
+
+
+@pytest.mark.parametrize("n_folds", [5, 6, 7, 10])
+def test_every_row_is_held_out_four_times_and_never_seen_by_its_clones(n_folds):
+    combined = combine_folds(splits_of(StratifiedKFold(n_folds)), 60)
+    tested = np.concatenate([test for _, test in combined])
+    assert np.bincount(tested).tolist() == [4] * 60
+    for train, test in combined:
+        assert not set(train) & set(test)
+        assert len(train) + len(test) == 60
+    assert holds_out_repeatedly(combined)
+
+
+@pytest.mark.parametrize("splitter", [KFold(4), TimeSeriesSplit(5), RepeatedStratifiedKFold()])
+def test_other_splits_stay_as_they_are(splitter):
+    splits = splits_of(splitter)
+    for (train, test), expected in zip(combine_folds(splits, 60), splits, strict=True):
+        np.testing.assert_array_equal(train, expected[0])
+        np.testing.assert_array_equal(test, expected[1])
+
+
+def test_rows_that_are_held_out_once_cannot_be_scored_by_averages():
+    assert not holds_out_repeatedly(splits_of(TimeSeriesSplit(5)))
+    assert holds_out_repeatedly(splits_of(RepeatedStratifiedKFold(n_splits=3, n_repeats=2)))
+
+
+def test_the_calibrator_is_fitted_on_averages_of_clones_that_did_not_see_the_row(digits):
+    X, _, y, _ = digits
+    bayes = GaussianNB(var_smoothing=0.1)
+    model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
+    total = np.zeros((len(y), 10))
+    count = np.zeros(len(y))
+    folds = model._split(_Rows(y), {})
+    for train, test in combine_folds(list(folds), len(y)):
+        total[test] += bayes.fit(X[train], y[train]).predict_proba(X[test])
+        count[test] += 1
+    expected = TemperatureScaling().fit(total / count[:, None], y)
+    assert count.tolist() == [4] * len(y)
+    assert model.calibrator_.temperature_ == pytest.approx(expected.temperature_, rel=1e-6)
+
+
+class _Rows:
+    """The labels that folds are cut by."""
+
+    groups = None
+
+    def __init__(self, y):
+        self.codes = y
+
+
+def test_the_average_predicts_and_the_fit_on_all_rows_counts_three_times(digits):
+    X, new, y, _ = digits
+    bayes = GaussianNB(var_smoothing=0.1)
+    model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
+    assert len(model.estimators_) == 11
+    whole = bayes.fit(X, y).predict_proba(new)
+    np.testing.assert_array_equal(model.estimators_[-1].predict_proba(new), whole)
+    clones = [fitted.predict_proba(new) for fitted in model.estimators_[:-1]]
+    average = (np.sum(clones, axis=0) + 3 * whole) / 13
+    calibrated = model.calibrator_.predict_proba(average) ** (1 / model.temperature_)
+    expected = calibrated / calibrated.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(new), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DecisionTreeClassifier(random_state=0), RandomForestClassifier(30, random_state=0)],
+    ids=["tree", "forest"],
+)
+def test_the_default_is_not_underconfident(digits, estimator):
+    X, new, y, truth = digits
+    model = CalibratedClassifier(estimator).fit(X, y)
+    proba = model.predict_proba(new)
+    pairs = CalibratedClassifier(estimator, ensemble=True).fit(X, y).predict_proba(new)
+    assert abs(gap_of(proba, truth)) < 0.05
+    assert abs(gap_of(proba, truth)) < abs(gap_of(pairs, truth))
+
+
+def gap_of(proba, truth):
+    """Mean confidence minus accuracy."""
+    return proba.max(axis=1).mean() - (proba.argmax(axis=1) == truth).mean()
+
+
+def test_classes_that_no_classifier_finds_possible_get_a_small_probability(digits):
+    X, new, y, _ = digits
+    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0), "identity").fit(X, y)
+    votes = np.mean([fitted.predict_proba(new) for fitted in model.estimators_], axis=0)
+    assert (votes == 0).any()
+    least = model.predict_proba(new)[votes == 0]
+    assert least.min() > 0
+    assert least.max() < 2 / (len(y) + 10)
+
+
+class ScaledLogistic(LogisticRegression):
+    """A classifier whose decision values are thousandfold, and without probabilities."""
+
+    predict_proba = None
+
+    def decision_function(self, X):
+        return 1000 * super().decision_function(X)
+
+
+def test_the_scale_of_decision_values_does_not_matter(digits):
+    X, new, y, _ = digits
+    scaled, plain = (
+        CalibratedClassifier(kind(max_iter=2000), TemperatureScaling()).fit(X, y)
+        for kind in (ScaledLogistic, LogisticRegression)
+    )
+    assert scaled.score_method_ == "decision_function"
+    np.testing.assert_allclose(scaled.predict_proba(new), plain.predict_proba(new), atol=1e-6)
+
+
+class Rule(ClassifierMixin, BaseEstimator):
+    """A classifier that learns nothing from its rows."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.where(np.asarray(X)[:, [3]] > 1, [0.2, 0.5, 0.3], [0.6, 0.3, 0.1])
+
+
+def test_equal_clones_need_no_correction_for_their_number():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(1, 1, (300, 4)), rng.integers(0, 3, 300)
+    model = CalibratedClassifier(Rule(), TemperatureScaling()).fit(X, y)
+    assert model.temperature_ == pytest.approx(1.0, abs=1e-9)
+
+
+def test_clones_that_differ_are_sharpened_for_the_larger_average(digits):
+    X, _, y, _ = digits
+    model = CalibratedClassifier(DecisionTreeClassifier(random_state=0)).fit(X, y)
+    assert 0.5 < model.temperature_ < 1.0
+
+
+def test_groups_stay_together_in_every_clone(digits):
+    X, _, y, _ = digits
+    groups = np.arange(len(y)) // 20
+    seen = []
+
+    class Spy(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(set(X[:, 0].astype(int)))
+            return super().fit(X, y)
+
+    numbered = np.column_stack([groups, X])
+    CalibratedClassifier(Spy(), TemperatureScaling()).fit(numbered, y, groups=groups)
+    CalibratedClassifier(Spy(), TemperatureScaling(), cv=GroupKFold(5)).fit(
+        numbered, y, groups=groups
+    )
+    rows = [len(groups_of_clone) for groups_of_clone in seen]
+    assert len(seen) == 22
+    assert max(rows[:10] + rows[11:21]) < len(set(groups)) == rows[10] == rows[21]
+
+
+def test_explain_describes_the_average(digits):
+    X, _, y, _ = digits
+    text = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y).explain()
+    assert "The average of 11 fits of GaussianNB predicts" in text
+    assert "averages that the fits give to rows they did not see" in text

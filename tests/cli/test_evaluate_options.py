@@ -1,0 +1,69 @@
+"""Groups, intervals and saved calibrators in ``calibrant evaluate``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+import calibrant
+from calibrant.cli import run
+
+NAMES = np.array(["cat", "dog", "owl"])
+
+
+@pytest.fixture
+def data(outcome_files):
+    """The files, and a model that was fitted on the first."""
+    fit = ["fit", "validation.csv", "--label", "outcome", "-m", "temperature", "-o", "m.json"]
+    assert run([*fit, "-q"]) == 0
+    return outcome_files
+
+
+def result(capsys, *arguments):
+    capsys.readouterr()
+    assert run([*arguments, "-q", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+EVALUATE = ("evaluate", "test.csv", "--label", "outcome")
+
+
+def test_evaluate_by_a_column_is_the_evaluation_of_its_groups(data, capsys):
+    proba, labels, sites = data["test"]
+    shown = result(capsys, *EVALUATE, "--by", "site")
+    expected = calibrant.evaluate(labels, proba, by={"site": sites}, classes=NAMES).to_dict()
+    assert [group["n_samples"] for group in shown["groups"]] == [
+        group["n_samples"] for group in expected["groups"]
+    ]
+    assert shown["overall"]["log_loss"] == pytest.approx(expected["overall"]["log_loss"])
+
+
+def test_a_column_of_groups_that_is_not_there_is_an_error(data, capsys):
+    assert run([*EVALUATE, "--by", "region"]) == 2
+    assert "--by names the column 'region'" in capsys.readouterr().err
+
+
+def test_evaluate_with_intervals(data, capsys):
+    shown = result(capsys, *EVALUATE, "--intervals")
+    assert set(shown["intervals"]) == {"accuracy", "log_loss", "brier_score", "debiased_error"}
+    for name in ("accuracy", "log_loss", "brier_score"):
+        interval = shown["intervals"][name]
+        assert interval["low"] < shown[name] < interval["high"]
+    capsys.readouterr()
+    assert run([*EVALUATE, "--intervals", "-q"]) == 0
+    assert "log-loss: " in capsys.readouterr().out
+
+
+def test_evaluate_a_saved_model_on_a_test_file(data, capsys):
+    proba, labels, _ = data["test"]
+    shown = result(capsys, *EVALUATE, "--model", "m.json")
+    after = calibrant.load("m.json").predict_proba(proba)
+    expected = calibrant.evaluate(labels, after, classes=NAMES)
+    assert shown["after"]["log_loss"] == pytest.approx(expected.log_loss)
+    assert shown["after"]["log_loss"] < shown["before"]["log_loss"]
+    assert run([*EVALUATE, "--model", "m.json", "--by", "site"]) == 2
