@@ -161,8 +161,8 @@ def plan_folds(
 ) -> FoldPlan:
     """Folds of a sample: by content if its rows are in memory, else by the number of the row.
 
-    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter; of chunked rows it has
-    at most `MOST_HELD_OUT`. ``by_runs`` keeps consecutive chunked rows together.
+    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter. If rows are chunked,
+    this fold has at most `MOST_HELD_OUT` rows. ``by_runs`` keeps consecutive chunked rows together.
     """
     is_number = cv is None or isinstance(cv, int | np.integer)
     if not sample.is_chunked:
