@@ -79,7 +79,6 @@ def test_few_rows_of_many_classes_have_the_same_weights(rng):
     made = {"candidates": members, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(20, 5), **made).fit(logits, y)
     parts = AutoCalibration(cv=5, **made).fit(Slices(logits, y, size=7), None)
-    assert whole.weights_[0] == parts.weights_[0] == 0
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-7)
 
 

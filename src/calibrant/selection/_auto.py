@@ -12,15 +12,16 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
-from calibrant._typing import FloatArray, LabelsLike
+from calibrant._typing import BoolArray, FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
 from calibrant.base import Calibrator, Citation
-from calibrant.base.fitted import SHARE, FittedValue
+from calibrant.base.fitted import FittedValue
 from calibrant.base.references import WOLPERT_1992
 from calibrant.inference import Gain
 from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._candidates import (
+    calibrates_confidence,
     default_candidates,
     is_trusted,
     named_candidates,
@@ -52,8 +53,8 @@ class AutoCalibration(Calibrator):
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
     out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
-    one standard error of the gain over it. The average itself, with its confidence calibrated by
-    isotonic regression, is one more member with a weight by the same rule.
+    one standard error of the gain over it. The average of the other calibrators, with its
+    confidence calibrated by a spline, is one more member with a weight by the same rule.
 
     Parameters
     ----------
@@ -82,11 +83,12 @@ class AutoCalibration(Calibrator):
     left_out_ : tuple of str
         Candidates that were not fitted because of ``time_budget``.
     weights_ : array of shape (n_members,)
-        The weight of each member. They sum to one.
+        The weight of each member, with its weight inside the corrected average. They sum to one.
     top_ : MulticlassToBinary or None
-        The calibrator of the confidence (the highest probability) of the average of the members.
-    top_weight_ : float
-        The weight of the average with a calibrated confidence; the average itself has the rest.
+        The calibrator of the confidence (the highest probability) of the average of the members,
+        if the corrected average has a weight.
+    top_weights_ : array of shape (n_members,)
+        The part of ``weights_`` that belongs to the corrected average.
     members_ : dict of name -> fitted calibrator
         The members with a positive weight, without the uniform forecast.
     gain_ : Gain
@@ -106,9 +108,8 @@ class AutoCalibration(Calibrator):
     Let :math:`P_{ij}` be the probability that member j, fitted without the fold of row i, gives to
     the true class of row i, and :math:`c_i` the weight of the row. Member 0 is the combination of
     the identity and `BayesianTemperatureScaling`. The share of each is proportional to
-    :math:`\exp(L - S)`, with its total log-likelihood L and the standard error S of its total gain
-    over the identity. With more than four classes per row the identity has no share, because few
-    rows cannot show what it loses. The weights maximize
+    :math:`\exp(L - S \min(1, n / K))`, with its total log-likelihood L and the standard error S of
+    its total gain over the identity. The weights maximize
 
     .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
         g_i = \log \frac{(P w)_i}{P_{i0}}.
@@ -119,11 +120,12 @@ class AutoCalibration(Calibrator):
     penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
 
     An average of calibrated probabilities is not calibrated. So the weights are found twice. The
-    first weights v are those of the members that do not calibrate the confidence. Smoothed isotonic
-    regression h of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to its
-    out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
-    likelihoods of this corrected average come from isotonic fits on the other folds, and they are
-    one more column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))`
+    first weights v are those of the members that do not calibrate the confidence. A spline h
+    (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
+    its out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
+    likelihoods of this corrected average come from splines of the other folds, and they are one
+    more column of P.
+    The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))`
     with the second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
@@ -179,12 +181,12 @@ class AutoCalibration(Calibrator):
 
     gain_: Gain | None
     top_: MulticlassToBinary | None
-    top_weight_: float
+    top_weights_: FloatArray
     left_out_: tuple[str, ...]
     _folds_by_row: ClassVar[bool] = True
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
         "weights_": FittedValue(("M",), 0.0, 1.0),
-        "top_weight_": SHARE,
+        "top_weights_": FittedValue(("M",), 0.0, 1.0),
     }
 
     @property
@@ -209,6 +211,8 @@ class AutoCalibration(Calibrator):
         is_calibrator = isinstance(top, MulticlassToBinary) and top.inputs == "proba"
         if not is_calibrator or top.n_classes_ != fitted.get("n_classes_"):
             raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes")
+        if not np.sum(fitted.get("top_weights_", 0.0)) > 0:
+            raise ValueError("top_weights_ must have a positive sum if there is a top_")
 
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
@@ -261,26 +265,36 @@ class AutoCalibration(Calibrator):
         trusted = [is_trusted(members[name]) for name in fits]
         rows = predict_held_out(fits, trusted, plan, self.inputs, sample.n_columns)
         self.losses_ = -(rows.weight @ np.log(rows.likelihood)) / rows.weight.sum()
-        self._keep_uncorrected(stack_weights(rows))
-        corrected = self._correct_confidence(rows, fits, plan)
-        self.gain_ = stack_gain(rows, corrected, plan.ratios)
+        if len(np.unique(rows.group)) > 1:
+            is_plain = [not calibrates_confidence(members[name]) for name in fits]
+            rows = self._weigh_with_correction(rows, np.array([*is_plain, True]), fits, plan)
+        else:  # a correction could not be evaluated
+            self._keep_uncorrected(stack_weights(rows))
+        self.gain_ = stack_gain(rows, plan.ratios)
         return fits
 
     def _keep_uncorrected(self, weights: FloatArray) -> None:
-        self.weights_, self.top_weight_, self.top_ = weights, 0.0, None
+        self.weights_, self.top_weights_, self.top_ = weights, np.zeros_like(weights), None
 
-    def _correct_confidence(self, rows: OutOfFold, fits: FoldFits, plan: FoldPlan) -> OutOfFold:
-        """Calibrate the confidence of the average, with a weight by the same rule; return the
-        likelihoods of the average and of the corrected average.
+    def _weigh_with_correction(
+        self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
+    ) -> OutOfFold:
+        """Find the weights with one more member, the ensemble of the plain members with a
+        calibrated confidence; return the likelihoods with this member.
+
+        Calibrators of the confidence are not plain: their probabilities are corrected already.
         """
-        average = predict_ensemble(fits, self.weights_, plan, self.inputs)
-        corrected = rows.of_average(average.true)
-        if len(np.unique(rows.group)) > 1:  # otherwise a correction could not be evaluated
-            corrected = corrected.add_member(corrected_likelihood(average, rows.n_classes))
-            self.top_weight_ = float(stack_weights(corrected)[-1])
-        if self.top_weight_ > 0:
-            self.top_ = fit_correction(average, rows.n_classes)
-        return corrected
+        first = np.zeros(len(is_plain))
+        first[is_plain] = stack_weights(rows.select(is_plain))
+        ensemble = predict_ensemble(fits, first, plan, self.inputs)
+        rows = rows.add_member(corrected_likelihood(ensemble, rows.n_classes))
+        weights = stack_weights(rows)
+        self._keep_uncorrected(weights[:-1])
+        if weights[-1] > 0:
+            self.top_ = fit_correction(ensemble, rows.n_classes)
+            self.top_weights_ = weights[-1] * first
+            self.weights_ = self.weights_ + self.top_weights_
+        return rows
 
     def _chunked_note(self) -> str:
         notes = ["Rows are assigned to folds by their number."]
@@ -290,17 +304,23 @@ class AutoCalibration(Calibrator):
         return " ".join(notes)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        average = np.full(scores.shape, self.weights_[-1] / self.n_classes_)
-        for name, fitted in self.members_.items():
-            weight = self.weights_[self.names_.index(name)]
-            average += weight * proba_of(fitted, scores, self.inputs)
         if self.top_ is None:
-            return average
-        corrected = self.top_._proba_of(average)
-        corrected *= self.top_weight_
-        average *= 1.0 - self.top_weight_
-        average += corrected
-        return average
+            return self._average(scores, self.weights_)[0]
+        share = self.top_weights_.sum()
+        plain, ensemble = self._average(
+            scores, self.weights_ - self.top_weights_, self.top_weights_ / share
+        )
+        plain += share * self.top_._proba_of(ensemble)
+        return plain
+
+    def _average(self, scores: FloatArray, *weights: FloatArray) -> list[FloatArray]:
+        """Weighted averages of the members: each member predicts once for all of them."""
+        totals = [np.full(scores.shape, one[-1] / self.n_classes_) for one in weights]
+        for name, fitted in self.members_.items():
+            proba, member = proba_of(fitted, scores, self.inputs), self.names_.index(name)
+            for total, one in zip(totals, weights, strict=True):
+                total += one[member] * proba
+        return totals
 
     def explain(self) -> str:
         """Summary of the fit, with the weight and the cross-fitted log-loss of each member."""
@@ -329,7 +349,7 @@ class AutoCalibration(Calibrator):
             return ""
         said = self.top_.calibrators_[0]._words_at(_EXAMPLES)
         return (
-            f" For {self.top_weight_:.0%} of the weight the confidence of the mixture is "
+            f" For {self.top_weights_.sum():.0%} of the weight the confidence of the mixture is "
             f"corrected: {said}."
         )
 

@@ -12,6 +12,7 @@ from calibrant.multiclass import (
     Identity,
     StructuredScaling,
 )
+from calibrant.notions import as_notion
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection.methods import by_name
 
@@ -50,6 +51,13 @@ def is_trusted(candidate: Any) -> bool:
     which has a prior.
     """
     return isinstance(candidate, Identity | BayesianTemperatureScaling)
+
+
+def calibrates_confidence(candidate: Any) -> bool:
+    """Whether a candidate calibrates the confidence of the scores."""
+    if not isinstance(candidate, MulticlassToBinary):
+        return False
+    return as_notion(candidate.notion).name == "confidence"
 
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The last step of a stacked ensemble: isotonic calibration of its confidence."""
+"""A member of a stacked ensemble: the average of the others with a calibrated confidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant._data.fold_plan import FoldPlan, HeldOut
 from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._kernels.simplex import EPS, log_of, true_class
 from calibrant._typing import BoolArray, FloatArray, IntArray
-from calibrant.binary import IsotonicCalibration
+from calibrant.binary import SplineCalibration
 from calibrant.notions import Claim
 from calibrant.reductions import MulticlassToBinary
 from calibrant.selection._out_of_fold import FoldFits
@@ -64,10 +64,20 @@ def _mix(
     return [EnsembleRows(top, *columns, rows.y, rows.weight, held_out.group)]
 
 
+_POINTS = 128
+"""Points at which the fitted curve is stored. It bends at six knots, so every row is too many."""
+
+
 def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:
     """The calibrator of the confidence, fitted on all out-of-fold predictions."""
-    calibrator = MulticlassToBinary(_isotonic(), notion="confidence")
+    calibrator = MulticlassToBinary(SplineCalibration(), notion="confidence")
     calibrator._fit_checked(rows.sample(n_classes))
+    (curve,) = calibrator.calibrators_
+    kept = np.linspace(0, len(curve.scores_) - 1, _POINTS).round().astype(np.intp)
+    curve.scores_, curve.values_ = (
+        values[np.unique(kept)] for values in (curve.scores_, curve.values_)
+    )
+    curve.values_ = _clip(curve.values_, rows.claim())
     return calibrator
 
 
@@ -79,14 +89,16 @@ def corrected_likelihood(rows: EnsembleRows, n_classes: int) -> FloatArray:
     confidence = np.empty(len(rows.y))
     for number in np.unique(rows.group):
         held_out = rows.group == number
-        fitted = _isotonic()
-        fitted._fit_claims([fitted], [rows.claim(~held_out)])
-        confidence[held_out] = fitted._predict_claim(rows.confidence[held_out])
+        curve, others = SplineCalibration(), rows.claim(~held_out)
+        curve._fit_claims([curve], [others])
+        confidence[held_out] = _clip(curve._predict_claim(rows.confidence[held_out]), others)
     rest = 1.0 - rows.confidence
     # Without any rest, it is spread evenly, as `MulticlassToBinary` does.
     share = np.divide(rows.true, rest, out=np.full(len(rest), 1.0 / n_classes), where=rest > 0)
     return np.maximum(np.where(rows.top == rows.y, confidence, share * (1.0 - confidence)), EPS)
 
 
-def _isotonic() -> IsotonicCalibration:
-    return IsotonicCalibration("linear", smoothing=1.0, clip=True)
+def _clip(proba: FloatArray, claim: Claim) -> FloatArray:
+    """Keep a distance from 0 and 1 by the rule of succession."""
+    edge = 1.0 / (float(claim.weight.sum()) + 2.0)
+    return np.clip(proba, edge, 1.0 - edge)

@@ -38,9 +38,11 @@ class OutOfFold(NamedTuple):
             likelihood=self.likelihood[rows], weight=self.weight[rows], group=self.group[rows]
         )
 
-    def of_average(self, likelihood: FloatArray) -> OutOfFold:
-        """An average of the base calibrators on the same rows, which takes their place."""
-        return self._replace(likelihood=likelihood[:, None], is_trusted=np.array([True]))
+    def select(self, members: BoolArray) -> OutOfFold:
+        """Some of the base calibrators on the same rows."""
+        return self._replace(
+            likelihood=self.likelihood[:, members], is_trusted=self.is_trusted[members]
+        )
 
     def add_member(self, likelihood: FloatArray) -> OutOfFold:
         """One more base calibrator on the same rows; it is not trusted."""

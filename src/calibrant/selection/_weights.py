@@ -33,10 +33,6 @@ one row with a surprising label costs little."""
 STANDARD_ERRORS = 1.0
 """Standard errors of a total gain that are subtracted from it."""
 
-_CLASSES_PER_ROW = 4.0
-"""From here on the identity is not trusted. A row says much about a temperature if there are many
-classes, and too few rows are left to show what the identity loses."""
-
 _SMOOTHING = (1e-1, 1e-3, 1e-5, 1e-7)
 """Added to the standard error, in nats and in quadrature. It has a kink where all weight is on the
 trusted members. Newton steps would stall there, so the search approaches it in stages."""
@@ -66,18 +62,18 @@ def stack_weights(rows: OutOfFold) -> FloatArray:
 
 
 def trusted_shares(rows: OutOfFold) -> FloatArray:
-    """Shares of the trusted members: proportional to their out-of-fold likelihoods, each minus a
-    standard error of its gain over the identity.
+    """Shares of the trusted members: proportional to the exponential of their out-of-fold
+    log-likelihoods, each minus a standard error of its gain over the identity.
 
-    The identity has no share if there are more than four classes per row.
+    With fewer rows than classes it is the share n / K of a standard error: so few rows cannot show
+    significantly what the identity loses, although each of them says much about the temperature.
     """
     logs = np.log(rows.likelihood[:, rows.is_trusted])
     gain = logs - logs[:, :1]
     total = float(rows.weight.sum())
     deviation = gain - rows.weight @ gain / total
-    evidence = rows.weight @ gain - STANDARD_ERRORS * np.sqrt(rows.weight @ deviation**2)
-    if len(evidence) > 1 and total * _CLASSES_PER_ROW < rows.n_classes:
-        evidence[0] = -np.inf
+    n_errors = STANDARD_ERRORS * min(1.0, total / rows.n_classes)
+    evidence = rows.weight @ gain - n_errors * np.sqrt(rows.weight @ deviation**2)
     shares: FloatArray = softmax_in_place(evidence[None, :])[0]
     return shares
 
@@ -189,23 +185,15 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
     return w * np.maximum(gradient, 0.0) - w
 
 
-def stack_gain(rows: OutOfFold, corrected: OutOfFold, ratios: FloatArray) -> Gain:
-    """Cross-fitted reduction of the log-loss by an ensemble, and by the correction of its
-    confidence: weights of the other groups evaluate each group.
-    """
-    before = likelihood_losses(rows.likelihood[:, 0])
-    after = likelihood_losses(_cross_fitted(rows) * _cross_fitted(corrected) / corrected.likelihood[:, 0])
-    return paired_gain(before, after, rows.weight, ratios, score="log_loss")
-
-
-def _cross_fitted(rows: OutOfFold) -> FloatArray:
-    """The likelihoods of an ensemble with the weights of the other groups."""
-    mixed = np.empty(len(rows.weight))
+def stack_gain(rows: OutOfFold, ratios: FloatArray) -> Gain:
+    """Cross-fitted reduction of the log-loss: weights of the other groups evaluate each group."""
+    after = np.empty(len(rows.weight))
     for number in np.unique(rows.group):
         held_out = rows.group == number
         others = rows.subset(~held_out)
         weights = (
             stack_weights(others) if len(others.weight) else np.eye(1, rows.likelihood.shape[1])[0]
         )
-        mixed[held_out] = rows.likelihood[held_out] @ weights
-    return mixed
+        after[held_out] = likelihood_losses(rows.likelihood[held_out] @ weights)
+    before = likelihood_losses(rows.likelihood[:, 0])
+    return paired_gain(before, after, rows.weight, ratios, score="log_loss")
