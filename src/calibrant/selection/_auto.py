@@ -27,6 +27,7 @@ from calibrant.selection._candidates import (
     named_candidates,
 )
 from calibrant.selection._confidence_correction import (
+    FEWEST_ROWS,
     corrected_likelihood,
     fit_correction,
     predict_ensemble,
@@ -53,8 +54,8 @@ class AutoCalibration(Calibrator):
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
     out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
-    one standard error of the gain over it. The average of the other calibrators, with its
-    confidence calibrated by a spline, is one more member with a weight by the same rule.
+    one standard error of the gain over it. From 300 rows on, the average of the other calibrators
+    with its confidence calibrated by a spline is one more member with a weight by the same rule.
 
     Parameters
     ----------
@@ -265,10 +266,10 @@ class AutoCalibration(Calibrator):
         trusted = [is_trusted(members[name]) for name in fits]
         rows = predict_held_out(fits, trusted, plan, self.inputs, sample.n_columns)
         self.losses_ = -(rows.weight @ np.log(rows.likelihood)) / rows.weight.sum()
-        if len(np.unique(rows.group)) > 1:
+        if len(np.unique(rows.group)) > 1 and rows.weight.sum() >= FEWEST_ROWS:
             is_plain = [not calibrates_confidence(members[name]) for name in fits]
             rows = self._weigh_with_correction(rows, np.array([*is_plain, True]), fits, plan)
-        else:  # a correction could not be evaluated
+        else:  # a correction could not be evaluated, or would fit noise
             self._keep_uncorrected(stack_weights(rows))
         self.gain_ = stack_gain(rows, plan.ratios)
         return fits

@@ -64,6 +64,10 @@ def _mix(
     return [EnsembleRows(top, *columns, rows.y, rows.weight, held_out.group)]
 
 
+FEWEST_ROWS = 300
+"""50 rows per knot of the spline. With fewer it often fits noise, which calibrated scores suffer
+from."""
+
 _POINTS = 128
 """Points at which the fitted curve is stored. It bends at six knots, so every row is too many."""
 
