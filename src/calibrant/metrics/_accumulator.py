@@ -272,10 +272,18 @@ class MetricAccumulator:
     @property
     def mean_confidence(self) -> float:
         """Mean of the highest probabilities of the rows seen."""
+        return self.mean_score()[0]
+
+    def mean_score(self, column: int | None = None) -> tuple[float, float]:
+        """Mean probability of a class and its frequency; without a class, mean confidence and
+        accuracy.
+        """
         if self._sums is None:
             raise ValueError("nothing was seen: call update(y_true, y_prob) first")
-        table = self._sums.confidence
-        return float(table.score.sum() / table.weight.sum())
+        claim = 0 if column is None else column
+        table = self._sums.confidence if column is None else self._sums.class_wise
+        weight = table.weight[claim].sum()
+        return float(table.score[claim].sum() / weight), float(table.outcome[claim].sum() / weight)
 
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)

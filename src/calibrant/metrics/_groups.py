@@ -35,7 +35,9 @@ class GroupEvaluation:
         The value of the group, or "column=value, ..." of several columns.
     evaluation : Evaluation
     gap : float
-        Mean confidence minus accuracy: above 0 the model is overconfident in the group.
+        Mean confidence minus accuracy: above 0 the model is overconfident in the group. For two
+        classes, the mean predicted probability of the second class minus its frequency: above 0
+        the probabilities are too high.
     gap_low, gap_high, accuracy_low, accuracy_high : float
         Intervals, which hold for all groups together.
     """
@@ -56,11 +58,16 @@ class GroupEvaluation:
 
     @property
     def finding(self) -> str:
-        """What the interval says, in a word or two."""
+        """The conclusion from the interval of the gap, in a few words."""
+        high, low = (
+            ("probabilities too high", "probabilities too low")
+            if self.evaluation.n_classes == 2
+            else ("overconfident", "underconfident")
+        )
         if self.gap_low > 0:
-            return "overconfident"
+            return high
         if self.gap_high < 0:
-            return "underconfident"
+            return low
         return "too few rows to say" if self.is_small else "no gap found"
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,6 +106,10 @@ class GroupedEvaluation:
     of a group need not be equally hard: the interval is then of their mean and too wide, if
     anything (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent: many rows of
     one patient are not. Binned errors grow by chance in small groups: compare gaps, not ECEs.
+
+    For two classes the gap is that of the second class. Confidence, the larger of both
+    probabilities, would not show probabilities that are too low in a whole group: those below and
+    above one half change it in opposite directions.
     """
 
     by: tuple[str, ...]
@@ -179,14 +190,21 @@ class GroupedEvaluation:
 
     def note(self) -> str:
         """What the numbers mean, and which groups are too small."""
-        said = (
-            f"Gap: mean confidence minus accuracy. The intervals hold for all {len(self)} groups "
-            f"together with probability {self.level:g}."
+        text = (
+            f"Gap: {self.gap_title}. If rows are independent, the intervals hold for all "
+            f"{len(self)} groups together with probability {self.level:g}."
         )
         if not self.too_small:
-            return said
+            return text
         names = shortened(self.too_small)
-        return f"{said} Too few rows to see a gap of {VISIBLE:g}: {names}."
+        return f"{text} Too few rows to see a gap of {VISIBLE:g}: {names}."
+
+    @property
+    def gap_title(self) -> str:
+        """What the gap is."""
+        if self.overall.n_classes == 2:
+            return "mean predicted probability of the second class minus its frequency"
+        return "mean confidence minus accuracy"
 
 
 _Values = tuple[Any, ...]
@@ -261,17 +279,18 @@ def _joined(values: Sequence[Any]) -> AnyArray:
 
 
 def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
-    found, confidence = part.compute(), part.mean_confidence
-    count = np.array([float(found.n_samples)])
-    low, high = (float(end[0]) for end in clopper_pearson(count * found.accuracy, count, alpha))
+    evaluation = part.compute()
+    mean, rate = part.mean_score(1) if evaluation.n_classes == 2 else part.mean_score()
+    count = np.full(2, float(evaluation.n_samples))
+    low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
     return GroupEvaluation(
         name=name,
-        evaluation=found,
-        gap=confidence - found.accuracy,
-        gap_low=confidence - high,
-        gap_high=confidence - low,
-        accuracy_low=low,
-        accuracy_high=high,
+        evaluation=evaluation,
+        gap=mean - rate,
+        gap_low=mean - float(high[1]),
+        gap_high=mean - float(low[1]),
+        accuracy_low=float(low[0]),
+        accuracy_high=float(high[0]),
     )
 
 
