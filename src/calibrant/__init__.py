@@ -2,12 +2,12 @@
 
 To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
 ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
-``method("isotonic")`` by name. To judge: ``evaluate`` (with ``by=`` for groups), ``compare``,
-``MetricAccumulator``; of pixels and tokens by ``flatten_predictions`` and ``map_scores``;
-of the best few classes by ``TopScores``. To keep:
-``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
-``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``. ``dir(calibrant)`` lists
-all of it; modules that begin with ``_`` are not for users.
+``method("isotonic")`` by name. To evaluate: ``evaluate`` (with ``by=`` for groups),
+``evaluate_confidence`` for stated confidences, ``compare``, ``MetricAccumulator``;
+``flatten_predictions`` and ``map_scores`` for pixels and tokens, ``TopScores`` for the best few
+classes. To save: ``save``, ``load``. Subpackages: ``metrics``, ``inference`` (tests and intervals),
+``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``.
+``dir(calibrant)`` lists all names; modules that begin with ``_`` are private.
 
 Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
 that is not needed (scikit-learn alone imports pandas wherever it is installed).
@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.metrics import MetricAccumulator as MetricAccumulator
     from calibrant.metrics import TopScores as TopScores
     from calibrant.metrics import evaluate as evaluate
+    from calibrant.metrics import evaluate_confidence as evaluate_confidence
     from calibrant.metrics import flatten_predictions as flatten_predictions
     from calibrant.metrics import map_scores as map_scores
     from calibrant.multiclass import BayesianTemperatureScaling as BayesianTemperatureScaling
@@ -101,6 +102,7 @@ _HOMES = {
     "CalibratedClassifier": "classifier",
     # everyday verbs
     "evaluate": "metrics",
+    "evaluate_confidence": "metrics",
     "Evaluation": "metrics",
     "MetricAccumulator": "metrics",
     "TopScores": "metrics",

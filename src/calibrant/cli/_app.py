@@ -19,6 +19,8 @@ from calibrant.cli._options import (
     Bins,
     By,
     Chunked,
+    ConfidenceColumn,
+    CorrectColumn,
     ExportArguments,
     ExportToWrite,
     FileArguments,
@@ -108,14 +110,24 @@ def evaluate(
     model: ModelToEvaluate = None,
     by: By = None,
     intervals: Intervals = False,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
 ) -> None:
     """Evaluate accuracy, proper scores and calibration of a prediction file. Files larger than
     memory are read in blocks.
     """
     from calibrant.cli import _commands as commands
+    from calibrant.cli import _confidences as confidences
     from calibrant.cli._files import open_file, read_columns
 
     output = printing.output()
+    if confidence is not None or correct is not None:
+        if model is not None or intervals:
+            raise ValueError("--confidence cannot be combined with --model or --intervals.")
+        pairs = confidences.evaluate_pairs(data, confidence, correct, bins, by, output)
+        output.show(str(pairs))
+        output.result(pairs.to_dict())
+        return
     if model is not None:
         if by or intervals:
             raise ValueError(
@@ -125,6 +137,7 @@ def evaluate(
         commands.evaluate_model(calibrant.load(model), data, bins, output)
         return
     file = open_file(data, output, takes_top_scores=True)
+    confidences.note_pair(file, output)
     result = commands.evaluate_file(file, bins, read_columns(file, by))
     estimates = commands.estimate_intervals(file) if intervals else {}
     output.show(str(result), *commands.interval_lines(estimates))

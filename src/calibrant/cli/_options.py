@@ -28,6 +28,20 @@ By = Annotated[
 Intervals = Annotated[
     bool, typer.Option("--intervals", help="Add 95% confidence intervals; loads all rows.")
 ]
+ConfidenceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--confidence",
+        metavar="COLUMN",
+        help="The column of confidences of answers that were correct or not; with --correct.",
+    ),
+]
+CorrectColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--correct", metavar="COLUMN", help="The column that tells whether an answer was correct."
+    ),
+]
 ModelToEvaluate = Annotated[
     Path | None,
     typer.Option("--model", metavar="MODEL", help="Compare before and after this calibrator."),

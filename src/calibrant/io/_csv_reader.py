@@ -99,8 +99,9 @@ class CsvReader(TableReader):
         if self.keeps_text:
             return dict.fromkeys(names, pa.string())
         text = [*columns.top_labels, *([columns.label] if columns.label else [])]
+        text += [name for name in columns.scores if self.kinds[name] == "text"]  # "95%"
         numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
-        types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
+        types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(text, pa.string())
         if len(names) == len(self.schema.names):
             types = dict.fromkeys(self._padded, pa.string()) | types
         wanted = set(names)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet as pa_parquet
 
@@ -294,6 +295,8 @@ class TableReader(FileReader):
 
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
+        if self.kinds[name] == "text":
+            column = pc.utf8_rtrim(column.cast(pa.string()), "% ")
         if not pa.types.is_floating(column.type):
             column = column.cast(pa.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))

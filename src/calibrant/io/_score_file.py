@@ -140,6 +140,12 @@ class ScoreFile:
         return columns.scores if columns else ()
 
     @property
+    def label_column(self) -> str | None:
+        """Name of the column of labels; None for arrays."""
+        columns = getattr(self.reader, "columns", None)
+        return columns.label if columns else None
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of all scores in memory; for a text file its size."""
         if self.n_rows is None:

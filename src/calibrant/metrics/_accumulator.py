@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels.blocks import CACHE_BLOCK
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import (
     AnyArray,
     Inputs,
@@ -82,9 +82,18 @@ class Evaluation:
     underconfidence: float
     sharpness: float
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.n_classes == 2
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain numbers."""
         return asdict(self)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row."""
+        return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
         shown = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]

@@ -14,6 +14,7 @@ from calibrant._validation import check_total
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import claims_ks
+from calibrant.metrics._stated_confidence import remark_pair
 from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
 from calibrant.notions import as_notion
 
@@ -79,6 +80,7 @@ def evaluate(
     ----------
     y_true : labels of shape (n,)
     y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem, or TopScores
+        Pass confidences of answers that were correct or not to `evaluate_confidence`.
     inputs : {"proba", "logits", "log_proba"}
     n_bins : int
         Bins of equal width of the binned errors.
@@ -122,6 +124,7 @@ def evaluate(
     if isinstance(y_prob, TopScores):
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
+    remark_pair(y_true, y_prob)
     columns = {} if by is None else as_columns(by)
     sample, _ = as_sample(
         y_prob,

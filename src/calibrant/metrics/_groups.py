@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+
+if TYPE_CHECKING:
+    from calibrant.metrics._stated_confidence import ConfidenceEvaluation
 
 VISIBLE = 0.1
 """A group whose interval is so wide that a gap of this size may hide in it is called too small."""
@@ -33,7 +36,7 @@ class GroupEvaluation:
     ----------
     name : str
         The value of the group, or "column=value, ..." of several columns.
-    evaluation : Evaluation
+    evaluation : Evaluation or ConfidenceEvaluation
     gap : float
         Mean confidence minus accuracy: above 0 the model is overconfident in the group. For two
         classes, the mean predicted probability of the second class minus its frequency: above 0
@@ -43,7 +46,7 @@ class GroupEvaluation:
     """
 
     name: str
-    evaluation: Evaluation
+    evaluation: Evaluation | ConfidenceEvaluation
     gap: float
     gap_low: float
     gap_high: float
@@ -61,7 +64,7 @@ class GroupEvaluation:
         """The conclusion from the interval of the gap, in a few words."""
         high, low = (
             ("probabilities too high", "probabilities too low")
-            if self.evaluation.n_classes == 2
+            if self.evaluation.is_binary
             else ("overconfident", "underconfident")
         )
         if self.gap_low > 0:
@@ -94,7 +97,7 @@ class GroupedEvaluation:
         The columns.
     groups : tuple of GroupEvaluation
         In the order of their values; rows without a group last.
-    overall : Evaluation
+    overall : Evaluation or ConfidenceEvaluation
         Of all rows.
     level : float
         Probability that all intervals hold together.
@@ -114,7 +117,7 @@ class GroupedEvaluation:
 
     by: tuple[str, ...]
     groups: tuple[GroupEvaluation, ...]
-    overall: Evaluation
+    overall: Evaluation | ConfidenceEvaluation
     level: float
 
     def __len__(self) -> int:
@@ -149,6 +152,10 @@ class GroupedEvaluation:
             "overall": self.overall.to_dict(),
             "groups": [group.to_dict() for group in self.groups],
         }
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row per group."""
+        return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
 
     @property
     def header(self) -> list[str]:
@@ -202,7 +209,7 @@ class GroupedEvaluation:
     @property
     def gap_title(self) -> str:
         """What the gap is."""
-        if self.overall.n_classes == 2:
+        if self.overall.is_binary:
             return "mean predicted probability of the second class minus its frequency"
         return "mean confidence minus accuracy"
 
@@ -236,7 +243,7 @@ def evaluate_groups(
     sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
     overall = sums.pop(_ALL).compute()
     columns = map(_joined, zip(*sums, strict=True))
-    groups = _cut_groups(dict(zip(names, columns, strict=True)))
+    groups = cut_groups(dict(zip(names, columns, strict=True)))
     parts = list(sums.values())
     accumulators = {name: parts[int(places[0])] for name, places in groups.items()}
     alpha = (1 - level) / len(accumulators)
@@ -256,7 +263,7 @@ def _sum_groups(
             sums[values] = accumulator._update_checked(rows)
 
     add(_ALL, chunk)
-    for rows in _cut_groups(columns).values():
+    for rows in cut_groups(columns).values():
         add(tuple(_value(column[rows[0]]) for column in columns.values()), chunk.subset(rows))
     return sums
 
@@ -280,7 +287,7 @@ def _joined(values: Sequence[Any]) -> AnyArray:
 
 def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     evaluation = part.compute()
-    mean, rate = part.mean_score(1) if evaluation.n_classes == 2 else part.mean_score()
+    mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
     count = np.full(2, float(evaluation.n_samples))
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
     return GroupEvaluation(
@@ -321,7 +328,7 @@ def _as_column(column: Any) -> Any:
     return column if hasattr(column, "chunks") else as_array(column)
 
 
-def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
+def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     """Rows of every combination of values that occurs, in the order of the values."""
     coded = [_code(name, part) for name, part in columns.items()]
     codes = np.stack([own for own, _ in coded], axis=1)

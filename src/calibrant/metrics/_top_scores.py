@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
 from calibrant._kernels.simplex import EPS
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums
@@ -106,6 +106,10 @@ class TopEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain numbers."""
         return asdict(self)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row."""
+        return as_frame(self.to_dict())
 
     def _rows(self) -> list[list[str]]:
         return [

@@ -85,7 +85,7 @@ class GroupDisplay(AxesDisplay):
 
     @property
     def _is_binary(self) -> bool:
-        return self.groups.overall.n_classes == 2
+        return self.groups.overall.is_binary
 
     def _draw_finding(self, finding: str, color: str, marker: str) -> None:
         places = [at for at, group in enumerate(self.groups) if group.finding == finding]
