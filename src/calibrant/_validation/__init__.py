@@ -50,6 +50,7 @@ from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
     KINDS,
+    LARGEST_LOGIT,
     LOGITS_HINT,
     SOFTMAX_HINT,
     check_inputs,
@@ -65,6 +66,7 @@ from calibrant._validation._text import (
 
 __all__ = [
     "DIVIDE_HINT",
+    "LARGEST_LOGIT",
     "LOGITS_HINT",
     "SOFTMAX_HINT",
     "FlatPredictions",
@@ -117,6 +119,10 @@ _MANY_ROWS = 20
 """Rows whose weights do not come to two by chance, and whose logits do not sum to one."""
 
 
+_MOST_WEIGHT = 1e100
+"""Largest weight of a row: sums of squares of larger ones overflow."""
+
+
 class Predictions(NamedTuple):
     """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
     columns (K,).
@@ -149,6 +155,12 @@ def check_weight(
         raise ValueError(
             f"sample_weight of row {row + first_row} is {weight[row]}: weights must be finite and "
             "not negative"
+        )
+    if n_samples and weight.max() > _MOST_WEIGHT:
+        row = int(weight.argmax())
+        raise ValueError(
+            f"sample_weight of row {row + first_row} is {weight[row]:g}: weights must be at most "
+            f"{_MOST_WEIGHT:g}. Divide all weights by a constant."
         )
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
