@@ -44,13 +44,13 @@ def test_the_lowest_number_is_a_mask_like_minus_infinity(logits, name):
     assert np.isnan(export._boundary.guarded(program).run(np.array([[1e31, 0.0, 0.0]]))).all()
 
 
-@pytest.mark.parametrize("name", ["platt", "beta", "isotonic", "spline", "venn-abers"])
-@pytest.mark.parametrize("scale", [1e-200, 1e99, "both"])
+@pytest.mark.parametrize("name", ["platt", "beta", "isotonic", "spline"])
+@pytest.mark.parametrize("scale", [1e-99, 1e99, "both"])
 def test_weights_of_any_scale_give_probabilities(rng, name, scale, tmp_path):
     score = rng.random(60)
     outcome = (rng.random(60) < score).astype(int)
     weight = rng.uniform(0.5, 2, 60) * (
-        10 ** rng.uniform(-200, 99, 60) if scale == "both" else scale
+        10 ** rng.uniform(-99, 99, 60) if scale == "both" else scale
     )
     model = calibrant.method(name)
     with warnings.catch_warnings():
@@ -65,7 +65,14 @@ def test_weights_of_any_scale_give_probabilities(rng, name, scale, tmp_path):
 @pytest.mark.parametrize("name", [*BINARY, "temperature", "vector"])
 def test_weights_beyond_measure_are_an_error(name):
     score, outcome = np.linspace(0.1, 0.9, 40), np.arange(40) % 2
-    with pytest.raises(ValueError, match=r"sample_weight of row 3 is .* at most 1e\+100"):
+    with pytest.raises(
+        ValueError, match=r"sample_weight of row 3 is 1e\+307.* between 1e-100 and 1e\+100"
+    ):
         calibrant.method(name).fit(
             score, outcome, sample_weight=np.where(np.arange(40) == 3, 1e307, 1.0)
         )
+
+
+def test_weights_that_hide_a_row_are_an_error_where_rows_are_added():
+    with pytest.raises(ValueError, match=r"w \* n / w.sum"):
+        calibrant.VennAbers().fit([0.2, 0.8], [0, 1], sample_weight=[1e80, 1e97])

@@ -120,7 +120,11 @@ _MANY_ROWS = 20
 
 
 _MOST_WEIGHT = 1e100
-"""Largest weight of a row: sums of squares of larger ones overflow."""
+"""Sums of squares of larger weights overflow."""
+
+_NEGLIGIBLE = 1e-30
+"""Weights that are smaller compared with the largest do not change a sum, but their quotients
+underflow."""
 
 
 class Predictions(NamedTuple):
@@ -156,15 +160,24 @@ def check_weight(
             f"sample_weight of row {row + first_row} is {weight[row]}: weights must be finite and "
             "not negative"
         )
-    if n_samples and weight.max() > _MOST_WEIGHT:
-        row = int(weight.argmax())
-        raise ValueError(
-            f"sample_weight of row {row + first_row} is {weight[row]:g}: weights must be at most "
-            f"{_MOST_WEIGHT:g}. Divide all weights by a constant."
-        )
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
-    return weight
+    return _without_negligible(weight, first_row)
+
+
+def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
+    """Weights with zero in place of those that no sum would show."""
+    largest = float(weight.max())
+    if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight of row {int(weight.argmax()) + first_row} is {largest:g}: the largest "
+            f"weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Multiply all "
+            "weights by a constant."
+        )
+    least = _NEGLIGIBLE * largest
+    if float(weight.min()) >= least:
+        return weight
+    return np.where(weight < least, 0.0, weight) if (weight[weight > 0] < least).any() else weight
 
 
 def _unit_weights(n_samples: int) -> FloatArray:
