@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ SCHEMA = "calibrant.metric-accumulator/2"
 
 KEEP_TOP = 4_000_000
 """Rows whose top scores are kept for the KS error, which needs them in order: 68 MB."""
+
+_ADDING = Lock()
+"""Held while sums are added, which is quick. One lock for all accumulators, because a lock in each
+could not be pickled."""
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
@@ -126,7 +131,8 @@ class MetricAccumulator:
     The result is that of `calibrant.evaluate` on all rows, which is made of this. Memory is
     O(bins x claims) whatever the number of rows, plus 17 bytes a row (9 without weights) for the
     KS error, which needs all top scores in order: they are kept up to ``keep_top`` rows, and
-    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept.
+    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept. Several threads may update one
+    accumulator.
 
     Parameters
     ----------
@@ -204,11 +210,12 @@ class MetricAccumulator:
         return self
 
     def _add(self, sums: EvaluationSums) -> None:
-        if self._sums is None:
-            # The empty sum of top scores knows how many this accumulator may keep.
-            self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
-        else:
-            self._sums = self._sums + sums
+        with _ADDING:
+            if self._sums is None:
+                # The empty sum of top scores knows how many this accumulator may keep.
+                self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
+            else:
+                self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
         """Add what another accumulator has seen, of probabilities or logits; returns self."""
