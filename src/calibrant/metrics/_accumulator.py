@@ -63,12 +63,11 @@ class Evaluation:
     ks : float or None
         Kolmogorov-Smirnov error of the top score; None where there were more rows than a
         `MetricAccumulator` was told to keep the top scores of, which it needs in order.
-    overconfidence : float
-        Mean top score of the rows that are wrong, E[z | wrong]: a name of the literature. A
-        calibrated model, too, is confident where it is wrong; whether a model claims too much is
-        said by its mean top score minus its accuracy.
-    underconfidence : float
-        Mean of one minus the top score of the rows that are right, E[1 - z | right].
+    confidence_on_errors : float
+        Mean confidence of wrong predictions. A calibrated model, too, is confident in some errors;
+        mean confidence minus accuracy shows whether a model is overconfident.
+    doubt_on_correct : float
+        Mean of 1 - confidence of correct predictions.
     sharpness : float
         Variance of the top score, scaled so that n / (n - 1) is the largest value.
     """
@@ -83,8 +82,8 @@ class Evaluation:
     tl_ece: float
     mce: float
     ks: float | None
-    overconfidence: float
-    underconfidence: float
+    confidence_on_errors: float
+    doubt_on_correct: float
     sharpness: float
 
     @property
@@ -280,8 +279,8 @@ class MetricAccumulator:
             tl_ece=sums.top_label.error(),
             mce=sums.confidence.error(norm=np.inf),
             ks=sums.tops.ks(),
-            overconfidence=top.overconfidence,
-            underconfidence=top.underconfidence,
+            confidence_on_errors=top.confidence_on_errors,
+            doubt_on_correct=top.doubt_on_correct,
             sharpness=top.sharpness(n_classes),
         )
 

@@ -83,7 +83,7 @@ class TopEvaluation:
     mean_rest : float
         Mean mass of the others, which a calibrated forecast has equal to ``1 - within_known``.
     log_loss_low, log_loss_high : float
-    accuracy, conf_ece, tl_ece, mce, ks, overconfidence, underconfidence, sharpness : float
+    accuracy, conf_ece, tl_ece, mce, ks, confidence_on_errors, doubt_on_correct, sharpness : float
         As in `Evaluation`.
     """
 
@@ -99,8 +99,8 @@ class TopEvaluation:
     tl_ece: float
     mce: float
     ks: float
-    overconfidence: float
-    underconfidence: float
+    confidence_on_errors: float
+    doubt_on_correct: float
     sharpness: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def evaluate_top(
         tl_ece=by_label.error(),
         mce=table.error(norm=np.inf),
         ks=claims_ks(confidence),
-        overconfidence=sums.overconfidence,
-        underconfidence=sums.underconfidence,
+        confidence_on_errors=sums.confidence_on_errors,
+        doubt_on_correct=sums.doubt_on_correct,
         sharpness=sums.sharpness(y_prob.n_classes),
     )
