@@ -3,7 +3,8 @@
 To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
 ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
 ``method("isotonic")`` by name. To evaluate: ``evaluate`` (with ``by=`` for groups),
-``evaluate_confidence`` for stated confidences, ``compare``, ``MetricAccumulator``;
+``evaluate_confidence`` for stated confidences, ``compare`` methods, ``compare_models``,
+``MetricAccumulator``;
 ``flatten_predictions`` and ``map_scores`` for pixels and tokens, ``TopScores`` for the best few
 classes. To save: ``save``, ``load``. Subpackages: ``metrics``, ``inference`` (tests and intervals),
 ``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``.
@@ -72,6 +73,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.selection import AutoCalibration as AutoCalibration
     from calibrant.selection import CrossFitted as CrossFitted
     from calibrant.selection import compare as compare
+    from calibrant.selection import compare_models as compare_models
     from calibrant.selection import method as method
 
 # Where each public name lives; a module stands for itself.
@@ -109,6 +111,7 @@ _HOMES = {
     "flatten_predictions": "metrics",
     "map_scores": "metrics",
     "compare": "selection",
+    "compare_models": "selection",
     "save": "io",
     "load": "io",
     "method": "selection",

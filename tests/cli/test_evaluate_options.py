@@ -1,4 +1,4 @@
-"""Groups, intervals and saved calibrators in ``calibrant evaluate``."""
+"""Groups, intervals and saved calibrators at the command line."""
 
 from __future__ import annotations
 
@@ -67,3 +67,14 @@ def test_evaluate_a_saved_model_on_a_test_file(data, capsys):
     assert shown["after"]["log_loss"] == pytest.approx(expected.log_loss)
     assert shown["after"]["log_loss"] < shown["before"]["log_loss"]
     assert run([*EVALUATE, "--model", "m.json", "--by", "site"]) == 2
+
+
+def test_compare_by_a_column_evaluates_each_group(data, capsys):
+    proba, labels, sites = data["test"]
+    shown = result(
+        capsys, "compare", *EVALUATE[1:], "-m", "temperature", "--by", "site", "--cv", "3"
+    )
+    north = calibrant.evaluate(labels[sites == "north"], proba[sites == "north"], classes=NAMES)
+    first = shown["groups"][0]
+    assert (first["group"], first["method"]) == ("north", "uncalibrated")
+    assert first["conf_ece"] == pytest.approx(north.conf_ece)

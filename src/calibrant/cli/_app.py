@@ -221,12 +221,13 @@ def compare(
     cv: Folds = 5,
     seed: Seed = 0,
     chunked: Chunked = None,
+    by: By = None,
 ) -> None:
     """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
     more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
     for.
     """
-    from calibrant.cli._files import open_file, rows_for
+    from calibrant.cli._files import open_file, read_columns, rows_for
     from calibrant.selection import method
     from calibrant.selection.methods import default_methods
 
@@ -244,6 +245,7 @@ def compare(
         classes=file.classes,
         random_state=seed,
         progress=not output.quiet,
+        by=read_columns(file, by),
     )
     output.show(str(result))
     output.result(result.to_dict())

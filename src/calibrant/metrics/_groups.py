@@ -328,6 +328,16 @@ def _as_column(column: Any) -> Any:
     return column if hasattr(column, "chunks") else as_array(column)
 
 
+def name_groups(by: Any) -> AnyArray:
+    """The name of the group of each row, (n,)."""
+    columns = as_columns(by)
+    check_same_length(**columns)
+    names = np.empty(len(next(iter(columns.values()))), dtype=object)
+    for name, rows in cut_groups({key: np.asarray(part) for key, part in columns.items()}).items():
+        names[rows] = name
+    return names.astype(str)
+
+
 def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     """Rows of every combination of values that occurs, in the order of the values."""
     coded = [_code(name, part) for name, part in columns.items()]
