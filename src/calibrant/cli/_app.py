@@ -263,13 +263,17 @@ def report(
     where there are no weights and the method is neither gp nor canonical.
     """
     from calibrant.cli import _reports as reports
-    from calibrant.cli._commands import make_calibrator
+    from calibrant.cli._commands import make_calibrator, scores_of
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    reports.check_report_path(output_path, data.file, data.labels, options.fit_on)
-    file = open_file(data, output)
-    calibrator = make_calibrator(options.method, options.notion, file, options.seed)
+    inputs = (data.file, data.labels, options.fit_on, options.model)
+    reports.check_report_path(output_path, *inputs)
+    model = reports.load_model(options)
+    file = open_file(data, output, model=None if model is None else scores_of(model))
+    calibrator = model
+    if model is None:
+        calibrator = make_calibrator(options.method, options.notion, file, options.seed)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)

@@ -55,6 +55,14 @@ FitFile = Annotated[
         "on FILE. Without it the calibrator is cross-fitted.",
     ),
 ]
+ReportModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Evaluate this saved calibrator on FILE, which it was not fitted on, and fit none.",
+    ),
+]
 MethodName = Annotated[
     str,
     typer.Option(
@@ -193,12 +201,17 @@ class ReportArguments:
     chunked: Chunked = None
     fit_on: FitFile = None
     by: By = None
+    model: ReportModel = None
 
     def words(self) -> Iterator[str]:
         """The same for a command line."""
-        yield from ("-m", self.method)
-        yield from ("--notion", self.notion) if self.notion else ()
-        yield from ("--cv", str(self.cv), "--seed", str(self.seed))
+        if self.model:
+            yield from ("--model", self.model.name)
+        else:
+            yield from ("-m", self.method)
+            yield from ("--notion", self.notion) if self.notion else ()
+            yield from ("--cv", str(self.cv))
+        yield from ("--seed", str(self.seed))
         if self.chunked is not None:
             yield "--chunked" if self.chunked else "--in-memory"
         yield from ("--fit-on", self.fit_on.name) if self.fit_on else ()
