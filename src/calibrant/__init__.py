@@ -131,16 +131,33 @@ if not TYPE_CHECKING:  # type checkers take the imports above, and report names 
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
-            from difflib import get_close_matches  # only here: it doubles the time of the import
-
-            near = get_close_matches(name, _HOMES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = _suggest(name)
+            hint = f"; did you mean {hint!r}?" if hint else ""
             raise AttributeError(f"module 'calibrant' has no attribute {name!r}{hint}")
         home = _HOMES[name]
         module = import_module(f"calibrant.{home or name}")
         value = getattr(module, name) if home else module
         globals()[name] = value
         return value
+
+
+def _suggest(name: str) -> str | None:
+    """The nearest public name, or the place of the same name in a subpackage."""
+    from difflib import get_close_matches  # only here: it doubles the time of the import
+
+    if name.startswith("_"):  # tools look for these, and are not told
+        return None
+    near = get_close_matches(name, _HOMES, n=1)
+    if near:
+        return near[0]
+    if "diagram" in name.lower() or "curve" in name.lower():
+        return "calibrant.plots.ReliabilityDisplay"
+    metrics, inference = (import_module(f"calibrant.{home}") for home in ("metrics", "inference"))
+    metric = metrics.registry.METRICS.get(name.lower())
+    if metric is not None:
+        return f"calibrant.metrics.{metric.function.__name__}"
+    homes = [module for module in (metrics, inference) if name in module.__all__]
+    return f"{homes[0].__name__}.{name}" if homes else None
 
 
 def __dir__() -> list[str]:

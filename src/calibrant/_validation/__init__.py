@@ -42,6 +42,7 @@ from calibrant._validation._labels import (
     encode_labels,
     missing_as_text,
     raise_if_missing,
+    raise_if_other_order,
     remark_count_from_one,
 )
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
@@ -264,6 +265,8 @@ def check_predictions(
             "leave inputs='logits' out"
         )
     y, own = encode_labels(labels, array.shape[1], names)
+    if names is None and labels.dtype.kind in "OSU":
+        raise_if_other_order(array, y, own)
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))
     return Predictions(array, y, check_weight(sample_weight, len(y)), own)

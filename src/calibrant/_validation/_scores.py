@@ -18,7 +18,7 @@ from calibrant._kernels.blocks import READ_BLOCK, map_blocks, one_blas_thread
 from calibrant._kernels.simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
-from calibrant._validation._remarks import remark
+from calibrant._validation._remarks import remark, remark_once
 
 KINDS = ("proba", "logits", "log_proba")
 
@@ -291,10 +291,14 @@ def _remark_repair(sums: FloatArray, wide: float, tolerance: float, said: _Wordi
         return
     row = int(off.argmax())
     how = f"; to say so, {DIVIDE_HINT} first" if said.sum_hint == DIVIDE_HINT else ""
-    said.note(
+    message = (
         f"rows of the probabilities miss one by rounding (row {row + said.first_row} sums to "
         f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum{how}"
     )
+    if said.note is remark:  # the same rows are fitted, predicted and evaluated
+        remark_once(message, f"rounding up to {wide:.2g}")
+    else:
+        said.note(message)
 
 
 def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 1.0) -> FloatArray:
