@@ -21,17 +21,10 @@ from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output, before_after
 from calibrant.io import LoadedRows, ModelScores, ScoreFile
-from calibrant.metrics import (
-    Evaluation,
-    GroupedEvaluation,
-    MetricAccumulator,
-    TopEvaluation,
-    evaluate,
-)
-from calibrant.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from calibrant.inference import Interval
+    from calibrant.metrics import Evaluation, GroupedEvaluation, MetricAccumulator, TopEvaluation
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
@@ -41,6 +34,8 @@ def evaluate_file(
     file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
+    from calibrant.metrics import evaluate
+
     if file.has_top_scores or by:
         options: dict[str, Any] = {"by": by, "inputs": file.inputs} if by else {}
         return evaluate(
@@ -78,6 +73,8 @@ def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
 
 def interval_lines(intervals: dict[str, Interval]) -> list[str]:
     """Intervals in a line each."""
+    from calibrant.metrics.registry import METRICS
+
     titles = {name: metric.title for name, metric in METRICS.items()}
     return [
         f"{titles.get(name, entry.quantity)}: {entry.estimate:.3g} "
@@ -87,6 +84,8 @@ def interval_lines(intervals: dict[str, Interval]) -> list[str]:
 
 
 def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
+    from calibrant.metrics import MetricAccumulator
+
     metrics = MetricAccumulator(n_bins, inputs=inputs)
     return metrics._update_checked(chunk) if chunk.total > 0 else metrics
 
@@ -173,6 +172,8 @@ def _evaluate_fit(
     model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
 ) -> tuple[Any, Any]:
     """The evaluation of rows before and after calibration, in one pass."""
+    from calibrant.metrics import evaluate
+
     if file.has_top_scores:
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (
@@ -187,6 +188,7 @@ def _evaluate_both(
     model: Any, n_bins: int, chunk: ArraySample
 ) -> tuple[MetricAccumulator, MetricAccumulator]:
     from calibrant._crossfit.members import proba_of
+    from calibrant.metrics import MetricAccumulator
 
     before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):

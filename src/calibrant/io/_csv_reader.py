@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from calibrant._validation import ParameterError
@@ -126,4 +125,6 @@ class CsvReader(TableReader):
 
 
 def _has_padding(column: Any) -> bool:
+    import pyarrow.compute as pc  # not at once: it takes long to import
+
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())
