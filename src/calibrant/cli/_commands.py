@@ -6,7 +6,10 @@ Functions import what only they need, because imports take most of the time of a
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -148,10 +151,25 @@ def fit_file(
     before, after = _evaluate_fit(calibrator, file, rows)
     if file.score_columns:  # for apply, which then reads the columns of the fit
         calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
-    save(calibrator, output)
+    save(calibrator, output, metadata=_describe_fit(file.path, name))
     note = calibrator._chunked_note() if rows is file else ""
     remarks = "\n".join(_fit_remarks(file, rows is file, note))
     return FitResult(name, calibrator, before, after, remarks, rows is file, note)
+
+
+def _describe_fit(path: Path, method: str) -> dict[str, str]:
+    """The date of a fit, its method, and name and digest of its data."""
+    # The variable by which builds are made reproducible.
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
+    with path.open("rb") as data:
+        digest = hashlib.file_digest(data, "sha256").hexdigest()
+    return {
+        "created": now.isoformat(timespec="seconds"),
+        "method": method,
+        "data": path.name,
+        "data_sha256": digest,
+    }
 
 
 def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
