@@ -9,6 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from calibrant import evaluate, metrics
+from calibrant.exceptions import DataWarning
 
 FIELDS = [
     *("n_samples", "n_classes", "accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece"),
@@ -92,3 +93,13 @@ def test_evaluations_are_frames(rng):
     frame = pandas.concat([result.to_frame(), result.to_frame()])
     assert frame["accuracy"].tolist() == [result.accuracy] * 2
     assert groups.to_frame().loc["1", "gap"] == groups["1"].gap
+
+
+def test_true_classes_of_score_minus_infinity_are_counted(rng):
+    logits, labels = rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
+    logits[np.arange(3), labels[:3]] = -np.inf
+    with pytest.warns(
+        DataWarning, match=r"3 of 50 rows have a true class of score -inf.*27.6 nats"
+    ):
+        evaluate(labels, logits, inputs="logits")
+    evaluate(labels[3:], logits[3:], inputs="logits")  # without a warning
