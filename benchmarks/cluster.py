@@ -72,7 +72,7 @@ over that of all rows."""
 METRICS = "metrics"
 SUM_METRICS = (
     *("accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece", "tl_ece", "mce"),
-    *("overconfidence", "underconfidence", "sharpness"),
+    *("confidence_on_errors", "doubt_on_correct", "sharpness"),
 )
 MEMBERS = {
     "temperature": TemperatureScaling(prior_scale=0.25),

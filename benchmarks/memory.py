@@ -49,8 +49,8 @@ BY_BLOCKS: dict[str, Metric] = {
     "log_loss": metrics.log_loss,
     "brier_score": metrics.brier_score,
     "accuracy": metrics.accuracy,
-    "overconfidence": metrics.overconfidence,
-    "underconfidence": metrics.underconfidence,
+    "confidence_on_errors": metrics.confidence_on_errors,
+    "doubt_on_correct": metrics.doubt_on_correct,
 }
 ORDERED: dict[str, Metric] = {"ks_error": metrics.ks_error, "evaluate": evaluate}
 

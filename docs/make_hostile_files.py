@@ -17,7 +17,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +68,8 @@ class Outcome(NamedTuple):
     message: str
     megabytes: float
     seconds: float
+    n_lost: int = 0
+    """Files that were there before and are changed or gone."""
 
 
 def rows(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -405,13 +407,123 @@ def measure(case: Case) -> Outcome:
     idle = _idle_megabytes()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         case.make()
-        before = set(os.listdir("."))
+        before = contents()
         outcome = _run_forked(case.command.split())
-        left = set(os.listdir(".")) - before
-    if left:
-        raise AssertionError(f"{case.name}: left {left} behind")
+        after = contents()
+    if set(after) - set(before):
+        raise AssertionError(f"{case.name}: left {set(after) - set(before)} behind")
+    outcome = outcome._replace(n_lost=sum(after.get(path) != before[path] for path in before))
     message = outcome.message.replace(f"{os.path.realpath(folder)}/", "")
     return outcome._replace(message=message, megabytes=max(0.0, outcome.megabytes - idle))
+
+
+def contents() -> dict[str, bytes]:
+    """The files of the current folder."""
+    return {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+
+def working_folder() -> None:
+    """A reference, a week, a model, and the state of a monitor that has counted a week."""
+    for name, label in zip(("ref", "w1", "w2"), NAMES, strict=True):
+        csv(f"{name}.csv", line=f"0.2,0.3,0.5,{label}")()
+    with open(os.devnull, "w") as nowhere:
+        for command in (
+            "fit ref.csv -m temperature -o m.json",
+            "monitor start ref.csv -o s.json",
+            "monitor update s.json w1.csv",
+        ):
+            run_quietly(command.split(), nowhere)
+    write("s.html", Path("s.json").read_bytes())
+
+
+REPLACING = (
+    "monitor update s.json w2.csv --metrics s.json",
+    "monitor update s.json w2.csv --metrics w2.csv",
+    "monitor update s.json w2.csv --metrics m.json",
+    "monitor update s.json w1.csv",
+    "monitor start ref.csv -o ref.csv",
+    "monitor start ref.csv -o w1.csv",
+    "monitor start ref.csv -o s.json",
+    "monitor start ref.csv -o m.json",
+    "monitor show s.html -o s.html",
+    "fit ref.csv -m temperature -o ref.csv",
+    "fit ref.csv -m temperature -o w1.csv",
+    "fit ref.csv -m temperature -o s.json",
+    "report ref.csv -m temperature -o m.json",
+    "report w1.csv --model m.json -o m.json",
+    "export m.json --to python -o s.json",
+    "apply m.json ref.csv -o m.json",
+)
+"""Commands that would replace their input, another kind of file, or a state with rows in it."""
+
+_SPELLINGS = (
+    (("True", "False"), ("True", "False")),
+    (("true", "false"), ("True", "False")),
+    (("01", "02", "03"), ("01", "02", "03")),
+    (("01", "02", "03"), ("1", "2", "3")),
+    (("1.0", "2.0", "3.0"), ("1", "2", "3")),
+    (("1.0", "2.0", "3.0"), ("1.0", "2.0", "3.0")),
+    (("1", "01"), ("1", "01")),
+    (("1", "1.0"), ("1", "1.0")),
+    (("1", "True"), ("1", "True")),
+    (("-1", "0", "1"), ("-1", "0", "1")),
+    (("yes", "no"), ("True", "False")),
+    (("b", "a"), ("b", "a")),
+)
+"""Names of columns, and the labels of a file in which the highest score is always correct."""
+
+
+def label_cases() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Files of labels that look like numbers or truth values; some have one label missing."""
+    for classes, labels in _SPELLINGS:
+        for n_used in sorted({len(labels), max(1, len(labels) - 1)}):
+            yield f"{'/'.join(classes)} {n_used}", partial(_write_labels, classes, labels[:n_used])
+
+
+def _write_labels(classes: tuple[str, ...], labels: tuple[str, ...]) -> None:
+    lines = [",".join([*(f"p_{name}" for name in classes), "y"])]
+    for number in range(30):
+        place = number % len(labels)
+        scores = [0.8 if k == place else 0.2 / (len(classes) - 1) for k in range(len(classes))]
+        lines.append(",".join([*map(repr, scores), labels[place]]))
+    write("x.csv", "\n".join(lines) + "\n")
+
+
+def count_labels(outcomes: list[Outcome]) -> tuple[int, int, int]:
+    """Files of labels that were read right, rejected, and read wrong without an error."""
+    accepted = [json.loads(outcome.message) for outcome in outcomes if outcome.code == 0]
+    right = sum(result["accuracy"] == 1.0 for result in accepted)
+    rejected = sum(outcome.code == 2 for outcome in outcomes)
+    return right, rejected, len(accepted) - right
+
+
+def count_failures(outcomes: list[Outcome]) -> list[int]:
+    """Inputs that were lost or changed, tracebacks, and processes that a signal ended."""
+    return [
+        sum(outcome.n_lost > 0 for outcome in outcomes),
+        sum("Traceback" in outcome.message or outcome.code == 1 for outcome in outcomes),
+        sum(outcome.code < 0 for outcome in outcomes),
+    ]
+
+
+def counts(measured: list[Outcome]) -> str:
+    """The table of counts."""
+    replacing = [measure(Case(text, working_folder, text)) for text in REPLACING]
+    command = "evaluate x.csv --label y --json"
+    labels = [measure(Case(name, make, command)) for name, make in label_cases()]
+    right, rejected, wrong = count_labels(labels)
+    rows = [
+        ["hostile and damaged inputs below", len(measured), *count_failures(measured), "-"],
+        ["commands that would replace a file", len(replacing), *count_failures(replacing), "-"],
+        ["labels that look like numbers", len(labels), *count_failures(labels), wrong],
+    ]
+    header = ["inputs", "number", "data losses", "tracebacks", "crashes", "silent wrong labels"]
+    return (
+        "## Counts\n\n"
+        + markdown_table(header, rows)
+        + f"\n\nOf the files of labels, {right} are read right and {rejected} are rejected as "
+        "ambiguous.\n\n"
+    )
 
 
 @cache
@@ -469,6 +581,8 @@ def page() -> str:
         "a file is executed, and control characters never reach the terminal. Memory (MB) is\n"
         "what a command takes beyond an idle one, time in seconds. Made by\n"
         "`docs/make_hostile_files.py`; the slow tests run all of them.\n\n"
+        + counts([outcome for _, outcome in measured])
+        + "## Inputs and messages\n\n"
         + markdown_table(["input", "command", "exit", "message", "MB", "s"], lines)
         + "\n\n"
         + FUZZED

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from calibrant._validation._remarks import forget_remarks
+
 # No time limits in tests, machines are noisy; the same examples in every run.
 settings.register_profile("calibrant", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("calibrant")
@@ -109,6 +111,12 @@ class CallCounter:
 
     def __getitem__(self, name: str) -> int:
         return self._calls[name]
+
+
+@pytest.fixture(autouse=True)
+def _every_remark() -> None:
+    """Warnings that a process gives once are given once per test."""
+    forget_remarks()
 
 
 @pytest.fixture

@@ -157,3 +157,38 @@ def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
     with pytest.raises(ValueError, match=r"class \d+ is so rare \(frequency 0\.01\)"):
         adapt(proba, proba[:300])
     assert adapt(proba, proba, n_resamples=5, rng=0).information > 0.5
+
+
+def test_known_frequencies_of_the_target_are_used_as_they_are(rng):
+    z = rng.normal(scale=2, size=(400, 3))
+    labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    model = StructuredScaling(inputs="logits").fit(z, labels)
+    known = np.array([0.1, 0.3, 0.6])
+    result = adapt(model, z[:2], target_prior=known)
+    expected = model.predict_proba(z[:2]) * known / model.class_prior_
+    np.testing.assert_allclose(result.proba, expected / expected.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(result.target_prior, known)
+    np.testing.assert_array_equal(result.low, result.weights)
+    np.testing.assert_allclose(result.apply(model.predict_proba(z[:2])), result.proba)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([0.5, 0.5], r"shape \(3,\)"),
+        ([10, 30, 60], r"counts / counts\.sum\(\)"),
+        ([-0.1, 0.5, 0.6], "sum to 1"),
+        ([0.1, 0.3, np.nan], "sum to 1"),
+    ],
+)
+def test_wrong_frequencies_of_the_target_are_errors(rng, prior, message):
+    proba = rng.dirichlet(np.ones(3), 50)
+    with pytest.raises(ValueError, match=message):
+        adapt(proba, proba, target_prior=prior)
+
+
+def test_a_class_that_the_source_lacks_may_only_be_absent_from_the_target():
+    proba = np.array([[0.4, 0.6, 0.0]] * 3)
+    assert adapt(proba, proba, target_prior=[0.5, 0.5, 0.0]).weights[2] == 0.0
+    with pytest.raises(ValueError, match="class 2 has frequency zero in the source"):
+        adapt(proba, proba, target_prior=[0.5, 0.4, 0.1])

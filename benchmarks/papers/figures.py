@@ -33,9 +33,9 @@ from calibrant import DirichletCalibration, GaussianProcessCalibration
 from calibrant._output.files import written_aside
 from calibrant.metrics import (
     accuracy,
+    confidence_on_errors,
+    doubt_on_correct,
     expected_calibration_error,
-    overconfidence,
-    underconfidence,
 )
 from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay
 
@@ -182,8 +182,8 @@ CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, JUDGED = 1500, 1000, 200, 2, 4000
 MEASURES = {
     "error": lambda y, p: 1 - accuracy(y, p),
     "ECE": lambda y, p: expected_calibration_error(y, p, n_bins=100),
-    "overconfidence": overconfidence,
-    "underconfidence": underconfidence,
+    "overconfidence": confidence_on_errors,
+    "underconfidence": doubt_on_correct,
 }
 
 

@@ -2,12 +2,13 @@
 
 To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
 ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
-``method("isotonic")`` by name. To judge: ``evaluate`` (with ``by=`` for groups), ``compare``,
-``MetricAccumulator``; of pixels and tokens by ``flatten_predictions`` and ``map_scores``;
-of the best few classes by ``TopScores``. To keep:
-``save``, ``load``. Rooms: ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
-``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``. ``dir(calibrant)`` lists
-all of it; modules that begin with ``_`` are not for users.
+``method("isotonic")`` by name. To evaluate: ``evaluate`` (with ``by=`` for groups),
+``evaluate_confidence`` for stated confidences, ``compare`` methods, ``compare_models``,
+``MetricAccumulator``;
+``flatten_predictions`` and ``map_scores`` for pixels and tokens, ``TopScores`` for the best few
+classes. To save: ``save``, ``load``. Subpackages: ``metrics``, ``inference`` (tests and intervals),
+``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``.
+``dir(calibrant)`` lists all names; modules that begin with ``_`` are private.
 
 Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
 that is not needed (scikit-learn alone imports pandas wherever it is installed).
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.metrics import MetricAccumulator as MetricAccumulator
     from calibrant.metrics import TopScores as TopScores
     from calibrant.metrics import evaluate as evaluate
+    from calibrant.metrics import evaluate_confidence as evaluate_confidence
     from calibrant.metrics import flatten_predictions as flatten_predictions
     from calibrant.metrics import map_scores as map_scores
     from calibrant.multiclass import BayesianTemperatureScaling as BayesianTemperatureScaling
@@ -71,6 +73,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.selection import AutoCalibration as AutoCalibration
     from calibrant.selection import CrossFitted as CrossFitted
     from calibrant.selection import compare as compare
+    from calibrant.selection import compare_models as compare_models
     from calibrant.selection import method as method
 
 # Where each public name lives; a module stands for itself.
@@ -101,12 +104,14 @@ _HOMES = {
     "CalibratedClassifier": "classifier",
     # everyday verbs
     "evaluate": "metrics",
+    "evaluate_confidence": "metrics",
     "Evaluation": "metrics",
     "MetricAccumulator": "metrics",
     "TopScores": "metrics",
     "flatten_predictions": "metrics",
     "map_scores": "metrics",
     "compare": "selection",
+    "compare_models": "selection",
     "save": "io",
     "load": "io",
     "method": "selection",
@@ -126,16 +131,33 @@ if not TYPE_CHECKING:  # type checkers take the imports above, and report names 
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
-            from difflib import get_close_matches  # only here: it doubles the time of the import
-
-            near = get_close_matches(name, _HOMES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = _suggest(name)
+            hint = f"; did you mean {hint!r}?" if hint else ""
             raise AttributeError(f"module 'calibrant' has no attribute {name!r}{hint}")
         home = _HOMES[name]
         module = import_module(f"calibrant.{home or name}")
         value = getattr(module, name) if home else module
         globals()[name] = value
         return value
+
+
+def _suggest(name: str) -> str | None:
+    """The nearest public name, or the place of the same name in a subpackage."""
+    from difflib import get_close_matches  # only here: it doubles the time of the import
+
+    if name.startswith("_"):  # tools look for these, and are not told
+        return None
+    near = get_close_matches(name, _HOMES, n=1)
+    if near:
+        return near[0]
+    if "diagram" in name.lower() or "curve" in name.lower():
+        return "calibrant.plots.ReliabilityDisplay"
+    metrics, inference = (import_module(f"calibrant.{home}") for home in ("metrics", "inference"))
+    metric = metrics.registry.METRICS.get(name.lower())
+    if metric is not None:
+        return f"calibrant.metrics.{metric.function.__name__}"
+    homes = [module for module in (metrics, inference) if name in module.__all__]
+    return f"{homes[0].__name__}.{name}" if homes else None
 
 
 def __dir__() -> list[str]:

@@ -31,6 +31,9 @@ _LEAST_ROWS = 4.0
 """The same for the rarest class: its weight then has a standard error of one half. With ten rows
 per class and 100 classes no interval held: weights of zero do not vary among resamples."""
 
+_SUM_SLACK = 0.01
+"""Known frequencies that were rounded miss one by no more."""
+
 _TINY = float(np.finfo(np.float64).tiny)
 """Replaces zero in denominators."""
 
@@ -51,7 +54,7 @@ class LabelShift(ShortRepr):
         Probabilities of the target rows under their own class frequencies.
     information : float
         Between 0 and 1: how well the model separates the least certain combination of classes; 1
-        for a perfect classifier.
+        for a perfect classifier, and if the target frequencies were passed.
     names : array of shape (K,), or None
         Column names of the source, if it is a data frame; other frames are put in their order.
     """
@@ -94,11 +97,12 @@ def adapt(
     source: Any,
     target_proba: ScoresLike,
     *,
+    target_prior: Any = None,
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Rng = None,
 ) -> LabelShift:
-    r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows.
+    r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows, or to known ones.
 
     If only the frequencies of the classes differ between source and target, and p is calibrated on
     the source with class frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k`
@@ -114,6 +118,9 @@ def adapt(
         as well as that many rows know them.
     target_proba : calibrated probabilities of target rows, of shape (n, K)
         With a calibrator: the scores that it takes.
+    target_prior : array of shape (K,), optional
+        Class frequencies of the target, in the order of the columns, if you know them. Nothing is
+        estimated then, so any number of rows will do, and ``low`` and ``high`` equal ``weights``.
     level : float
         Coverage of the intervals of all classes together.
     n_resamples : int
@@ -160,6 +167,8 @@ def adapt(
     >>> p = np.where(y ^ (rng.random(4000) < 0.1), 0.9, 0.1)
     >>> adapt(p[:2000], p[2000:], rng=0).target_prior.round(1).tolist()
     [0.8, 0.2]
+    >>> adapt(p[:2000], p[2000:2001], target_prior=[0.9, 0.1]).weights.round(1).tolist()
+    [1.8, 0.2]
     """
     check_count(n_resamples, "n_resamples")
     if not 0 < level < 1:
@@ -167,6 +176,11 @@ def adapt(
     names = _names_of(source)
     origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
+    if target_prior is not None:
+        known = _check_target_prior(target_prior, prior)
+        ratio = np.divide(known, prior, out=np.zeros(len(prior)), where=known > 0)
+        proba = _reweight(target, ratio)
+        return LabelShift(ratio, ratio, ratio, level, prior, known, proba, 1.0, names)
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
@@ -221,6 +235,28 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
             f"{target.shape[1]} columns"
         )
     return _Source(rows.mean(axis=0), len(rows), rows), target
+
+
+def _check_target_prior(values: Any, prior: FloatArray) -> FloatArray:
+    """Known class frequencies of the target."""
+    known = np.asarray(values, dtype=np.float64)
+    if known.shape != prior.shape:
+        raise ValueError(
+            f"target_prior must have one frequency per class, shape {prior.shape}; got shape "
+            f"{known.shape}"
+        )
+    if not (known.min() >= 0 and abs(known.sum() - 1) <= _SUM_SLACK):
+        raise ValueError(
+            f"target_prior must be frequencies that sum to 1; got {known.tolist()}. Pass "
+            "counts / counts.sum()."
+        )
+    absent = np.flatnonzero((prior <= 0) & (known > 0))
+    if absent.size:
+        raise ValueError(
+            f"class {int(absent[0])} has frequency zero in the source, so its probabilities cannot "
+            "be adapted. Set its target frequency to 0."
+        )
+    return known / known.sum()
 
 
 def _rows_of(source: Any) -> int:

@@ -46,7 +46,7 @@ def test_an_evaluation_of_chunks_is_that_of_the_array(data):
         assert parts == pytest.approx({k: v for k, v in whole.items() if k != "ks"}, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["log_loss", "brier_score", "accuracy", "overconfidence"])
+@pytest.mark.parametrize("name", ["log_loss", "brier_score", "accuracy", "confidence_on_errors"])
 def test_metrics_of_chunks_are_those_of_the_array(name, data):
     logits, y, chunks, labels = data
     metric, weight = getattr(metrics, name), np.arange(1000) % 3

@@ -26,6 +26,8 @@ NEEDLESS = {
     "matplotlib",
     "onnx",
     "torch",
+    "numpy.f2py.rules",
+    "pyarrow.parquet",
     "scipy.stats",
     "scipy.optimize",
     "scipy.signal",

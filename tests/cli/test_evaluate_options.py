@@ -1,4 +1,4 @@
-"""Groups, intervals and saved calibrators in ``calibrant evaluate``."""
+"""Groups, intervals and saved calibrators at the command line."""
 
 from __future__ import annotations
 
@@ -67,3 +67,41 @@ def test_evaluate_a_saved_model_on_a_test_file(data, capsys):
     assert shown["after"]["log_loss"] == pytest.approx(expected.log_loss)
     assert shown["after"]["log_loss"] < shown["before"]["log_loss"]
     assert run([*EVALUATE, "--model", "m.json", "--by", "site"]) == 2
+
+
+def test_compare_by_a_column_evaluates_each_group(data, capsys):
+    proba, labels, sites = data["test"]
+    shown = result(
+        capsys, "compare", *EVALUATE[1:], "-m", "temperature", "--by", "site", "--cv", "3"
+    )
+    north = calibrant.evaluate(labels[sites == "north"], proba[sites == "north"], classes=NAMES)
+    first = shown["groups"][0]
+    assert (first["group"], first["method"]) == ("north", "uncalibrated")
+    assert first["conf_ece"] == pytest.approx(north.conf_ece)
+
+
+REPORT = ("report", "test.csv", "--label", "outcome")
+
+
+def test_report_of_a_saved_model_on_a_test_file(data, capsys):
+    proba, labels, _ = data["test"]
+    shown = result(capsys, *REPORT, "--model", "m.json", "--by", "site", "-o", "r.json")
+    after = calibrant.evaluate(labels, calibrant.load("m.json").predict_proba(proba), classes=NAMES)
+    loss = next(row for row in shown["metrics"] if row["name"] == "log_loss")
+    assert loss["after"]["value"] == pytest.approx(after.log_loss)
+    assert "heuristic" not in {test["guarantee_after"] for test in shown["tests"]}
+    assert 'calibrant.load("model.json")' in shown["code"]
+    assert "--model m.json" in shown["code"]
+
+
+def test_a_report_of_a_model_fits_nothing(data, capsys, calls):
+    calls.watch(calibrant.TemperatureScaling, "_fit")
+    assert run([*REPORT, "--model", "m.json", "-o", "r.html", "-q"]) == 0
+    assert calls["_fit"] == 0
+    assert run([*REPORT, "--model", "m.json", "--fit-on", "validation.csv", "-o", "r.html"]) == 2
+    assert "--fit-on" in capsys.readouterr().err
+
+
+def test_a_report_is_not_written_over_its_model(data, capsys):
+    assert run([*REPORT, "--model", "m.json", "-o", "m.json"]) == 2
+    assert "m.json" in capsys.readouterr().err

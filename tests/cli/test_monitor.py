@@ -13,6 +13,7 @@ pytest.importorskip("typer")
 
 from calibrant.cli import run
 from calibrant.cli._monitor_state import locked
+from calibrant.datasets import draw_labels
 from streams import draw, sharpened
 
 
@@ -192,3 +193,49 @@ def test_the_class_names_of_an_archive_decide_the_order_of_its_columns(started, 
         arguments = ("monitor", "update", "state.json", f"{name}.npz", "--json")
         steps.append(json.loads(command(capsys, *arguments, "--when", "x").out))
     assert steps[0] == steps[1]
+
+
+@pytest.fixture
+def animals(tmp_path, monkeypatch, rng):
+    """A state, and a function that writes a week of rows."""
+    monkeypatch.chdir(tmp_path)
+    names = np.array(["cat", "dog", "owl"])
+
+    def write(path, columns=("cat", "dog", "owl"), labels=names):
+        proba = rng.dirichlet(np.ones(3), 200)
+        truth = labels[draw_labels(proba, rng=rng)]
+        places = [names.tolist().index(name) for name in columns]
+        rows = [",".join(map(repr, row)) for row in proba[:, places].tolist()]
+        lines = [f"{row},{label}" for row, label in zip(rows, truth, strict=True)]
+        head = ",".join([*(f"p_{name}" for name in columns), "y"])
+        Path(path).write_text("\n".join([head, *lines]) + "\n")
+
+    write("ref.csv")
+    assert run(["monitor", "start", "ref.csv", "--label", "y", "-o", "s.json", "-q"]) == 0
+    return write
+
+
+def test_columns_in_another_order_are_read_by_name(animals):
+    animals("a.csv", columns=("owl", "cat", "dog"))
+    assert run(["monitor", "update", "s.json", "a.csv", "--when", "w1", "-q"]) == 0
+
+
+def test_weeks_may_be_missing_and_late(animals, capsys):
+    for week in ("w1", "w4", "w2"):
+        animals("a.csv")
+        assert run(["monitor", "update", "s.json", "a.csv", "--when", week, "-q"]) == 0
+    assert "600 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(["cat", "dog", "emu"], "label 'emu' in row"), (["cat", "", "owl"], "is missing")],
+)
+def test_labels_that_were_never_seen_or_have_not_arrived_change_nothing(
+    animals, capsys, labels, message
+):
+    before = Path("s.json").read_bytes()
+    animals("a.csv", labels=np.array(labels))
+    assert run(["monitor", "update", "s.json", "a.csv", "--when", "w1", "-q"]) == 2
+    assert message in capsys.readouterr().err
+    assert Path("s.json").read_bytes() == before

@@ -8,6 +8,7 @@ from scipy.stats import t as student
 from calibrant import datasets
 from calibrant.inference import kernel_test
 from calibrant.metrics import kernel_calibration_error
+from calibrant.metrics._kernel import Residuals
 
 NOTIONS = ["canonical", "confidence", "class-wise", "top-label", "within-top-2", "top-2-label"]
 
@@ -144,3 +145,15 @@ def test_the_level_is_met_under_the_null_hypothesis(n_classes, method):
             # Blocks are few, and the t test of their skewed errors is conservative.
             assert excess <= 3 * error
             assert method == "block" or excess >= -3 * error
+
+
+def test_passes_over_the_kernel_do_not_grow_with_the_number_of_classes(calls, rng):
+    calls.watch(Residuals, "kernel")
+    counts = []
+    for n_classes in (5, 200):
+        proba = rng.dirichlet(np.ones(n_classes), 300)
+        before = calls["kernel"]
+        labels = datasets.draw_labels(proba, rng=rng)
+        kernel_test(labels, proba, method="wild", n_resamples=99, rng=0)
+        counts.append(calls["kernel"] - before)
+    assert counts[0] == counts[1] <= 4

@@ -49,7 +49,36 @@ def test_a_slope_that_is_not_determined_has_an_interval_of_everything():
     line = calibration_line([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **ONE)
     assert np.isnan(line.slope.estimate)
     assert (line.slope.low, line.slope.high) == (-np.inf, np.inf)
-    assert (line.test.p_value, line.test.guarantee) == (1.0, "heuristic")
+    assert line.test.guarantee == "heuristic"
+
+
+def test_outcomes_that_a_threshold_separates_have_their_own_probability_as_p_value():
+    line = calibration_line([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **ONE)
+    assert line.test.p_value == pytest.approx(0.9 * 0.8 * 0.8 * 0.9)
+    shifted = calibration_line([0, 0, 1, 1, 1], [0.1, 0.2, 0.2, 0.8, 0.9], **ONE)
+    likelihood = 0.9 * 0.8 * 0.2 * 0.8 * 0.9 / (0.5 * 0.5)  # the rows at the threshold: one of two
+    assert shifted.test.p_value == pytest.approx(likelihood)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "score"),
+    [
+        (np.zeros(50, int), np.full(50, 0.99)),
+        (np.zeros(60, int), np.linspace(0.8, 0.99, 60)),
+        (np.ones(500, int), np.linspace(0.6, 0.9, 500)),
+        (np.arange(100)[::-1] // 50, np.linspace(0.05, 0.95, 100)),
+        (np.arange(200) % 5 < 3, np.full(200, 0.3)),
+    ],
+    ids=["wrong every time", "wrong at all scores", "always right", "reversed", "one score"],
+)
+def test_cox_rejects_scores_that_no_finite_line_corrects(outcome, score):
+    assert calibration_line(outcome, score, **ONE).test.p_value < 1e-10
+
+
+def test_cox_does_not_reject_one_score_that_is_right():
+    line = calibration_line(np.arange(200) % 10 < 3, np.full(200, 0.3), **ONE)
+    assert line.test.p_value > 0.99
+    assert line.test.expected == 1.0
 
 
 def test_a_notion_of_several_claims_is_refused_with_those_that_work(rng):

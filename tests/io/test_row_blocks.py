@@ -76,7 +76,7 @@ def test_an_evaluation_of_blocks_is_that_of_their_rows(data):
         metrics.accuracy,
         metrics.log_loss,
         metrics.brier_score,
-        metrics.overconfidence,
+        metrics.confidence_on_errors,
         metrics.sharpness,
         metrics.expected_calibration_error,
         partial(metrics.expected_calibration_error, notion="class-wise"),

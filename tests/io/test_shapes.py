@@ -8,7 +8,7 @@ import pytest
 import calibrators
 from calibrant import TemperatureScaling
 from calibrant.base import BaseCalibrator, FittedValue
-from calibrant.io._registry import CALIBRATORS
+from calibrant.io._registry import CALIBRATORS, registered
 from calibrant.io._shapes import References, check_fitted_values, mentioned_names
 from calibrant.testing import make_data
 
@@ -25,7 +25,7 @@ def test_what_a_fit_leaves_behind_is_what_is_expected(calibrator):
         check_fitted_values(type(part).__name__, part, {})
 
 
-@pytest.mark.parametrize("cls", CALIBRATORS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [registered()[name] for name in CALIBRATORS], ids=CALIBRATORS)
 def test_every_name_that_is_declared_is_one_that_a_fit_sets(cls):
     needed = {"calibrator": TemperatureScaling()} if "calibrator" in cls._get_param_names() else {}
     assert set(cls(**needed).fitted_values) <= mentioned_names(cls)

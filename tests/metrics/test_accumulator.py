@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -178,3 +181,23 @@ def damaged(**changes):
 def test_a_damaged_state_is_a_clear_error(text):
     with pytest.raises(ValueError, match="not the JSON of a MetricAccumulator"):
         MetricAccumulator.from_json(text)
+
+
+def test_updates_of_several_threads_are_all_counted(rng):
+    proba = rng.dirichlet(np.ones(3), 20)
+    labels = rng.integers(0, 3, 20)
+    accumulator = MetricAccumulator()
+
+    def update(_):
+        for _ in range(20):
+            accumulator.update(labels, proba)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # so that threads interrupt each other
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(update, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert accumulator.compute().n_samples == 8 * 20 * 20
+    assert pickle.loads(pickle.dumps(accumulator)).compute() == accumulator.compute()

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 import notion_names
 from calibrant import datasets
 from calibrant.binning import Bins
-from calibrant.metrics import accuracy, calibration_curve, overconfidence, underconfidence
+from calibrant.metrics import accuracy, calibration_curve, confidence_on_errors, doubt_on_correct
 from calibrant.metrics import expected_calibration_error as ece
 
 TWO = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
@@ -229,7 +229,7 @@ def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are
 ):
     y, proba = data
     right = accuracy(y, proba)
-    balance = abs(overconfidence(y, proba) * (1 - right) - underconfidence(y, proba) * right)
+    balance = abs(confidence_on_errors(y, proba) * (1 - right) - doubt_on_correct(y, proba) * right)
     errors = [ece(y, proba, norm=p, n_bins=n_bins) for p in (1, 1.5, 2, 4, np.inf)]
     assert balance <= errors[0] + 1e-12
     assert all(a <= b + 1e-12 for a, b in pairwise(errors))

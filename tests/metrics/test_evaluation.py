@@ -9,10 +9,11 @@ import pytest
 from scipy.special import softmax
 
 from calibrant import evaluate, metrics
+from calibrant.exceptions import DataWarning
 
 FIELDS = [
     *("n_samples", "n_classes", "accuracy", "log_loss", "brier_score", "conf_ece", "cw_ece"),
-    *("tl_ece", "mce", "ks", "overconfidence", "underconfidence", "sharpness"),
+    *("tl_ece", "mce", "ks", "confidence_on_errors", "doubt_on_correct", "sharpness"),
 ]
 
 
@@ -38,8 +39,8 @@ def test_every_field_is_the_metric_of_its_name(data):
         "tl_ece": ece(y, proba, notion="top-label", **options),
         "mce": ece(y, proba, norm=np.inf, **options),
         "ks": metrics.ks_error(y, proba, **options),
-        "overconfidence": metrics.overconfidence(y, proba, **options),
-        "underconfidence": metrics.underconfidence(y, proba, **options),
+        "confidence_on_errors": metrics.confidence_on_errors(y, proba, **options),
+        "doubt_on_correct": metrics.doubt_on_correct(y, proba, **options),
         "sharpness": metrics.sharpness(y, proba, **options),
     }
     for result in (evaluate(y, proba, **options), evaluate(y, logits, inputs="logits", **options)):
@@ -75,3 +76,30 @@ def test_logits_given_as_probabilities_say_what_to_do(data):
         evaluate(y, logits)
     with pytest.raises(ValueError, match="n_bins must be"):
         evaluate(y, logits, inputs="logits", n_bins=0)
+
+
+def test_no_name_of_a_figure_calls_an_underconfident_model_overconfident(rng):
+    proba = rng.dirichlet(np.ones(4), 300)
+    labels = proba.argmax(axis=1)  # always correct, and so underconfident
+    names = evaluate(labels, proba).to_dict()
+    assert not [name for name in names if "overconfidence" in name or "underconfidence" in name]
+    assert names["doubt_on_correct"] == pytest.approx(np.mean(1 - proba.max(axis=1)))
+
+
+def test_evaluations_are_frames(rng):
+    pandas = pytest.importorskip("pandas")
+    proba, labels = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+    result, groups = evaluate(labels, proba), evaluate(labels, proba, by=np.arange(60) % 2)
+    frame = pandas.concat([result.to_frame(), result.to_frame()])
+    assert frame["accuracy"].tolist() == [result.accuracy] * 2
+    assert groups.to_frame().loc["1", "gap"] == groups["1"].gap
+
+
+def test_true_classes_of_score_minus_infinity_are_counted(rng):
+    logits, labels = rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
+    logits[np.arange(3), labels[:3]] = -np.inf
+    with pytest.warns(
+        DataWarning, match=r"3 of 50 rows have a true class of score -inf.*27.6 nats"
+    ):
+        evaluate(labels, logits, inputs="logits")
+    evaluate(labels[3:], logits[3:], inputs="logits")  # without a warning

@@ -40,7 +40,8 @@ def test_logits_and_weights_go_to_the_groups(data):
 
 
 def test_the_gap_is_mean_confidence_minus_accuracy_and_its_interval_that_of_the_accuracy():
-    found = evaluate(Y, P, by=["a", "a", "b", "b"], level=0.9)
+    three = np.column_stack([P, np.zeros(len(P))])  # a third class that never occurs
+    found = evaluate(Y, three, by=["a", "a", "b", "b"], level=0.9)
     low, high = clopper_pearson(np.array([1.0]), np.array([2.0]), 0.05)  # 0.1 over two groups
     group = found["b"]
     assert group.gap == pytest.approx(0.65 - 0.5)
@@ -213,3 +214,20 @@ def test_groups_of_parts_that_something_else_holds_are_refused():
 
     with pytest.raises(TypeError, match="groups of these chunks are unknown"):
         evaluate(None, Two(), by=[0, 1])
+
+
+def test_groups_of_a_binary_problem_are_compared_by_the_probability_of_the_second_class():
+    """Probabilities of one group are 20 points too low; its mean confidence equals its accuracy."""
+    score = np.repeat([0.3, 0.7], 1000)
+    low = np.concatenate([np.repeat([1, 0], 500), np.repeat([1, 0], [900, 100])])
+    right = np.concatenate([np.repeat([1, 0], [300, 700]), np.repeat([1, 0], [700, 300])])
+    groups = evaluate(
+        np.concatenate([low, right]),
+        np.concatenate([score, score]),
+        by=np.repeat(["women", "men"], 2000),
+    )
+    assert groups["women"].gap == pytest.approx(-0.2)
+    assert groups["women"].finding == "probabilities too low"
+    assert groups["men"].gap == pytest.approx(0.0, abs=1e-12)
+    assert groups.miscalibrated == ("women",)
+    assert "second class minus its frequency" in groups.note()

@@ -93,8 +93,8 @@ def test_evaluation_agrees_with_the_references(case):
         "mce": kull["MCE_15"],
         "cw_ece": pycalib["classwise_ECE_15"],
         "ks": printed["spline_calibration"]["KS"]["top1"],
-        "overconfidence": wenger["overconfidence"],
-        "underconfidence": wenger["underconfidence"],
+        "confidence_on_errors": wenger["overconfidence"],
+        "doubt_on_correct": wenger["underconfidence"],
         "sharpness": wenger["sharpness"],
     }
     assert {k: getattr(result, k) for k in expected} == pytest.approx(expected, abs=1e-8)

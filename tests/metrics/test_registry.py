@@ -16,8 +16,8 @@ PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]] * 10)
 # Names that users of 0.1.0 wrote, in any of the three dialects.
 OLD_NAMES = [
     *("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "mce", "ks"),
-    *("ks_error", "expected_calibration_error", "kde_calibration_error", "overconfidence"),
-    *("kernel_calibration_error", "smooth_calibration_error", "underconfidence", "sharpness"),
+    *("ks_error", "expected_calibration_error", "kde_calibration_error", "confidence_on_errors"),
+    *("kernel_calibration_error", "smooth_calibration_error", "doubt_on_correct", "sharpness"),
 ]
 
 
@@ -72,7 +72,7 @@ def test_directions_are_known_of_names_functions_and_partials():
     assert as_metric(metrics.accuracy).better == "higher"
     assert as_metric(partial(metrics.accuracy)).greater_is_better
     assert as_metric("log_loss").better == as_metric(gap_of_class_one).better == "lower"
-    assert as_metric("overconfidence").better == "neither"
+    assert as_metric("confidence_on_errors").better == "neither"
 
 
 def test_binned_errors_are_recognised_by_name_as_function_and_as_partial():

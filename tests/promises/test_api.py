@@ -536,7 +536,7 @@ def test_a13_every_field_of_an_evaluation_is_explained():
 def test_a13_confidence_where_wrong_is_called_so(animals):
     labels, proba, names = animals
     table = str(calibrant.evaluate(labels, proba, classes=names))
-    assert "confidence where wrong" in table
+    assert "mean confidence on errors" in table
     assert "overconfidence" not in table
 
 

@@ -608,3 +608,23 @@ def test_d1_19_tests_of_many_rows_look_at_a_part():
     )
     assert "Tests and decomposition look at 20,000 of the rows, drawn at random." in made.how
     assert made.n_samples == 60_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each case is a process of its own")
+def test_labels_that_look_like_numbers_are_read_right_or_rejected():
+    made = hostile_cases()
+    outcomes = [
+        made.measure(made.Case(name, make, "evaluate x.csv --label y --json"))
+        for name, make in list(made.label_cases())[::3]
+    ]
+    assert made.count_labels(outcomes)[2] == 0
+    assert made.count_failures(outcomes) == [0, 0, 0]
+
+
+def test_the_page_of_hostile_files_counts_no_failure():
+    page = (Path(__file__).parents[2] / "docs" / "hostile-files.md").read_text()
+    counts = page.partition("## Counts")[2].partition("## Inputs")[0]
+    lines = [line for line in counts.splitlines() if line.startswith("| ")][2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(cells) == 3
+    assert {cell for row in cells for cell in row[2:]} <= {"0", "-"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant._optim.maps import AffineMap
 from calibrant.inference import consistency_test
 from calibrant.inference._results import holm
 from calibrant.report import summarize
@@ -53,3 +54,11 @@ def test_a_decomposition_adds_up(report, metric):
     assert sum(report.decomposition.after) == pytest.approx(
         metric(report, "log_loss").after.value, rel=1e-9
     )
+
+
+def test_the_decomposition_of_many_classes_fits_no_matrix(calls, rng):
+    proba = rng.dirichlet(np.full(120, 0.1), 150)
+    labels = calibrant.datasets.draw_labels(proba, rng=rng)
+    calls.watch(AffineMap, "apply")
+    summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    assert calls["apply"] == 0

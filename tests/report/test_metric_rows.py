@@ -64,4 +64,4 @@ def test_titles_are_those_of_the_metrics(report):
     assert titles["log_loss"] == "Log-loss"
     better = {row.name: row.better for row in report.metrics}
     assert (better["accuracy"], better["ks"]) == ("higher", "lower")
-    assert better["overconfidence"] == "neither"
+    assert better["confidence_on_errors"] == "neither"

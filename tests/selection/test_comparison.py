@@ -17,7 +17,7 @@ from calibrant._data.sample import ArraySample
 from calibrant._kernels.simplex import softmax
 from calibrant.datasets import digits_predictions
 from calibrant.metrics.registry import as_metric
-from calibrant.selection._compare import _sum_held_out
+from calibrant.selection._held_out import sum_held_out
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     names = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "ks")
     judges = [as_metric(name) for name in (*names, metrics.cutoff_calibration_error)]
     tracemalloc.start()
-    _sum_held_out([[made]], judges, "proba", held_out)
+    sum_held_out([[made]], judges, "proba", held_out)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.3 * proba.size * 8  # probabilities are judged in float64

@@ -347,7 +347,9 @@ class ArraySample(Sample):
         weight = self.weight[rows] if weight is None else weight
         groups = None if self.groups is None else self.groups[rows]
         u = self.u.take(rows) if isinstance(self.u, LazyRows) else self.u[rows]
-        return ArraySample(u, self.y[rows], weight, self.start, groups)
+        chosen = ArraySample(u, self.y[rows], weight, self.start, groups)
+        chosen.columns = tuple(column[rows] for column in self.columns)
+        return chosen
 
     def present(self) -> ArraySample:
         return self if np.all(self.weight) else self.subset(np.flatnonzero(self.weight))

@@ -28,6 +28,13 @@ class AsText:
         return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
 
+def as_frame(*records: dict[str, Any]) -> Any:
+    """A pandas frame with one row per result."""
+    import pandas
+
+    return pandas.DataFrame(records)
+
+
 def html_table(
     rows: Iterable[Sequence[Any]], *, header: Sequence[str] = (), title: str = "", note: str = ""
 ) -> str:

@@ -42,6 +42,7 @@ from calibrant._validation._labels import (
     encode_labels,
     missing_as_text,
     raise_if_missing,
+    raise_if_other_order,
     remark_count_from_one,
 )
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
@@ -50,6 +51,7 @@ from calibrant._validation._remarks import remark, user_level
 from calibrant._validation._scores import (
     DIVIDE_HINT,
     KINDS,
+    LARGEST_LOGIT,
     LOGITS_HINT,
     SOFTMAX_HINT,
     check_inputs,
@@ -65,6 +67,7 @@ from calibrant._validation._text import (
 
 __all__ = [
     "DIVIDE_HINT",
+    "LARGEST_LOGIT",
     "LOGITS_HINT",
     "SOFTMAX_HINT",
     "FlatPredictions",
@@ -117,6 +120,14 @@ _MANY_ROWS = 20
 """Rows whose weights do not come to two by chance, and whose logits do not sum to one."""
 
 
+_MOST_WEIGHT = 1e100
+"""Sums of squares of larger weights overflow."""
+
+_NEGLIGIBLE = 1e-30
+"""Weights that are smaller compared with the largest do not change a sum, but their quotients
+underflow."""
+
+
 class Predictions(NamedTuple):
     """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
     columns (K,).
@@ -152,7 +163,22 @@ def check_weight(
         )
     if not weight.any():
         raise ValueError("all sample weights are zero: at least one row must count")
-    return weight
+    return _without_negligible(weight, first_row)
+
+
+def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
+    """Weights with zero in place of those that no sum would show."""
+    largest = float(weight.max())
+    if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight of row {int(weight.argmax()) + first_row} is {largest:g}: the largest "
+            f"weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Multiply all "
+            "weights by a constant."
+        )
+    least = _NEGLIGIBLE * largest
+    if float(weight.min()) >= least:
+        return weight
+    return np.where(weight < least, 0.0, weight) if (weight[weight > 0] < least).any() else weight
 
 
 def _unit_weights(n_samples: int) -> FloatArray:
@@ -239,6 +265,8 @@ def check_predictions(
             "leave inputs='logits' out"
         )
     y, own = encode_labels(labels, array.shape[1], names)
+    if names is None and labels.dtype.kind in "OSU":
+        raise_if_other_order(array, y, own)
     if names is None and array.shape[1] > 2 and y.min() == 1:
         remark_count_from_one(y, as_proba(array, inputs))
     return Predictions(array, y, check_weight(sample_weight, len(y)), own)

@@ -11,6 +11,12 @@ from calibrant._validation._arrays import as_array
 from calibrant._validation._remarks import remark
 from calibrant._validation._text import shortened
 
+_ROWS_FOR_ORDER, _CLASSES_FOR_ORDER = 40, 200
+"""Fewer rows do not show another order of the columns, and more classes take too long to try."""
+
+_STANDARD_ERRORS = 4.0
+"""Of the gain in accuracy by which another order is found to be the right one."""
+
 _EXPECTED = 7.0
 """A label that forecasts expect so often is absent by chance once in a thousand samples."""
 
@@ -107,6 +113,32 @@ def encode_labels(
         "to say so, or otherwise, pass classes=[...] in the order of the columns"
     )
     return _match(y, names), names
+
+
+def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> None:
+    """Raise if another order of the columns than that of ``names`` agrees far better with labels.
+
+    The order is found on every other row and tested on the rest, so that chance finds none.
+    """
+    n_classes = len(names)
+    if len(y) < _ROWS_FOR_ORDER or n_classes > _CLASSES_FOR_ORDER:
+        return
+    top = scores.argmax(axis=1)
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (top[::2], y[::2]), 1.0)
+    if (counts.diagonal() == counts.max(axis=1)).all():  # nearly always
+        return
+    from scipy.optimize import linear_sum_assignment
+
+    _, order = linear_sum_assignment(-counts)
+    is_right, would_be = top[1::2] == y[1::2], order[top[1::2]] == y[1::2]
+    gained, lost = int((would_be & ~is_right).sum()), int((is_right & ~would_be).sum())
+    if gained - lost > _STANDARD_ERRORS * (gained + lost) ** 0.5:
+        raise ValueError(
+            f"the labels agree far better with the columns in the order "
+            f"{shortened(names[order], show=repr)} than in sorted order; pass "
+            f"classes={names[order].tolist()} for this order, or classes={names.tolist()}"
+        )
 
 
 def _unclear(names: AnyArray, n_classes: int) -> str:

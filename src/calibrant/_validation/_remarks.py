@@ -11,10 +11,24 @@ from calibrant.exceptions import DataWarning
 _INSIDE = frozenset({"calibrant", "sklearn", "joblib"})
 """Packages whose lines are not the user's."""
 
+_SEEN: set[str] = set()
+
 
 def remark(message: str) -> None:
     """A `DataWarning` at the line of the user."""
     warnings.warn(message, DataWarning, stacklevel=user_level())
+
+
+def remark_once(message: str, key: str) -> None:
+    """A `DataWarning` the first time that a key is met in a process."""
+    if key not in _SEEN:
+        warnings.warn(message, DataWarning, stacklevel=user_level())
+        _SEEN.add(key)  # not reached if warnings are errors, which must not be raised only once
+
+
+def forget_remarks() -> None:
+    """Let `remark_once` repeat itself, for tests."""
+    _SEEN.clear()
 
 
 def user_level() -> int:

@@ -10,7 +10,6 @@ sum, with a remark: numbers of d decimals may miss it by K / 2 units of the last
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -19,7 +18,7 @@ from calibrant._kernels.blocks import READ_BLOCK, map_blocks, one_blas_thread
 from calibrant._kernels.simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
-from calibrant._validation._remarks import remark
+from calibrant._validation._remarks import remark, remark_once
 
 KINDS = ("proba", "logits", "log_proba")
 
@@ -37,6 +36,9 @@ _HALF_TOLERANCE = 1e-2
 
 _SIGN_TOLERANCE = 1e-6
 """Negative numbers of this size are round-off of zero."""
+
+LARGEST_LOGIT = 1e30
+"""Sums of products of larger logits with coefficients may overflow, even in single precision."""
 
 _LOOKS = 1e-3
 """How far from one rows are that look like probabilities, rounded perhaps."""
@@ -105,11 +107,9 @@ def check_scores(
         array = _binary_columns(array, kind, tolerance, said)
     _check_shape(array)
     if kind == "logits":
-        _check_logits(array, said)
-        return array
+        return _check_logits(array, said)
     if kind == "log_proba":
-        _check_log_proba(array, max(tolerance, slack), renormalize, said)
-        return array
+        return _check_log_proba(array, max(tolerance, slack), renormalize, said)
     if renormalize:
         array = _renormalized(array, said)
     return _check_proba(array, tolerance if sum_to_one else None, said)
@@ -169,21 +169,30 @@ def _check_shape(array: AnyArray) -> None:
         )
 
 
-def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> None:
+def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> FloatArray:
+    """Logits, with -inf in place of those that no product with a coefficient may exceed."""
+
     def is_fine(rows: slice) -> bool:
         block = array[rows]
-        if not isfinite(block.max()):  # NaN and +inf show up here
+        if not block.max() <= LARGEST_LOGIT:  # NaN and +inf show up here
             return False
-        return isfinite(block.min()) or bool(np.isfinite(block.max(axis=1)).all())
+        return bool(block.min() >= -LARGEST_LOGIT)
 
-    if not _all_rows(is_fine, array):
-        row = int(np.flatnonzero(~np.isfinite(array.max(axis=1)))[0])
+    if _all_rows(is_fine, array):
+        return array
+    top = array.max(axis=1)
+    bad = np.flatnonzero(~(np.abs(top) <= LARGEST_LOGIT))
+    if bad.size:
+        row = int(bad[0])
         raise ValueError(
             f"row {row + said.first_row} of the {what} is {_shown(array[row])}: NaN, +inf and rows "
-            "of only -inf are not allowed; "
+            f"of only -inf are not allowed, and values must not exceed {LARGEST_LOGIT:g}; "
             "remove such rows, or find out why the model gives them (-inf for single impossible "
             "classes is taken as the probability eps)"
         )
+    # A copy only if there are finite values to replace: masks such as the lowest float.
+    is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
+    return np.where(is_mask, -np.inf, array).astype(array.dtype) if is_mask.any() else array
 
 
 def _all_rows(is_fine: Callable[[slice], bool], array: FloatArray) -> bool:
@@ -196,14 +205,14 @@ def _all_rows(is_fine: Callable[[slice], bool], array: FloatArray) -> bool:
 
 def _check_log_proba(
     array: FloatArray, tolerance: float, renormalize: bool, said: _Wording
-) -> None:
+) -> FloatArray:
     """Log-probabilities are used as the logits that they are, so that rounded rows need no
     repair.
     """
-    _check_logits(array, said, "log-probabilities")
+    array = _check_logits(array, said, "log-probabilities")
     _raise_if_no_log(array, said)
     if renormalize:
-        return
+        return array
     sums = np.concatenate(
         list(
             map_blocks(
@@ -215,7 +224,7 @@ def _check_log_proba(
     )
     off = np.abs(sums - 1)
     if off.max() <= max(tolerance, _HALF_TOLERANCE):
-        return
+        return array
     row = int(off.argmax())
     raise ValueError(
         f"the probabilities of row {row + said.first_row} sum to {sums[row]:.6g} instead of 1 "
@@ -282,10 +291,14 @@ def _remark_repair(sums: FloatArray, wide: float, tolerance: float, said: _Wordi
         return
     row = int(off.argmax())
     how = f"; to say so, {DIVIDE_HINT} first" if said.sum_hint == DIVIDE_HINT else ""
-    said.note(
+    message = (
         f"rows of the probabilities miss one by rounding (row {row + said.first_row} sums to "
         f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum{how}"
     )
+    if said.note is remark:  # the same rows are fitted, predicted and evaluated
+        remark_once(message, f"rounding up to {wide:.2g}")
+    else:
+        said.note(message)
 
 
 def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 1.0) -> FloatArray:

@@ -51,3 +51,12 @@ class Declarations:
     def _takes_logarithms(self) -> bool:
         """Whether scores of zero need a floor."""
         return False
+
+    def __dir__(self) -> list[str]:
+        """Names without those that only authors of methods need, for completion."""
+        return [name for name in super().__dir__() if name not in _FOR_AUTHORS]
+
+
+_FOR_AUTHORS = frozenset(
+    {name for name in vars(Declarations) if not name.startswith("_")} - {"citation"}
+) | {"form", "remedies"}

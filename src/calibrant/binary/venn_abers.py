@@ -18,6 +18,9 @@ from calibrant.binning import distinct_sums
 from calibrant.notions import Claim
 
 # A point costs as much as so many elements of an array.
+_MOST_ROWS = 1e12
+"""One row more does not change larger sums in double precision."""
+
 _LOOP_COST = 200
 
 
@@ -90,6 +93,11 @@ class VennAbers(BaseBinaryCalibrator):
 
     def _fit(self, claim: Claim) -> None:
         self.scores_, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
+        if total.sum() > _MOST_ROWS:
+            raise ValueError(
+                f"VennAbers adds one row of weight 1, and the weights sum to {total.sum():g}. Pass "
+                "sample_weight=w * n / w.sum(), with n the number of rows."
+            )
         self.p1_ = _fits_with_a_hit(hits, total)
         # A miss among the data is a hit among the data upside down and in reverse.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]

@@ -35,7 +35,9 @@ from calibrant.classifier._ensemble import (
     combine_folds,
     find_size_correction,
     holds_out_repeatedly,
+    without_rounding,
 )
+from calibrant.classifier._keywords import KeywordHints
 from calibrant.classifier._responses import SLACK, Response, check_classifier
 from calibrant.classifier._rows import check_targets, n_rows, take_rows
 from calibrant.classifier._training import (
@@ -56,7 +58,9 @@ need about a dozen times its memory, which must stay small compared with the out
 __all__ = ["CalibratedClassifier"]
 
 
-class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(
+    FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, KeywordHints
+):
     r"""Fit a classifier and calibrate it on held-out rows.
 
     By default an ensemble of clones of the estimator predicts, and the calibrator is fitted on
@@ -395,7 +399,7 @@ class CalibratedClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, Bas
             scores = check_scores(scorer.scores(X), inputs=self.inputs_, slack=SLACK)
             total = total + proba_of(calibrator, scores, self.inputs_)
         if self.temperature_ == 1.0:
-            return total / len(self._scorers)
+            return without_rounding(total / len(self._scorers))
         powers = total ** (1.0 / self.temperature_)
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

@@ -17,6 +17,9 @@ from calibrant.classifier._responses import SLACK, Response, Scorer
 from calibrant.classifier._training import ScoredRows, Split, TrainingData
 from calibrant.multiclass import TemperatureScaling
 
+_SINGLE_ROUNDING = 1e-5
+"""Sums of rows in single precision miss one by less."""
+
 _FEWEST_FOLDS = 5
 """With fewer folds, clones that leave out two of them would be fitted on half of the rows or
 less."""
@@ -195,3 +198,12 @@ def _fit_temperature(
     weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
     sample = ArraySample(scores, data.codes[rows], weight)
     return TemperatureScaling(inputs=inputs)._fit_checked(sample).temperature_
+
+
+def without_rounding(proba: FloatArray) -> FloatArray:
+    """Rows divided by their sum if it misses one by the rounding of single precision.
+
+    Rows that do not sum to one because their calibrator does not normalize them stay as they are.
+    """
+    sums = proba.sum(axis=1, keepdims=True)
+    return np.where(np.abs(sums - 1.0) < _SINGLE_ROUNDING, proba / sums, proba)

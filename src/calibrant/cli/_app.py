@@ -19,6 +19,8 @@ from calibrant.cli._options import (
     Bins,
     By,
     Chunked,
+    ConfidenceColumn,
+    CorrectColumn,
     ExportArguments,
     ExportToWrite,
     FileArguments,
@@ -108,14 +110,24 @@ def evaluate(
     model: ModelToEvaluate = None,
     by: By = None,
     intervals: Intervals = False,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
 ) -> None:
     """Evaluate accuracy, proper scores and calibration of a prediction file. Files larger than
     memory are read in blocks.
     """
     from calibrant.cli import _commands as commands
+    from calibrant.cli import _confidences as confidences
     from calibrant.cli._files import open_file, read_columns
 
     output = printing.output()
+    if confidence is not None or correct is not None:
+        if model is not None or intervals:
+            raise ValueError("--confidence cannot be combined with --model or --intervals.")
+        pairs = confidences.evaluate_pairs(data, confidence, correct, bins, by, output)
+        output.show(str(pairs))
+        output.result(pairs.to_dict())
+        return
     if model is not None:
         if by or intervals:
             raise ValueError(
@@ -125,6 +137,7 @@ def evaluate(
         commands.evaluate_model(calibrant.load(model), data, bins, output)
         return
     file = open_file(data, output, takes_top_scores=True)
+    confidences.note_pair(file, output)
     result = commands.evaluate_file(file, bins, read_columns(file, by))
     estimates = commands.estimate_intervals(file) if intervals else {}
     output.show(str(result), *commands.interval_lines(estimates))
@@ -208,12 +221,13 @@ def compare(
     cv: Folds = 5,
     seed: Seed = 0,
     chunked: Chunked = None,
+    by: By = None,
 ) -> None:
     """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
     more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
     for.
     """
-    from calibrant.cli._files import open_file, rows_for
+    from calibrant.cli._files import open_file, read_columns, rows_for
     from calibrant.selection import method
     from calibrant.selection.methods import default_methods
 
@@ -231,6 +245,7 @@ def compare(
         classes=file.classes,
         random_state=seed,
         progress=not output.quiet,
+        by=read_columns(file, by),
     )
     output.show(str(result))
     output.result(result.to_dict())
@@ -248,13 +263,17 @@ def report(
     where there are no weights and the method is neither gp nor canonical.
     """
     from calibrant.cli import _reports as reports
-    from calibrant.cli._commands import make_calibrator
+    from calibrant.cli._commands import make_calibrator, scores_of
     from calibrant.cli._files import open_file, rows_for
 
     output = printing.output()
-    reports.check_report_path(output_path, data.file, data.labels, options.fit_on)
-    file = open_file(data, output)
-    calibrator = make_calibrator(options.method, options.notion, file, options.seed)
+    inputs = (data.file, data.labels, options.fit_on, options.model)
+    reports.check_report_path(output_path, *inputs)
+    model = reports.load_model(options)
+    file = open_file(data, output, model=None if model is None else scores_of(model))
+    calibrator = model
+    if model is None:
+        calibrator = make_calibrator(options.method, options.notion, file, options.seed)
     # Weights need the rows in memory unless the user decides otherwise.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)

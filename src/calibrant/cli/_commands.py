@@ -6,7 +6,10 @@ Functions import what only they need, because imports take most of the time of a
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,17 +24,10 @@ from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output, before_after
 from calibrant.io import LoadedRows, ModelScores, ScoreFile
-from calibrant.metrics import (
-    Evaluation,
-    GroupedEvaluation,
-    MetricAccumulator,
-    TopEvaluation,
-    evaluate,
-)
-from calibrant.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from calibrant.inference import Interval
+    from calibrant.metrics import Evaluation, GroupedEvaluation, MetricAccumulator, TopEvaluation
 
 _ROUND_OFF = 1e-9
 """Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
@@ -41,6 +37,8 @@ def evaluate_file(
     file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
     """The evaluation of a file of any size, block by block; top scores are loaded."""
+    from calibrant.metrics import evaluate
+
     if file.has_top_scores or by:
         options: dict[str, Any] = {"by": by, "inputs": file.inputs} if by else {}
         return evaluate(
@@ -78,6 +76,8 @@ def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
 
 def interval_lines(intervals: dict[str, Interval]) -> list[str]:
     """Intervals in a line each."""
+    from calibrant.metrics.registry import METRICS
+
     titles = {name: metric.title for name, metric in METRICS.items()}
     return [
         f"{titles.get(name, entry.quantity)}: {entry.estimate:.3g} "
@@ -87,6 +87,8 @@ def interval_lines(intervals: dict[str, Interval]) -> list[str]:
 
 
 def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
+    from calibrant.metrics import MetricAccumulator
+
     metrics = MetricAccumulator(n_bins, inputs=inputs)
     return metrics._update_checked(chunk) if chunk.total > 0 else metrics
 
@@ -149,10 +151,25 @@ def fit_file(
     before, after = _evaluate_fit(calibrator, file, rows)
     if file.score_columns:  # for apply, which then reads the columns of the fit
         calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
-    save(calibrator, output)
+    save(calibrator, output, metadata=_describe_fit(file.path, name))
     note = calibrator._chunked_note() if rows is file else ""
     remarks = "\n".join(_fit_remarks(file, rows is file, note))
     return FitResult(name, calibrator, before, after, remarks, rows is file, note)
+
+
+def _describe_fit(path: Path, method: str) -> dict[str, str]:
+    """The date of a fit, its method, and name and digest of its data."""
+    # The variable by which builds are made reproducible.
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
+    with path.open("rb") as data:
+        digest = hashlib.file_digest(data, "sha256").hexdigest()
+    return {
+        "created": now.isoformat(timespec="seconds"),
+        "method": method,
+        "data": path.name,
+        "data_sha256": digest,
+    }
 
 
 def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
@@ -173,6 +190,8 @@ def _evaluate_fit(
     model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
 ) -> tuple[Any, Any]:
     """The evaluation of rows before and after calibration, in one pass."""
+    from calibrant.metrics import evaluate
+
     if file.has_top_scores:
         both = (rows.scores, model.predict_proba(rows.scores))
         before, after = (
@@ -187,6 +206,7 @@ def _evaluate_both(
     model: Any, n_bins: int, chunk: ArraySample
 ) -> tuple[MetricAccumulator, MetricAccumulator]:
     from calibrant._crossfit.members import proba_of
+    from calibrant.metrics import MetricAccumulator
 
     before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):

@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_NAME = "scipy.stats"
-"""It takes longer to import than the rest of scikit-learn."""
+_NAMES = ("scipy.stats", "numpy.f2py")
+"""SciPy and scikit-learn import these and do not use them before a command ends."""
 
 
 class _Deferred(ModuleType):
@@ -38,11 +38,17 @@ def leave_out_pandas() -> None:
 
 
 def import_sklearn() -> None:
-    """Import the base of scikit-learn without ``scipy.stats``, which it imports on first use."""
-    if "sklearn" in sys.modules or _NAME in sys.modules:
+    """Import the base of scikit-learn without modules that are imported on first use."""
+    if "sklearn" in sys.modules or any(name in sys.modules for name in _NAMES):
         return
-    sys.modules[_NAME] = _Deferred(_NAME)
+    for name in _NAMES:
+        sys.modules[name] = _Deferred(name)
+    # NumPy looks such modules up as attributes of its own, and imports them if they are missing.
+    numpy = import_module("numpy")
+    numpy.f2py = sys.modules["numpy.f2py"]  # type: ignore[attr-defined]
     try:
         import_module("sklearn.base")
     finally:
-        del sys.modules[_NAME]
+        del numpy.f2py  # type: ignore[attr-defined]
+        for name in _NAMES:
+            del sys.modules[name]

@@ -68,6 +68,15 @@ def rows_for(
 
 def read_groups(file: ScoreFile, name: str, option: str) -> list[str]:
     """The group of every row, from a column that an option names."""
+    groups = read_text(file, name, option)
+    for row, group in enumerate(groups):
+        if not group:
+            raise ValueError(f"row {row} has no group in column {name!r}")
+    return [str(group) for group in groups]
+
+
+def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
+    """The names or whole numbers of a column that an option names."""
     columns = list(file.reader.kinds)
     if name not in columns:
         has = (
@@ -75,15 +84,11 @@ def read_groups(file: ScoreFile, name: str, option: str) -> list[str]:
         )
         raise ValueError(f"{option} names the column {name!r}: {file.path} {has}")
     try:
-        groups = file.reader.text_column(name)
+        return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"{option} {name}: groups are names or whole numbers, which the column does not hold"
+            f"{option} {name}: the column must hold names or whole numbers, and it does not"
         ) from None
-    for row, group in enumerate(groups):
-        if not group:
-            raise ValueError(f"row {row} has no group in column {name!r}")
-    return [str(group) for group in groups]
 
 
 def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray] | None:

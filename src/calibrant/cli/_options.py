@@ -28,6 +28,20 @@ By = Annotated[
 Intervals = Annotated[
     bool, typer.Option("--intervals", help="Add 95% confidence intervals; loads all rows.")
 ]
+ConfidenceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--confidence",
+        metavar="COLUMN",
+        help="The column of confidences of answers that were correct or not; with --correct.",
+    ),
+]
+CorrectColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--correct", metavar="COLUMN", help="The column that tells whether an answer was correct."
+    ),
+]
 ModelToEvaluate = Annotated[
     Path | None,
     typer.Option("--model", metavar="MODEL", help="Compare before and after this calibrator."),
@@ -39,6 +53,14 @@ FitFile = Annotated[
         metavar="FILE",
         help="Fit the calibrator on the rows of this file, with the same columns, and evaluate it "
         "on FILE. Without it the calibrator is cross-fitted.",
+    ),
+]
+ReportModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Evaluate this saved calibrator on FILE, which it was not fitted on, and fit none.",
     ),
 ]
 MethodName = Annotated[
@@ -179,12 +201,17 @@ class ReportArguments:
     chunked: Chunked = None
     fit_on: FitFile = None
     by: By = None
+    model: ReportModel = None
 
     def words(self) -> Iterator[str]:
         """The same for a command line."""
-        yield from ("-m", self.method)
-        yield from ("--notion", self.notion) if self.notion else ()
-        yield from ("--cv", str(self.cv), "--seed", str(self.seed))
+        if self.model:
+            yield from ("--model", self.model.name)
+        else:
+            yield from ("-m", self.method)
+            yield from ("--notion", self.notion) if self.notion else ()
+            yield from ("--cv", str(self.cv))
+        yield from ("--seed", str(self.seed))
         if self.chunked is not None:
             yield "--chunked" if self.chunked else "--in-memory"
         yield from ("--fit-on", self.fit_on.name) if self.fit_on else ()

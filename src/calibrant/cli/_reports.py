@@ -12,7 +12,7 @@ from calibrant.cli._files import open_file, read_columns
 from calibrant.cli._options import ReportArguments, WeightedFileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.io import LoadedRows, ModelScores, ScoreFile
+from calibrant.io import LoadedRows, ModelScores, ScoreFile, load
 from calibrant.report import Report, check_form, render, summarize
 
 
@@ -29,13 +29,13 @@ def report_file(
     report = summarize(
         rows.labels,
         rows.scores,
-        calibrator=calibrator,
+        **{"calibrator" if options.model is None else "model": calibrator},
         calibration=training,
         by=read_columns(file, options.by),
         inputs=file.inputs,
         sample_weight=rows.weight,
         classes=file.classes,
-        method=options.method,
+        method=options.method if options.model is None else options.model.name,
         name=file.path.name,
         command=shlex.join(["calibrant", "report", *words]),
         cv=options.cv,
@@ -43,6 +43,15 @@ def report_file(
     )
     render(report, output)
     return report
+
+
+def load_model(options: ReportArguments) -> Any:
+    """The saved calibrator to evaluate; None if one is to be fitted."""
+    if options.model is None:
+        return None
+    if options.fit_on is not None or options.notion is not None:
+        raise ValueError("--model evaluates a fitted calibrator. Leave --fit-on and --notion out.")
+    return load(options.model)
 
 
 def training_rows(

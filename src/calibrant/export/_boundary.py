@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from calibrant._validation import LARGEST_LOGIT
 from calibrant.export._program import Builder, Program
 from calibrant.export._values import Value
 
@@ -25,11 +24,9 @@ _LOG_SUM_SLACK = math.log(1.01)
 _EXACT_SUM = {"float64": 1e-6, "float32": 1e-3}
 """Rows whose sum is closer to one are not divided by it."""
 
-_LARGEST = float(np.finfo(np.float64).max)
-
 DESCRIPTIONS = {
     "proba": "probabilities between 0 and 1 that sum to 1",
-    "logits": "logits, without NaN and infinity, not all -infinity",
+    "logits": "logits, below 1e30, without NaN, not all -infinity",
     "log_proba": "log-probabilities whose exponentials sum to 1",
 }
 """Valid rows in words, by the kind of scores."""
@@ -68,7 +65,7 @@ def _admit_logits(scores: Value, inputs: str) -> tuple[Value, Value]:
     total = scores.apply("log_sum_exp")
     if inputs == "log_proba":
         total = total.admit(0.0, 0.0, _LOG_SUM_SLACK)
-    valid = total.admit(1.0, 1.0, _LARGEST)
+    valid = total.admit(1.0, 1.0, LARGEST_LOGIT)
     return (scores * valid).coalesce(scores.fill(0.0)), valid
 
 

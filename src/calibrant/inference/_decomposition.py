@@ -4,7 +4,7 @@ discrimination, uncertainty.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ from calibrant.notions import Claim, Claims, Notion, as_notion
 class ClaimDecomposition:
     """A proper score of one claim: ``score = miscalibration - discrimination + uncertainty``.
 
-    ``claim`` is its index in the notion, ``share`` its weight v_c. Miscalibration and
-    discrimination are never negative.
+    ``claim`` is its index in the notion, ``name`` what it is about, ``share`` its weight v_c.
+    Miscalibration and discrimination are never negative.
     """
 
     claim: int
+    name: str
     share: float
     score: float
     miscalibration: float
@@ -69,12 +70,13 @@ class ScoreDecomposition:
             f"{self.score} {self.value:.5f} = calibration {self.calibration:.5f} + refinement "
             f"{self.refinement:.5f}"
         )
+        width = max(8, *(len(c.name) for c in self.claims))
         title = (
-            f"{'claim':>8}{'score':>10}{'miscal.':>10}{'discrim.':>10}{'uncert.':>10}   "
+            f"{'claim':>{width}}{'score':>10}{'miscal.':>10}{'discrim.':>10}{'uncert.':>10}   "
             f"({self.notion})"
         )
         lines = [
-            f"{c.claim:>8}{c.score:>10.5f}{c.miscalibration:>10.5f}{c.discrimination:>10.5f}{c.uncertainty:>10.5f}"
+            f"{c.name:>{width}}{c.score:>10.5f}{c.miscalibration:>10.5f}{c.discrimination:>10.5f}{c.uncertainty:>10.5f}"
             for c in self.claims
         ]
         return "\n".join([head, title, *lines])
@@ -162,7 +164,8 @@ def score_decomposition(
     pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     proba = data.scores if inputs == "proba" else as_proba(data.scores, inputs)
-    claims = _corp(chosen.claims(proba, data.y, data.weight), _CLAIM_SCORES[score])
+    names = chosen.claim_names([str(label) for label in data.classes.tolist()])
+    claims = _corp(chosen.claims(proba, data.y, data.weight), _CLAIM_SCORES[score], names)
     return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
 
 
@@ -180,15 +183,19 @@ ClaimScore = Callable[[FloatArray, FloatArray, FloatArray], float]
 _CLAIM_SCORES: dict[str, ClaimScore] = {"log_loss": _log_sum, "brier_score": _brier_sum}
 
 
-def _corp(claims: Claims, score_sum: ClaimScore) -> tuple[ClaimDecomposition, ...]:
+def _corp(
+    claims: Claims, score_sum: ClaimScore, names: Sequence[str]
+) -> tuple[ClaimDecomposition, ...]:
     return tuple(
-        _claim_parts(claim, score_sum, claims.share(claim))
+        _claim_parts(claim, score_sum, claims.share(claim), names[claim.index])
         for claim in claims
         if claim.weight.any()
     )
 
 
-def _claim_parts(claim: Claim, score_sum: ClaimScore, share: float) -> ClaimDecomposition:
+def _claim_parts(
+    claim: Claim, score_sum: ClaimScore, share: float, name: str
+) -> ClaimDecomposition:
     values, rows, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
     n = float(rows.sum())
     rate = np.clip(scipy.optimize.isotonic_regression(hits / rows, weights=rows).x, 0, 1)
@@ -198,5 +205,5 @@ def _claim_parts(claim: Claim, score_sum: ClaimScore, share: float) -> ClaimDeco
     # up to round-off.
     best = min(best, score, uncertainty)
     return ClaimDecomposition(
-        claim.index, share, score, score - best, uncertainty - best, uncertainty
+        claim.index, name, share, score, score - best, uncertainty - best, uncertainty
     )

@@ -143,6 +143,9 @@ class _Null(Protocol):
     @property
     def guarantee(self) -> str: ...
 
+    def columns(self, n_classes: int) -> int:
+        """Numbers per row that a draw needs, for points of so many coordinates."""
+
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         """``size`` draws for all rows at once, as a function that gives the estimates of a claim,
         (size,).
@@ -170,6 +173,9 @@ class _LabelNull:
             label_hypothesis(claims),
         )
 
+    def columns(self, n_classes: int) -> int:
+        return n_classes
+
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         labels = self.draws.labels(generator, size)
 
@@ -191,6 +197,9 @@ class _WildNull:
 
     hypothesis: str = "residuals have mean zero given the predictions"
     guarantee: str = "asymptotic"
+
+    def columns(self, n_classes: int) -> int:
+        return 1  # a sign
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         signs = 2.0 * generator.integers(0, 2, (n_rows, size), dtype=np.int8) - 1
@@ -231,7 +240,8 @@ def _resample(
     n_resamples: int,
     progress: bool,
 ) -> FloatArray:
-    width = max(part.points.shape[1] for _, part in parts)
+    # Each pass over the draws computes the kernel again, so passes must not grow with classes.
+    width = max(null.columns(part.points.shape[1]) for _, part in parts)
     # Two arrays of this size are alive at once.
     blocks = list(row_blocks(n_resamples, n_rows * width, elements=WORK_MEMORY // 2))
 

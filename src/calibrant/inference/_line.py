@@ -162,21 +162,55 @@ def _intercept(claim: Claim, level: float, name: str) -> Interval:
 
 
 def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
-    """Twice the log-likelihood that the line gains; p-value 1 where there is no line."""
-    odds, statistic = log_odds(claim.score), 0.0
-    if np.isfinite(line.slope):
-        fitted = line.intercept + line.slope * odds
-        statistic = 2 * (_log_likelihood(claim, fitted) - _log_likelihood(claim, odds))
-    statistic = max(statistic, 0.0)
+    """Twice the log-likelihood that the best line gains."""
+    odds = log_odds(claim.score)
+    is_finite = np.isfinite(line.slope)
+    if is_finite:
+        best = _log_likelihood(claim, line.intercept + line.slope * odds)
+    else:
+        best = _largest_log_likelihood(claim, odds)
+    # Equal scores do not identify the slope, so one degree of freedom is left. If all outcomes are
+    # alike, the best likelihood is 1, and two degrees give p = exp(-statistic / 2): exactly the
+    # probability of these outcomes, below which no test may go.
+    is_flat = np.ptp(odds[claim.weight > 0]) == 0
+    freedom = 1.0 if is_flat and best < 0.0 else 2.0
+    statistic = max(2 * (best - _log_likelihood(claim, odds)), 0.0)
     return CalibrationTestResult(
         test=f"Cox's test of slope 1 and intercept 0, {name}",
         statistic=statistic,
-        p_value=float(chdtrc(2, statistic)),
+        p_value=float(chdtrc(freedom, statistic)),
         null=f"calibrated, {name}",
-        guarantee="asymptotic" if np.isfinite(line.slope) else "heuristic",
+        guarantee="asymptotic" if is_finite else "heuristic",
         n_samples=len(claim.score),
-        expected=2.0,
+        expected=freedom,
     )
+
+
+def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
+    """The supremum over all lines if no finite line attains it.
+
+    Then a threshold of the score separates the outcomes, upward or downward. Steeper and steeper
+    lines give every row beyond the threshold its outcome with certainty. Rows exactly at the
+    threshold keep the frequency of their outcomes. The same holds for equal scores.
+    """
+    hit, present = claim.outcome.astype(bool), claim.weight > 0
+    for sign in (1.0, -1.0):
+        ones, zeros = sign * odds[hit & present], sign * odds[~hit & present]
+        highest, lowest = np.max(zeros, initial=-np.inf), np.min(ones, initial=np.inf)
+        if highest <= lowest:
+            is_tied = present & (sign * odds == highest) if highest == lowest else ~present
+            return _binomial_log_likelihood(
+                float(claim.weight[is_tied & hit].sum()), float(claim.weight[is_tied].sum())
+            )
+    return np.nan
+
+
+def _binomial_log_likelihood(hits: float, total: float) -> float:
+    """Log-likelihood of the observed frequency."""
+    if not 0.0 < hits < total:
+        return 0.0
+    rate = hits / total
+    return total * (rate * float(np.log(rate)) + (1.0 - rate) * float(np.log1p(-rate)))
 
 
 def _log_likelihood(claim: Claim, odds: FloatArray) -> float:

@@ -16,7 +16,7 @@ from calibrant.io._score_file import LoadedRows, ScoreFile, open_scores
 
 if TYPE_CHECKING:
     from calibrant.io._registry import register
-    from calibrant.io._saving import load, save
+    from calibrant.io._saving import load, read_metadata, save
 
 __all__ = [
     "Chunk",
@@ -26,11 +26,12 @@ __all__ = [
     "ScoreFile",
     "load",
     "open_scores",
+    "read_metadata",
     "register",
     "save",
 ]
 
-_HOMES = {"load": "_saving", "register": "_registry", "save": "_saving"}
+_HOMES = {"load": "_saving", "read_metadata": "_saving", "register": "_registry", "save": "_saving"}
 """Functions that know every calibrator. Files of predictions are read without them."""
 
 

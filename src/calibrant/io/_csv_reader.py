@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from calibrant._validation import ParameterError
@@ -99,8 +98,9 @@ class CsvReader(TableReader):
         if self.keeps_text:
             return dict.fromkeys(names, pa.string())
         text = [*columns.top_labels, *([columns.label] if columns.label else [])]
+        text += [name for name in columns.scores if self.kinds[name] == "text"]  # "95%"
         numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
-        types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
+        types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(text, pa.string())
         if len(names) == len(self.schema.names):
             types = dict.fromkeys(self._padded, pa.string()) | types
         wanted = set(names)
@@ -125,4 +125,6 @@ class CsvReader(TableReader):
 
 
 def _has_padding(column: Any) -> bool:
+    import pyarrow.compute as pc  # not at once: it takes long to import
+
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())

@@ -70,8 +70,11 @@ def meaning(label: str) -> str:
 
 
 def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueError:
-    if label is None:
-        return ValueError(f"the label of row {row} is missing: remove such rows")
+    if label is None or not label.strip():
+        return ValueError(
+            f"the label of row {row} is missing: remove such rows, and add them when their labels "
+            "arrive"
+        )
     return ParameterError(
         "label {label!r} in row {row} is not among the classes {keys}: name the classes in the "
         "order of the columns by {classes}",

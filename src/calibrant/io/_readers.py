@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
-import pyarrow.parquet as pa_parquet
 
 from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._typing import AnyArray, FloatArray
@@ -294,6 +293,10 @@ class TableReader(FileReader):
 
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
+        if self.kinds[name] == "text":
+            import pyarrow.compute as pc  # not at once: it takes long to import
+
+            column = pc.utf8_rtrim(column.cast(pa.string()), "% ")
         if not pa.types.is_floating(column.type):
             column = column.cast(pa.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -313,6 +316,8 @@ class ParquetReader(TableReader):
             return file.schema_arrow
 
     def _open(self) -> Any:
+        import pyarrow.parquet as pa_parquet  # not at once: it takes long to import
+
         return pa_parquet.ParquetFile(self.path, pre_buffer=False)
 
     def _batches(self, names: list[str], rows: int) -> Iterator[Any]:

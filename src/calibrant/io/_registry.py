@@ -7,28 +7,34 @@ means. So nothing is run that the user did not import and register beforehand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import TypeVar
 
-from calibrant import binary, multiclass
+from calibrant import _HOMES
 from calibrant.base import Calibrator
-from calibrant.base._training import TrainingSummary
-from calibrant.inference import Gain
-from calibrant.reductions import MulticlassToBinary
-from calibrant.selection import AutoCalibration, CrossFitted
 
-CALIBRATORS: tuple[type, ...] = (
-    *(getattr(module, name) for module in (binary, multiclass) for name in module.__all__),
-    MulticlassToBinary,
-    CrossFitted,
-    AutoCalibration,
+_CALIBRATOR_HOMES = ("binary", "multiclass", "reductions", "selection")
+_NO_CALIBRATORS = frozenset({"compare", "compare_models", "method"})
+
+CALIBRATORS = tuple(
+    name
+    for name, home in _HOMES.items()
+    if home in _CALIBRATOR_HOMES and name not in _NO_CALIBRATORS
 )
-RECORDS: tuple[type, ...] = (TrainingSummary, Gain)
+"""Names of the calibrators of this package."""
+
+_OURS: Mapping[str, str] = {
+    **{name: _HOMES[name] for name in CALIBRATORS},
+    "TrainingSummary": "base._training",
+    "Gain": "inference",
+}
+"""Every class of this package that a file may name, and its module. Modules are imported when a
+file names one of their classes, because imports take most of the time of a command."""
 
 LONGEST_NAME = 200
 """Characters of a registered name: it is read back in errors."""
 
-_OURS: Mapping[str, type] = {cls.__name__: cls for cls in (*CALIBRATORS, *RECORDS)}
 _theirs: dict[str, type] = {}
 
 AnyCalibrator = TypeVar("AnyCalibrator", bound=type[Calibrator])
@@ -80,9 +86,28 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     return cls
 
 
-def registered() -> dict[str, type]:
+class _Registered(Mapping[str, type]):
+    """Classes by their names in files; those of this package are imported when they are used."""
+
+    def __getitem__(self, name: str) -> type:
+        if name in _OURS:
+            found: type = getattr(import_module(f"calibrant.{_OURS[name]}"), name)
+            return found
+        return _theirs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS or name in _theirs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*_OURS, *_theirs])
+
+    def __len__(self) -> int:
+        return len(_OURS) + len(_theirs)
+
+
+def registered() -> Mapping[str, type]:
     """Every class that a file may name."""
-    return {**_theirs, **_OURS}
+    return _Registered()
 
 
 def _check_name(name: str) -> None:

@@ -144,7 +144,8 @@ def choose_columns(
         _reject_top_output(others if model is not None else ())
         return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
-    _check_numeric(scores, kinds)
+    # Percent signs make a column of text.
+    _check_numeric([] if options.percent else scores, kinds, is_score=True)
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
@@ -364,8 +365,13 @@ def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
             raise ValueError(f"the scores name {repeated[0]!r} twice: a class has one column")
 
 
-def _check_numeric(columns: Sequence[str], kinds: Kinds) -> None:
+def _check_numeric(columns: Sequence[str], kinds: Kinds, *, is_score: bool = False) -> None:
     text = [name for name in columns if kinds[name] not in ("float", "int")]
     if text:
         content = {"other": "neither numbers nor text"}.get(kinds[text[0]], kinds[text[0]])
-        raise ValueError(f"column {text[0]!r} should hold numbers, but holds {content}")
+        # A weight cannot be a percentage, so only scores get the hint.
+        hint = ". Pass {percent:True} for percentages such as 95%" if is_score else ""
+        raise ParameterError(
+            f"column {{name!r}} should hold numbers, but holds {{content}}{hint}",
+            {"name": text[0], "content": content},
+        )

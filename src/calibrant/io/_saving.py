@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from calibrant.io._codec import Reader, Writer
 from calibrant.io._registry import registered
 from calibrant.io._shapes import check_fitted_values
 
-__all__ = ["load", "save"]
+__all__ = ["load", "read_metadata", "save"]
 
 FORMAT = "calibrant-model"
 SCHEMA = 1
@@ -35,7 +36,13 @@ _MOST_VALUES = 2**18
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
 
 
-def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
+Metadata = Mapping[str, str | int | float | bool | None]
+"""Names and plain values."""
+
+
+def save(
+    calibrator: Any, path: str | os.PathLike[str], *, metadata: Metadata | None = None
+) -> None:
     """Write a fitted calibrator to a JSON file.
 
     Parameters
@@ -44,6 +51,9 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     `calibrant.io.register`, or a composition of them
     path : path of the file
         Written aside and then renamed, so that it is whole or not there.
+    metadata : dict of text to plain values, optional
+        Kept in the file for people and programs, for example
+        ``{"created": "2026-11-18", "data": "validation.parquet"}``. See `read_metadata`.
 
     Raises
     ------
@@ -67,6 +77,7 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     _check_calibrator(calibrator)
+    _check_metadata(metadata or {})
     writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
     # Calibrators that were fitted one by one and then put together have no summary.
@@ -75,6 +86,7 @@ def save(calibrator: Any, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "schema": SCHEMA,
         "calibrant": __version__,
+        **({"metadata": dict(metadata)} if metadata else {}),
         "classes": np.asarray(calibrator.classes_).tolist(),
         "training": None if training is None else training.to_dict(),
         "models": writer.models,
@@ -92,6 +104,51 @@ def _check_calibrator(calibrator: Any) -> None:
     if isinstance(calibrator, CalibratedClassifier):
         hint = "save its calibrator_, and keep the classifier inside by its own means"
     raise TypeError(f"a {type(calibrator).__name__} is no calibrator: {hint}")
+
+
+def _check_metadata(metadata: Any) -> None:
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata must be a dict of names and plain values, got {metadata!r:.80}")
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
+            raise TypeError(
+                f"metadata must be text, numbers or booleans by name; {name!r:.80} is "
+                f"{value!r:.80}. Pass str(...) of other values."
+            )
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a saved file says about its calibrator, which is not loaded.
+
+    Parameters
+    ----------
+    path : path of a file that `save` wrote
+
+    Returns
+    -------
+    dict
+        "calibrant", the version of the library; "calibrator", the name of its class; "classes";
+        "training", rows, class weights and log-losses of the fit, or None; "metadata", what was
+        passed to `save`. `calibrant fit` writes the date, and name and digest of the file.
+
+    Examples
+    --------
+    >>> import tempfile, os, calibrant
+    >>> model = calibrant.TemperatureScaling().fit([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], [0, 1, 0])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.json")
+    >>> calibrant.save(model, path, metadata={"data": "march.csv"})
+    >>> read_metadata(path)["metadata"]
+    {'data': 'march.csv'}
+    """
+    load(path)  # nothing is reported about files that cannot be loaded
+    document = _read_document(Path(path))
+    return {
+        "calibrant": document["calibrant"],
+        "calibrator": document["models"][-1]["class"],
+        "classes": document["classes"],
+        "training": document["training"],
+        "metadata": document.get("metadata", {}),
+    }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -165,6 +222,9 @@ def _from_document(document: Any) -> Any:
 
 def _check_header(document: dict[str, Any], loaded: Any) -> None:
     """What is said at the head of a file, for whoever reads it, must be what it holds."""
+    _check_metadata(document.get("metadata", {}))
+    if not isinstance(document.get("calibrant"), str):
+        raise ValueError("it does not name the version that wrote it")
     if document.get("classes") != np.asarray(loaded.classes_).tolist():
         raise ValueError("the classes at its head are not those of its calibrator")
     training = vars(loaded).get("training_")

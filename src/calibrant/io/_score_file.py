@@ -37,10 +37,6 @@ _SCORE_BYTES = 8
 """Bytes of a score in memory."""
 
 
-_MOST_WEIGHT = 1e100
-"""Largest weight of a row."""
-
-
 class LoadedRows(NamedTuple):
     """All rows of a file: checked scores, labels, and weights or None."""
 
@@ -140,6 +136,12 @@ class ScoreFile:
         return columns.scores if columns else ()
 
     @property
+    def label_column(self) -> str | None:
+        """Name of the column of labels; None for arrays."""
+        columns = getattr(self.reader, "columns", None)
+        return columns.label if columns else None
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of all scores in memory; for a text file its size."""
         if self.n_rows is None:
@@ -210,7 +212,8 @@ class ScoreFile:
         repairs: list[str] = []
         is_plain = True
         for block in self.reader.blocks(all_columns=all_columns):
-            _check_weight(block)
+            if block.weight is not None and block.weight.any():
+                check_weight(block.weight, len(block.weight), first_row=block.start)
             scores = block.scores if self._is_checked else self._check(block, repairs)
             is_plain = is_plain and scores is block.scores
             yield block._replace(scores=scores)
@@ -284,16 +287,6 @@ class ScoreFile:
     def __repr__(self) -> str:
         rows = "rows" if self.n_rows is None else f"{self.n_rows:,} rows"
         return f"<ScoreFile {self.path.name}: {rows} of {KINDS[self.inputs]}>"
-
-
-def _check_weight(block: FileBlock) -> None:
-    """Raise if weights are so large that sums of their squares are infinite."""
-    if block.weight is not None and (large := np.flatnonzero(block.weight > _MOST_WEIGHT)).size:
-        row = int(large[0])
-        raise ValueError(
-            f"the weight of row {block.start + row} is {block.weight[row]:.6g}: weights must be at "
-            f"most {_MOST_WEIGHT:g}"
-        )
 
 
 def _open_reader(

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
 from calibrant._data.top_scores import TopScores
 from calibrant._output.files import written_aside
@@ -95,6 +94,8 @@ def _top_columns(top: TopScores, file: ScoreFile, block: FileBlock) -> dict[str,
 
 def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
     first = next(tables)
+    import pyarrow.parquet as pa_parquet  # not at once: it takes long to import
+
     with pa_parquet.ParquetWriter(path, first.schema) as writer:
         writer.write_table(first)
         for table in tables:

@@ -1,6 +1,7 @@
 """Proper scores and calibration errors: functions ``(y_true, y_prob, *, ...)`` that return a float.
 
-`evaluate` computes the common ones in one pass; `MetricAccumulator` computes them batch by batch.
+`evaluate` computes the common ones in one pass, `evaluate_confidence` those of stated confidences.
+`MetricAccumulator` computes them batch by batch.
 `flatten_predictions` and `map_scores` prepare images and sequences, `TopScores` the top m of many
 classes.
 """
@@ -13,11 +14,13 @@ from calibrant.metrics._binned import calibration_curve
 from calibrant.metrics._evaluation import evaluate
 from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation
 from calibrant.metrics._scorer import scorer
+from calibrant.metrics._stated_confidence import ConfidenceEvaluation, evaluate_confidence
 from calibrant.metrics._top_scores import TopEvaluation, log_loss_bounds
 from calibrant.metrics.registry import *  # noqa: F403  # the metrics: stated once, in the registry
 from calibrant.metrics.registry import Metric
 
 __all__ = [
+    "ConfidenceEvaluation",
     "Evaluation",
     "FlatPredictions",
     "GroupEvaluation",
@@ -28,6 +31,7 @@ __all__ = [
     "TopScores",
     "calibration_curve",
     "evaluate",
+    "evaluate_confidence",
     "flatten_predictions",
     "log_loss_bounds",
     "map_scores",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels.blocks import CACHE_BLOCK
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import (
     AnyArray,
     Inputs,
@@ -28,6 +29,10 @@ SCHEMA = "calibrant.metric-accumulator/2"
 
 KEEP_TOP = 4_000_000
 """Rows whose top scores are kept for the KS error, which needs them in order: 68 MB."""
+
+_ADDING = Lock()
+"""Held while sums are added, which is quick. One lock for all accumulators, because a lock in each
+could not be pickled."""
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
@@ -58,12 +63,11 @@ class Evaluation:
     ks : float or None
         Kolmogorov-Smirnov error of the top score; None where there were more rows than a
         `MetricAccumulator` was told to keep the top scores of, which it needs in order.
-    overconfidence : float
-        Mean top score of the rows that are wrong, E[z | wrong]: a name of the literature. A
-        calibrated model, too, is confident where it is wrong; whether a model claims too much is
-        said by its mean top score minus its accuracy.
-    underconfidence : float
-        Mean of one minus the top score of the rows that are right, E[1 - z | right].
+    confidence_on_errors : float
+        Mean confidence of wrong predictions. A calibrated model, too, is confident in some errors;
+        mean confidence minus accuracy shows whether a model is overconfident.
+    doubt_on_correct : float
+        Mean of 1 - confidence of correct predictions.
     sharpness : float
         Variance of the top score, scaled so that n / (n - 1) is the largest value.
     """
@@ -78,13 +82,22 @@ class Evaluation:
     tl_ece: float
     mce: float
     ks: float | None
-    overconfidence: float
-    underconfidence: float
+    confidence_on_errors: float
+    doubt_on_correct: float
     sharpness: float
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.n_classes == 2
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain numbers."""
         return asdict(self)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row."""
+        return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
         shown = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
@@ -117,7 +130,8 @@ class MetricAccumulator:
     The result is that of `calibrant.evaluate` on all rows, which is made of this. Memory is
     O(bins x claims) whatever the number of rows, plus 17 bytes a row (9 without weights) for the
     KS error, which needs all top scores in order: they are kept up to ``keep_top`` rows, and
-    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept.
+    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept. Several threads may update one
+    accumulator.
 
     Parameters
     ----------
@@ -195,11 +209,12 @@ class MetricAccumulator:
         return self
 
     def _add(self, sums: EvaluationSums) -> None:
-        if self._sums is None:
-            # The empty sum of top scores knows how many this accumulator may keep.
-            self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
-        else:
-            self._sums = self._sums + sums
+        with _ADDING:
+            if self._sums is None:
+                # The empty sum of top scores knows how many this accumulator may keep.
+                self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
+            else:
+                self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
         """Add what another accumulator has seen, of probabilities or logits; returns self."""
@@ -264,18 +279,26 @@ class MetricAccumulator:
             tl_ece=sums.top_label.error(),
             mce=sums.confidence.error(norm=np.inf),
             ks=sums.tops.ks(),
-            overconfidence=top.overconfidence,
-            underconfidence=top.underconfidence,
+            confidence_on_errors=top.confidence_on_errors,
+            doubt_on_correct=top.doubt_on_correct,
             sharpness=top.sharpness(n_classes),
         )
 
     @property
     def mean_confidence(self) -> float:
         """Mean of the highest probabilities of the rows seen."""
+        return self.mean_score()[0]
+
+    def mean_score(self, column: int | None = None) -> tuple[float, float]:
+        """Mean probability of a class and its frequency; without a class, mean confidence and
+        accuracy.
+        """
         if self._sums is None:
             raise ValueError("nothing was seen: call update(y_true, y_prob) first")
-        table = self._sums.confidence
-        return float(table.score.sum() / table.weight.sum())
+        claim = 0 if column is None else column
+        table = self._sums.confidence if column is None else self._sums.class_wise
+        weight = table.weight[claim].sum()
+        return float(table.score[claim].sum() / weight), float(table.outcome[claim].sum() / weight)
 
     def _check_n_classes(self, n_classes: int) -> None:
         check_classes(self.classes, n_classes)

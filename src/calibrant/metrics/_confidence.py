@@ -1,4 +1,4 @@
-"""Over- and underconfidence and sharpness: moments of the top score (Wenger et al. 2020)."""
+"""Confidence on errors, doubt on correct predictions and sharpness (Wenger et al. 2020)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class ConfidenceSums:
         return self.right / self.weight
 
     @property
-    def overconfidence(self) -> float:
+    def confidence_on_errors(self) -> float:
         wrong = self.weight - self.right
         return (self.score - self.right_score) / wrong if wrong > 0 else 0.0
 
     @property
-    def underconfidence(self) -> float:
+    def doubt_on_correct(self) -> float:
         return 1.0 - self.right_score / self.right if self.right > 0 else 0.0
 
     def sharpness(self, n_classes: int) -> float:
@@ -68,7 +68,7 @@ def _claims(
     return claims_of(as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs)
 
 
-def overconfidence(
+def confidence_on_errors(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
@@ -76,22 +76,26 @@ def overconfidence(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Mean confidence where the prediction is wrong, E[z | wrong]; 0.0 where no row is wrong.
+    """Mean confidence of wrong predictions, E[z | wrong]; 0.0 if no prediction is wrong.
 
-    With u the `underconfidence`, ``|o P(wrong) - u P(right)| <= ECE_p`` (Wenger et al. 2020,
-    Theorem 1, arXiv:1906.04933).
+    The literature calls it overconfidence. It is positive for calibrated models too, so it does not
+    show whether a model is overconfident. Mean confidence minus accuracy does: see `evaluate` with
+    ``by=``, or `evaluate_confidence`.
+
+    With o this number and u the `doubt_on_correct`, ``|o P(wrong) - u P(right)| <= ECE_p``
+    (Wenger et al. 2020, Theorem 1, arXiv:1906.04933).
 
     Examples
     --------
-    >>> overconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
+    >>> confidence_on_errors([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.5
     """
     claims, _ = _claims(y_true, y_prob, sample_weight, classes, inputs)
     sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
-    return sums.overconfidence
+    return sums.confidence_on_errors
 
 
-def underconfidence(
+def doubt_on_correct(
     y_true: LabelsLike,
     y_prob: ScoresLike,
     *,
@@ -99,19 +103,19 @@ def underconfidence(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Mean lack of confidence where the prediction is right, E[1 - z | right]; 0.0 where no row is
-    right.
+    """Mean of 1 - confidence of correct predictions, E[1 - z | right]; 0.0 if none is correct.
 
-    See `overconfidence`; Wenger et al. 2020, arXiv:1906.04933.
+    The literature calls it underconfidence (Wenger et al. 2020, arXiv:1906.04933). See
+    `confidence_on_errors`.
 
     Examples
     --------
-    >>> underconfidence([0, 1], [[0.75, 0.25], [0.5, 0.5]])
+    >>> doubt_on_correct([0, 1], [[0.75, 0.25], [0.5, 0.5]])
     0.25
     """
     claims, _ = _claims(y_true, y_prob, sample_weight, classes, inputs)
     sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
-    return sums.underconfidence
+    return sums.doubt_on_correct
 
 
 def sharpness(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import log
 from typing import Any, overload
 
 from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
-from calibrant._kernels.simplex import as_proba
+from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_total
+from calibrant._validation import check_total, remark
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import claims_ks
+from calibrant.metrics._stated_confidence import remark_pair
 from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
 from calibrant.notions import as_notion
 
@@ -79,6 +81,7 @@ def evaluate(
     ----------
     y_true : labels of shape (n,)
     y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem, or TopScores
+        Pass confidences of answers that were correct or not to `evaluate_confidence`.
     inputs : {"proba", "logits", "log_proba"}
     n_bins : int
         Bins of equal width of the binned errors.
@@ -122,6 +125,7 @@ def evaluate(
     if isinstance(y_prob, TopScores):
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
+    remark_pair(y_true, y_prob)
     columns = {} if by is None else as_columns(by)
     sample, _ = as_sample(
         y_prob,
@@ -132,6 +136,8 @@ def evaluate(
         renormalize=renormalize,
         columns=tuple(columns.values()),
     )
+    if inputs != "proba" and not sample.is_chunked:
+        _remark_impossible(sample.count_impossible(inputs), sample.n_rows)
     if by is not None:
         return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
     accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
@@ -142,6 +148,15 @@ def evaluate(
     check_total(sample.total, sample.n_rows, "the sharpness of an evaluation")
     proba = sample.transformed(partial(as_proba, inputs=inputs))
     return replace(result, ks=claims_ks(proba.claims(as_notion("confidence"))))
+
+
+def _remark_impossible(count: int, n_rows: int | None) -> None:
+    """Warn about true classes of score -inf, which a few rows can dominate the log-loss with."""
+    if count:
+        remark(
+            f"{count:,} of {n_rows:,} rows have a true class of score -inf. The log-loss takes it "
+            f"as the probability {EPS:g}, {-log(EPS):.1f} nats per row."
+        )
 
 
 def _check_level(level: float) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import as_array, check_same_length, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+
+if TYPE_CHECKING:
+    from calibrant.metrics._stated_confidence import ConfidenceEvaluation
 
 VISIBLE = 0.1
 """A group whose interval is so wide that a gap of this size may hide in it is called too small."""
@@ -33,15 +36,17 @@ class GroupEvaluation:
     ----------
     name : str
         The value of the group, or "column=value, ..." of several columns.
-    evaluation : Evaluation
+    evaluation : Evaluation or ConfidenceEvaluation
     gap : float
-        Mean confidence minus accuracy: above 0 the model is overconfident in the group.
+        Mean confidence minus accuracy: above 0 the model is overconfident in the group. For two
+        classes, the mean predicted probability of the second class minus its frequency: above 0
+        the probabilities are too high.
     gap_low, gap_high, accuracy_low, accuracy_high : float
         Intervals, which hold for all groups together.
     """
 
     name: str
-    evaluation: Evaluation
+    evaluation: Evaluation | ConfidenceEvaluation
     gap: float
     gap_low: float
     gap_high: float
@@ -56,11 +61,16 @@ class GroupEvaluation:
 
     @property
     def finding(self) -> str:
-        """What the interval says, in a word or two."""
+        """The conclusion from the interval of the gap, in a few words."""
+        high, low = (
+            ("probabilities too high", "probabilities too low")
+            if self.evaluation.is_binary
+            else ("overconfident", "underconfident")
+        )
         if self.gap_low > 0:
-            return "overconfident"
+            return high
         if self.gap_high < 0:
-            return "underconfident"
+            return low
         return "too few rows to say" if self.is_small else "no gap found"
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +97,7 @@ class GroupedEvaluation:
         The columns.
     groups : tuple of GroupEvaluation
         In the order of their values; rows without a group last.
-    overall : Evaluation
+    overall : Evaluation or ConfidenceEvaluation
         Of all rows.
     level : float
         Probability that all intervals hold together.
@@ -99,11 +109,15 @@ class GroupedEvaluation:
     of a group need not be equally hard: the interval is then of their mean and too wide, if
     anything (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent: many rows of
     one patient are not. Binned errors grow by chance in small groups: compare gaps, not ECEs.
+
+    For two classes the gap is that of the second class. Confidence, the larger of both
+    probabilities, would not show probabilities that are too low in a whole group: those below and
+    above one half change it in opposite directions.
     """
 
     by: tuple[str, ...]
     groups: tuple[GroupEvaluation, ...]
-    overall: Evaluation
+    overall: Evaluation | ConfidenceEvaluation
     level: float
 
     def __len__(self) -> int:
@@ -138,6 +152,10 @@ class GroupedEvaluation:
             "overall": self.overall.to_dict(),
             "groups": [group.to_dict() for group in self.groups],
         }
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row per group."""
+        return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
 
     @property
     def header(self) -> list[str]:
@@ -179,14 +197,21 @@ class GroupedEvaluation:
 
     def note(self) -> str:
         """What the numbers mean, and which groups are too small."""
-        said = (
-            f"Gap: mean confidence minus accuracy. The intervals hold for all {len(self)} groups "
-            f"together with probability {self.level:g}."
+        text = (
+            f"Gap: {self.gap_title}. If rows are independent, the intervals hold for all "
+            f"{len(self)} groups together with probability {self.level:g}."
         )
         if not self.too_small:
-            return said
+            return text
         names = shortened(self.too_small)
-        return f"{said} Too few rows to see a gap of {VISIBLE:g}: {names}."
+        return f"{text} Too few rows to see a gap of {VISIBLE:g}: {names}."
+
+    @property
+    def gap_title(self) -> str:
+        """What the gap is."""
+        if self.overall.is_binary:
+            return "mean predicted probability of the second class minus its frequency"
+        return "mean confidence minus accuracy"
 
 
 _Values = tuple[Any, ...]
@@ -218,7 +243,7 @@ def evaluate_groups(
     sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
     overall = sums.pop(_ALL).compute()
     columns = map(_joined, zip(*sums, strict=True))
-    groups = _cut_groups(dict(zip(names, columns, strict=True)))
+    groups = cut_groups(dict(zip(names, columns, strict=True)))
     parts = list(sums.values())
     accumulators = {name: parts[int(places[0])] for name, places in groups.items()}
     alpha = (1 - level) / len(accumulators)
@@ -238,7 +263,7 @@ def _sum_groups(
             sums[values] = accumulator._update_checked(rows)
 
     add(_ALL, chunk)
-    for rows in _cut_groups(columns).values():
+    for rows in cut_groups(columns).values():
         add(tuple(_value(column[rows[0]]) for column in columns.values()), chunk.subset(rows))
     return sums
 
@@ -261,17 +286,18 @@ def _joined(values: Sequence[Any]) -> AnyArray:
 
 
 def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
-    found, confidence = part.compute(), part.mean_confidence
-    count = np.array([float(found.n_samples)])
-    low, high = (float(end[0]) for end in clopper_pearson(count * found.accuracy, count, alpha))
+    evaluation = part.compute()
+    mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
+    count = np.full(2, float(evaluation.n_samples))
+    low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
     return GroupEvaluation(
         name=name,
-        evaluation=found,
-        gap=confidence - found.accuracy,
-        gap_low=confidence - high,
-        gap_high=confidence - low,
-        accuracy_low=low,
-        accuracy_high=high,
+        evaluation=evaluation,
+        gap=mean - rate,
+        gap_low=mean - float(high[1]),
+        gap_high=mean - float(low[1]),
+        accuracy_low=float(low[0]),
+        accuracy_high=float(high[0]),
     )
 
 
@@ -302,7 +328,17 @@ def _as_column(column: Any) -> Any:
     return column if hasattr(column, "chunks") else as_array(column)
 
 
-def _cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
+def name_groups(by: Any) -> AnyArray:
+    """The name of the group of each row, (n,)."""
+    columns = as_columns(by)
+    check_same_length(**columns)
+    names = np.empty(len(next(iter(columns.values()))), dtype=object)
+    for name, rows in cut_groups({key: np.asarray(part) for key, part in columns.items()}).items():
+        names[rows] = name
+    return names.astype(str)
+
+
+def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     """Rows of every combination of values that occurs, in the order of the values."""
     coded = [_code(name, part) for name, part in columns.items()]
     codes = np.stack([own for own, _ in coded], axis=1)

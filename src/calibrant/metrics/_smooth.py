@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import scipy
-from scipy.fft import dct
 
 from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
@@ -113,7 +112,7 @@ def _cosine_coefficients(claim: Claim) -> FloatArray:
     mass[1:] += upper
     mass /= claim.weight.sum()
     mass[1:-1] /= 2  # the transform counts inner points twice and the ends once
-    return dct(mass, type=1)
+    return scipy.fft.dct(mass, type=1)
 
 
 def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
@@ -140,7 +139,7 @@ def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
     n_steps = 1 << (_OVERSAMPLING * size - 1).bit_length()
     if n_steps >= _STEPS:
         return _grid_integral(smoothed)
-    density = dct(smoothed, type=1, n=n_steps + 1)
+    density = scipy.fft.dct(smoothed, type=1, n=n_steps + 1)
     is_positive = density >= 0.0
     cell = np.flatnonzero(is_positive[1:] != is_positive[:-1])
     if cell.size * size > _MANY_COSINES:
@@ -150,7 +149,7 @@ def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
 
 
 def _grid_integral(smoothed: FloatArray) -> float:
-    density = np.abs(dct(smoothed, type=1, n=_STEPS + 1))
+    density = np.abs(scipy.fft.dct(smoothed, type=1, n=_STEPS + 1))
     return float((density.sum() - (density[0] + density[-1]) / 2) / _STEPS)
 
 

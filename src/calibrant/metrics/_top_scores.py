@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
 from calibrant._kernels.simplex import EPS
-from calibrant._output.results import html_table
+from calibrant._output.results import as_frame, html_table
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums
@@ -83,7 +83,7 @@ class TopEvaluation:
     mean_rest : float
         Mean mass of the others, which a calibrated forecast has equal to ``1 - within_known``.
     log_loss_low, log_loss_high : float
-    accuracy, conf_ece, tl_ece, mce, ks, overconfidence, underconfidence, sharpness : float
+    accuracy, conf_ece, tl_ece, mce, ks, confidence_on_errors, doubt_on_correct, sharpness : float
         As in `Evaluation`.
     """
 
@@ -99,13 +99,17 @@ class TopEvaluation:
     tl_ece: float
     mce: float
     ks: float
-    overconfidence: float
-    underconfidence: float
+    confidence_on_errors: float
+    doubt_on_correct: float
     sharpness: float
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain numbers."""
         return asdict(self)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row."""
+        return as_frame(self.to_dict())
 
     def _rows(self) -> list[list[str]]:
         return [
@@ -165,7 +169,7 @@ def evaluate_top(
         tl_ece=by_label.error(),
         mce=table.error(norm=np.inf),
         ks=claims_ks(confidence),
-        overconfidence=sums.overconfidence,
-        underconfidence=sums.underconfidence,
+        confidence_on_errors=sums.confidence_on_errors,
+        doubt_on_correct=sums.doubt_on_correct,
         sharpness=sums.sharpness(y_prob.n_classes),
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant._validation import unknown_name
 from calibrant.metrics._binned import expected_calibration_error
-from calibrant.metrics._confidence import overconfidence, sharpness, underconfidence
+from calibrant.metrics._confidence import confidence_on_errors, doubt_on_correct, sharpness
 from calibrant.metrics._cutoff import cutoff_calibration_error
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
@@ -34,7 +34,9 @@ __all__ = [  # a literal list: what type checkers can read
     "brier_score",
     "calibration_intercept",
     "calibration_slope",
+    "confidence_on_errors",
     "cutoff_calibration_error",
+    "doubt_on_correct",
     "expected_calibration_error",
     "integrated_calibration_index",
     "kde_calibration_error",
@@ -42,11 +44,9 @@ __all__ = [  # a literal list: what type checkers can read
     "ks_error",
     "local_gap_quantile",
     "log_loss",
-    "overconfidence",
     "ranked_probability_score",
     "sharpness",
     "smooth_calibration_error",
-    "underconfidence",
 ]
 
 
@@ -121,8 +121,20 @@ _TABLE = (
     Metric("tl_ece", _ECE, "ECE, top-label", {"notion": "top-label"}),
     Metric("mce", _ECE, "largest gap (MCE)", {"notion": "confidence", "norm": np.inf}),
     Metric("ks", ks_error, "KS error", aliases=("ks_error",)),
-    Metric("overconfidence", overconfidence, "confidence where wrong", greater_is_better=None),
-    Metric("underconfidence", underconfidence, "doubt where right", greater_is_better=None),
+    Metric(
+        "confidence_on_errors",
+        confidence_on_errors,
+        "mean confidence on errors",
+        aliases=("overconfidence",),
+        greater_is_better=None,
+    ),
+    Metric(
+        "doubt_on_correct",
+        doubt_on_correct,
+        "mean 1 - confidence if correct",
+        aliases=("underconfidence",),
+        greater_is_better=None,
+    ),
     Metric("sharpness", sharpness, greater_is_better=True),
     Metric("expected_calibration_error", _ECE, "calibration error"),
     Metric("kde_calibration_error", kde_calibration_error, "kernel-density error"),

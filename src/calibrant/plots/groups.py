@@ -15,6 +15,8 @@ from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, la
 _COLORS = {
     "overconfident": (VERMILION, "o"),
     "underconfident": (ORANGE, "s"),
+    "probabilities too high": (VERMILION, "o"),
+    "probabilities too low": (ORANGE, "s"),
     "no gap found": (BLUE, "D"),
     "too few rows to say": (GREY, "v"),
 }
@@ -25,6 +27,7 @@ _COLORS = {
 class GroupDisplay(AxesDisplay):
     """Mean confidence minus accuracy of every group, with intervals that hold for all together.
 
+    For two classes, the mean predicted probability of the second class minus its frequency.
     Groups are in their order: of months, time runs from left to right.
 
     Parameters
@@ -76,8 +79,13 @@ class GroupDisplay(AxesDisplay):
         self.ax_.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=SMALL)
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
         share = f"{self.groups.level:.0%} intervals for all groups together"
-        label(self.ax_, ", ".join(self.groups.by), "mean confidence - accuracy", share)
+        title = "mean probability - frequency" if self._is_binary else "mean confidence - accuracy"
+        label(self.ax_, ", ".join(self.groups.by), title, share)
         return self
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.groups.overall.is_binary
 
     def _draw_finding(self, finding: str, color: str, marker: str) -> None:
         places = [at for at, group in enumerate(self.groups) if group.finding == finding]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from calibrant import inference
 from calibrant.inference._results import holm
+from calibrant.multiclass import StructuredScaling
 from calibrant.report._case import Case
 from calibrant.report._content import CheckRow, Decomposition
 from calibrant.report._metric_rows import metric_title
@@ -18,6 +19,9 @@ _KERNEL_ROWS = 100
 
 _ALL_PAIRS_ROWS = 2000
 """Up to so many rows the kernel test uses all pairs of rows, which has the most power."""
+
+_MATRIX_CLASSES = 100
+"""Up to so many classes the log-loss is decomposed by matrix scaling, else by vector scaling."""
 
 
 def check_rows(case: Case) -> tuple[CheckRow, ...]:
@@ -89,8 +93,13 @@ def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestRe
 def decompose(case: Case) -> Decomposition:
     """The log-loss as calibration plus refinement, before and after."""
     rows, seed = case.tested, case.request.seed
+    # A matrix of all pairs of many classes takes minutes to fit, and more rows than there are.
+    is_large = rows.both[0].shape[1] > _MATRIX_CLASSES
+    calibrator = StructuredScaling("vector") if is_large else None
     before, after = (
-        inference.score_decomposition(rows.y, proba, rng=seed, sample_weight=rows.sample_weight)
+        inference.score_decomposition(
+            rows.y, proba, calibrator, rng=seed, sample_weight=rows.sample_weight
+        )
         for proba in rows.both
     )
     return Decomposition(

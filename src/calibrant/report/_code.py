@@ -18,19 +18,24 @@ def code_lines(request: Request, *, is_held_out: bool) -> str:
     plain = clone(calibrator).set_params(classes=None)
     named = [] if classes is None else [f"classes = {_spelled(np.asarray(classes).tolist())}"]
     also = ", classes=classes" if named else ""
+    fitting = [
+        f"model = {plain!r}",
+        *(["model.set_params(classes=classes)"] if named else []),
+        f"model.fit({fit})",
+    ]
+    if request.is_fitted:
+        fitting = ['model = calibrant.load("model.json")']
     return "\n".join(
         [
             *([f"# {printable(command)}", "# and the calibrator in Python:"] if command else []),
             "import calibrant",
-            f"from calibrant import {_class_names(calibrator)}",
+            *([] if request.is_fitted else [f"from calibrant import {_class_names(calibrator)}"]),
             "",
             *named,
-            f"model = {plain!r}",
-            *(["model.set_params(classes=classes)"] if named else []),
-            f"model.fit({fit})",
+            *fitting,
             f'print(calibrant.evaluate(labels, scores, inputs="{request.inputs}"{also}))',
             f"print(calibrant.evaluate(labels, model.predict_proba(scores){also}))",
-            'calibrant.save(model, "model.json")',
+            *([] if request.is_fitted else ['calibrant.save(model, "model.json")']),
         ]
     )
 

@@ -91,6 +91,8 @@ class Fits:
 def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) -> Fits:
     """Fit the calibrator on the training rows, or cross-fit it if there are none."""
     calibrator, inputs = request.calibrator, request.inputs
+    if request.is_fitted:
+        return _given_fit(calibrator, rows, inputs)
     fitted = rows if training is None else training
     model = _fit_model(calibrator, fitted.sample, inputs)
     if training is None:
@@ -110,6 +112,14 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
         chunked_note="" if fitted.places is None else model._chunked_note(),
         is_held_out=training is not None,
     )
+
+
+def _given_fit(model: Any, rows: ReportRows, inputs: str) -> Fits:
+    """A calibrator that was fitted before, as a fit on other rows."""
+    training = vars(model).get("training_")
+    weights = rows.sample.class_weights if training is None else np.array(training.class_weights)
+    predictor = Predictor([model], first_fold, inputs)
+    return Fits(model, predictor, weights, notes=(), chunked_note="", is_held_out=True)
 
 
 def _fit_model(calibrator: Any, sample: Sample, inputs: str) -> Any:

@@ -18,6 +18,10 @@ _HEURISTIC = (
     "other rows, and errors of the maps cancel. Pass rows of their own to fit on for exact ones."
 )
 
+_GUARANTEE = (
+    "The guarantee is that of top-label histogram binning of the same rows, not of the map above."
+)
+
 
 def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
     """How a report was computed; ``given`` is the sample before its rows were copied."""
@@ -32,8 +36,7 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
         "" if case.fits.is_held_out else _HEURISTIC,
         "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
         "what is left.",
-        "The guarantee is that of top-label histogram binning of the same rows, not of the map "
-        "above.",
+        "" if request.is_fitted else _GUARANTEE,
         _how_to_write(case.fits.model),
         *weight_sentences(given, is_copied=case.drawn.sample_weight is None),
         case.fits.chunked_note,
@@ -45,6 +48,10 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
 
 def _how_fitted(case: Case) -> str:
     method, n_samples = case.request.method, case.findings.n_samples
+    if case.request.is_fitted:
+        return (
+            f"{method} was fitted before this report, which evaluates it on {n_samples:,.0f} rows."
+        )
     if case.fits.is_held_out:
         n_fitted = case.fits.class_weights.sum()
         return (

@@ -25,14 +25,14 @@ resamples."""
 
 _MEANS = ("accuracy", *SCORES)
 _NOTIONS = ("confidence", "class-wise", "top-label")
-_PLUG_IN = ("conf_ece", "cw_ece", "tl_ece", "mce", "ks", "overconfidence", "underconfidence")
+_PLUG_IN = ("conf_ece", "cw_ece", "tl_ece", "mce", "ks", "confidence_on_errors", "doubt_on_correct")
 _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
     "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
     "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
     "benefits between 0 and 1; includes chance",
-    "overconfidence": "Mean confidence where the prediction is wrong",
-    "underconfidence": "Mean lack of confidence where the prediction is right",
+    "confidence_on_errors": "Mean confidence where the prediction is wrong",
+    "doubt_on_correct": "Mean lack of confidence where the prediction is right",
 }
 
 

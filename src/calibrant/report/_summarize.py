@@ -27,7 +27,7 @@ from calibrant.report._groups import group_table
 from calibrant.report._guarantee import guarantee_note
 from calibrant.report._how import how_sentences
 from calibrant.report._metric_rows import metric_rows
-from calibrant.report._request import Request, choose_calibrator
+from calibrant.report._request import Request, check_model, choose_calibrator
 from calibrant.report._rows import ReportRows, read_rows
 from calibrant.report._sentences import cautions, verdict, what_is_left
 from calibrant.report._weights import has_weights
@@ -39,6 +39,7 @@ def summarize(
     *,
     calibrator: Any = None,
     calibration: tuple[Any, ...] | None = None,
+    model: Any = None,
     inputs: str = "proba",
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
@@ -66,6 +67,9 @@ def summarize(
     calibration : (scores, labels) or (scores, labels, weights), optional
         Rows to fit on. By default the calibrator is cross-fitted: every row is evaluated with a
         calibrator that was fitted on other rows.
+    model : fitted calibrator, optional
+        Evaluate this calibrator, for example ``calibrant.load("model.json")``, and fit none. Pass
+        rows that it was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
     sample_weight : weights of shape (n,), optional
         Numbers of copies of a row. If weights are not integers, or rows are chunked, the report has
@@ -107,9 +111,13 @@ def summarize(
     >>> report.judgement
     'good'
     """
-    chosen, method = choose_calibrator(calibrator, method)
+    if model is not None:
+        check_model(model, inputs, calibrator, calibration)
+        classes = model.classes_ if classes is None else classes
+    chosen, method = choose_calibrator(calibrator if model is None else model, method)
     seed = as_seed(one_seed(rng, random_state)) or 0
     request = Request(chosen, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
+    request = request._replace(is_fitted=model is not None)
     groups = {} if by is None else as_columns(by)
     columns = tuple(groups.values())
     sample, labels = as_sample(
@@ -142,7 +150,9 @@ def _summarize(
     if groups:
         both = predicted.rescored(before_of), predicted.rescored(after_of)
         table = group_table(*both, groups, request.n_bins)
-    note = guarantee_note(given if training is None else training, labels, request.inputs)
+    note = None  # the rows of the fit of a fitted calibrator are not known
+    if not request.is_fitted:
+        note = guarantee_note(given if training is None else training, labels, request.inputs)
     return _compose(case, given, note, table)
 
 

@@ -7,6 +7,15 @@ from calibrant.selection._auto import AutoCalibration
 from calibrant.selection._compare import compare
 from calibrant.selection._comparison import Comparison
 from calibrant.selection._crossfitted import CrossFitted
+from calibrant.selection._models import compare_models
 from calibrant.selection.methods import method
 
-__all__ = ["AutoCalibration", "Comparison", "CrossFitted", "Gain", "compare", "method"]
+__all__ = [
+    "AutoCalibration",
+    "Comparison",
+    "CrossFitted",
+    "Gain",
+    "compare",
+    "compare_models",
+    "method",
+]

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibrant._crossfit.members import fit_clone, proba_of, set_up
+from calibrant._crossfit.members import fit_clone, set_up
 from calibrant._crossfit.scores import SCORES
-from calibrant._data.fold_plan import FoldPlan, HeldOut, plan_folds
+from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.read import as_sample
 from calibrant._data.sample import Sample
+from calibrant._kernels.blocks import sum_in_pairs
 from calibrant._output.progress import tracked
-from calibrant._typing import FloatArray, IntArray, LabelsLike, Rng, ScoresLike, WeightsLike
+from calibrant._typing import (
+    AnyArray,
+    FloatArray,
+    LabelsLike,
+    Rng,
+    ScoresLike,
+    WeightsLike,
+)
 from calibrant._validation import one_seed
 from calibrant.inference import (
     FriedmanResult,
@@ -25,16 +33,23 @@ from calibrant.inference import (
     critical_difference,
     friedman_test,
 )
-from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics.registry import METRICS, Metric, MetricLike, as_metric, metric_label
+from calibrant.metrics._accumulator import MetricAccumulator
+from calibrant.metrics._groups import name_groups
+from calibrant.metrics.registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.multiclass import Identity
 from calibrant.selection import methods as _methods
 from calibrant.selection._comparison import UNCALIBRATED, Comparison
+from calibrant.selection._held_out import (
+    ALL_ROWS,
+    MEANS,
+    SUMMED,
+    KeptRows,
+    Moments,
+    is_summed,
+    sum_held_out,
+)
 
 _DEFAULT_METRICS = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece")
-
-_SUMMED = frozenset(entry.name for entry in fields(Evaluation)) & set(METRICS) - {"ks"}
-"""Metrics that are sums over rows."""
 
 
 def compare(
@@ -51,6 +66,7 @@ def compare(
     n_jobs: int | None = None,
     progress: bool = False,
     groups: LabelsLike | Mapping[str, LabelsLike] | None = None,
+    by: Any = None,
     rng: Rng = None,
 ) -> Comparison:
     """Compare calibrators on one or many sets of predictions.
@@ -88,6 +104,9 @@ def compare(
     groups : array of shape (n,), or dict of name -> array, optional
         Rows that belong together, such as those of one patient, are in one fold, also in the folds
         that a method cuts itself. Intervals still count rows, as if they were independent.
+    by : array of shape (n,), or dict or data frame of such columns, optional
+        Also compare the methods within each group of rows. Calibrators are fitted on rows of all
+        groups. The result is the attribute ``by_group``.
     rng : int, Generator or None
         Decides the folds; None is 0.
 
@@ -95,8 +114,15 @@ def compare(
     -------
     Comparison
 
+    See Also
+    --------
+    compare_models : Compare the probabilities of several models on the same rows.
+
     Notes
     -----
+    Metrics are computed on the held-out rows of all folds together. A calibration error of few rows
+    is mostly sampling noise, so a mean over folds would be too large.
+
     Intervals of gains are the "nadeau-bengio" ones of `Gain`: of what a map fitted on as many rows
     gains, asymptotic. `calibration_gain` gives another, of what the best map would gain. Ranks,
     Friedman's test and critical differences are over datasets. Do not choose a method by ECE: it
@@ -120,9 +146,10 @@ def compare(
     >>> result.methods, result.gains["data", "temperature", "log_loss"].gain > 0
     (('uncalibrated', 'temperature'), True)
     """
-    chosen, judges = _as_methods(methods), _as_metrics(metrics)
+    chosen, judges = _as_methods(methods), as_metrics(metrics)
     seed = one_seed(rng, random_state)
-    samples = _as_samples(y_true, scores, sample_weight, groups, inputs, classes)
+    names = None if by is None else name_groups(by)
+    samples = _as_samples(y_true, scores, sample_weight, groups, inputs, classes, names)
     runs = {
         name: _Run(sample, _plan(cv, sample, seed, name), chosen, judges, inputs)
         for name, sample in samples.items()
@@ -145,14 +172,21 @@ def compare(
         name: run.evaluate({key[1:]: fit for key, fit in fitted.items() if key[0] == name})
         for name, run in runs.items()
     }
-    return _collect(results, chosen, judges)
+    whole = {name: result[ALL_ROWS] for name, result in results.items()}
+    comparison = collect(whole, chosen, judges, is_ranked=True)
+    if by is None:
+        return comparison
+    parts = {name: part for name, part in results["data"].items() if name != ALL_ROWS}
+    return replace(comparison, by_group=collect(parts, chosen, judges, is_ranked=False))
 
 
-class _Result(NamedTuple):
-    """Results on one data set."""
+class Result(NamedTuple):
+    """Results on one data set, or on a group of its rows."""
 
     values: FloatArray
-    """The metrics of each fold, (n_methods, n_folds, n_metrics)."""
+    """The metrics of all held-out rows, (n_methods, n_metrics)."""
+    spread: FloatArray
+    """The standard deviation over folds of metrics that are means over rows; NaN for others."""
     differences: dict[tuple[str, str, str], Gain]
     """What a method gains over another in a score."""
     notes: tuple[str, ...]
@@ -171,8 +205,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         for name, metric in self.metrics.items():
-            if not _is_summed(metric):
-                self.sample.rows(f"The metric {name}", f"choose from {', '.join(sorted(_SUMMED))}")
+            if not is_summed(metric):
+                self.sample.rows(f"The metric {name}", f"choose from {', '.join(sorted(SUMMED))}")
         for name, method in self.methods.items():
             if _methods.needs_rows(method):
                 self.sample.rows(name)
@@ -182,26 +216,38 @@ class _Run:
         adapted = set_up(self.methods[method], self.inputs, self.sample.n_columns)
         return fit_clone(adapted, self.plan.train(fold), self.inputs)
 
-    def evaluate(self, fitted: Mapping[tuple[str, int], Any]) -> _Result:
-        """Evaluate all fits on held-out rows, in one pass."""
+    def evaluate(self, fitted: Mapping[tuple[str, int], Any]) -> dict[str, Result]:
+        """Evaluate all fits on held-out rows, in one pass: on all of them, and by group."""
         n_folds = self.plan.n_folds
         fits = [[fitted[method, fold] for fold in range(n_folds)] for method in self.methods]
-        sums = partial(_sum_held_out, fits, tuple(self.metrics.values()), self.inputs)
-        weight, moments, values, *accumulators = self.plan.sum_held_out(sums)
-        _check_weights(weight)
-        for place, metric in enumerate(self.metrics.values()):
-            if _is_summed(metric):
-                values[:, :, place] = np.reshape(
-                    [getattr(part.compute(), metric.name) for part in accumulators], (-1, n_folds)
-                )
-        names = tuple(self.methods)
-        differences = {
-            (method, other, score): moments[score].gain(b, a, self.plan.ratios, score=score)
-            for a, method in enumerate(names)
-            for b, other in enumerate(names)
-            for score in SCORES
+        sums = partial(sum_held_out, fits, tuple(self.metrics.values()), self.inputs)
+        totals = dict(sorted(self.plan.sum_held_out(sums).items()))
+        _check_weights(totals[ALL_ROWS][0])
+        notes = self._notes(fits)
+        return {
+            name: self._result(*total)._replace(notes=notes)
+            for name, total in totals.items()
+            if total[0].any()  # a group may have no weight
         }
-        return _Result(values, differences, self._notes(fits))
+
+    def _result(
+        self, weight: FloatArray, moments: Moments, kept: KeptRows, *accumulators: MetricAccumulator
+    ) -> Result:
+        n_folds, names = self.plan.n_folds, tuple(self.methods)
+        by_method = [accumulators[k * n_folds : (k + 1) * n_folds] for k in range(len(names))]
+        pooled = [sum_in_pairs(parts).compute() for parts in by_method]
+        values = np.empty((len(names), len(self.metrics)))
+        spread = np.full(values.shape, np.nan)
+        for place, metric in enumerate(self.metrics.values()):
+            values[:, place] = (
+                [getattr(evaluation, metric.name) for evaluation in pooled]
+                if is_summed(metric)
+                else [kept.measure(metric, method) for method in range(len(names))]
+            )
+            if is_summed(metric) and metric.name in MEANS and (weight > 0).all():
+                folds = [[getattr(p.compute(), metric.name) for p in parts] for parts in by_method]
+                spread[:, place] = np.std(folds, axis=1, ddof=1)
+        return Result(values, spread, all_gains(moments, names, self.plan.ratios), ())
 
     def _notes(self, fits: Sequence[Sequence[Any]]) -> tuple[str, ...]:
         notes = [self.sample.note_on(folds[0]) for folds in fits]
@@ -210,48 +256,16 @@ class _Run:
         )
 
 
-class _Moments(dict[str, LossMoments]):
-    """Moments of losses by score, which can be added up."""
-
-    def __add__(self, other: _Moments) -> _Moments:
-        return _Moments({score: self[score] + other[score] for score in self})
-
-
-def _sum_held_out(
-    fits: Sequence[Sequence[Any]], metrics: Sequence[Metric], inputs: str, held_out: HeldOut
-) -> tuple[Any, ...]:
-    """Sums over held-out rows: the weight of each fold, moments of losses, metrics that need all
-    rows of a fold, and an accumulator per method and fold for the others.
-    """
-    rows, fold, n_folds = held_out.rows, held_out.fold, len(fits[0])
-    weight, values = np.zeros(n_folds), np.zeros((len(fits), n_folds, len(metrics)))
-    weight[fold] = rows.weight.sum()
-    losses = {score: np.empty((len(fits), rows.shape[0])) for score in SCORES}
-    accumulators = [MetricAccumulator(keep_top=0) for _ in range(len(fits) * n_folds)]
-    for number, own in enumerate(fits):
-        proba = proba_of(own[fold], rows.u[:], inputs)
-        for score, rule in SCORES.items():
-            losses[score][number] = rule.losses(proba, rows.y) if len(rows.y) else 0.0
-        if rows.weight.any():
-            accumulators[number * n_folds + fold]._update_checked(rows.with_scores(proba))
-        for place, metric in enumerate(metrics):
-            if not _is_summed(metric):
-                values[number, fold, place] = _measure(metric, rows.y, proba, rows.weight)
-    moments = {score: LossMoments.of_rows(own, rows.weight) for score, own in losses.items()}
-    return weight, _Moments(moments), values, *accumulators
-
-
-def _measure(metric: Metric, y: IntArray, proba: FloatArray, weight: FloatArray) -> float:
-    """A metric of a fold; a function of the user's gets weights only if there are any."""
-    return float(
-        metric(y, proba) if (weight == 1).all() else metric(y, proba, sample_weight=weight)
-    )
-
-
-def _is_summed(metric: Metric) -> bool:
-    known = METRICS.get(metric.name, metric)
-    is_same = known.function is metric.function and known.options == metric.options
-    return is_same and metric.name in _SUMMED
+def all_gains(
+    moments: Mapping[str, LossMoments], names: Sequence[str], ratios: FloatArray | tuple[()] = ()
+) -> dict[tuple[str, str, str], Gain]:
+    """What each method gains over each other in each score."""
+    return {
+        (method, other, score): moments[score].gain(b, a, ratios, score=score)
+        for a, method in enumerate(names)
+        for b, other in enumerate(names)
+        for score in SCORES
+    }
 
 
 def _check_weights(weight: FloatArray) -> None:
@@ -272,15 +286,26 @@ def _plan(cv: Any, sample: Sample, seed: Rng, name: str) -> FoldPlan:
 
 
 def _as_samples(
-    y_true: Any, scores: Any, sample_weight: Any, groups: Any, inputs: str, classes: Any
+    y_true: Any,
+    scores: Any,
+    sample_weight: Any,
+    groups: Any,
+    inputs: str,
+    classes: Any,
+    names: AnyArray | None,
 ) -> dict[str, Sample]:
+    if names is not None and isinstance(scores, Mapping):
+        raise ValueError("by= goes with one data set, and scores is a dict of several")
     weights = _per_set(sample_weight, scores, "sample_weight")
     together = _per_set(groups, scores, "groups")
     if not isinstance(scores, Mapping):
         y_true, scores = {"data": y_true}, {"data": scores}
     elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
-        raise ValueError("with scores given as a dict, y_true must be a dict with the same names")
-    return {
+        raise ValueError(
+            "with scores given as a dict, y_true must be a dict with the same names. To compare "
+            "models on the same rows call calibrant.compare_models(y_true, scores)."
+        )
+    samples = {
         name: as_sample(
             one,
             y_true[name],
@@ -288,9 +313,13 @@ def _as_samples(
             together.get(name),
             classes=classes,
             inputs=inputs,
+            columns=() if names is None else (names,),
         )[0]
         for name, one in scores.items()
     }
+    if names is not None and samples["data"].n_rows not in (None, len(names)):
+        raise ValueError(f"by has {len(names)} rows, and there are {samples['data'].n_rows} labels")
+    return samples
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:
@@ -308,18 +337,23 @@ def _as_methods(methods: Any) -> dict[str, Any]:
     return {UNCALIBRATED: Identity(), **chosen}
 
 
-def _as_metrics(metrics: Any) -> dict[str, Metric]:
+def as_metrics(metrics: Any) -> dict[str, Metric]:
+    """Metrics by their names in the table of a comparison."""
     if isinstance(metrics, Mapping):
         return {name: as_metric(metric) for name, metric in metrics.items()}
     asked = _DEFAULT_METRICS if metrics is None else metrics
     return {metric_label(metric): as_metric(metric) for metric in asked}
 
 
-def _collect(
-    results: Mapping[str, _Result], chosen: Mapping[str, Any], judges: Mapping[str, Metric]
+def collect(
+    results: Mapping[str, Result],
+    chosen: Mapping[str, Any],
+    judges: Mapping[str, Metric],
+    *,
+    is_ranked: bool,
 ) -> Comparison:
-    mean = np.array([result.values.mean(axis=1) for result in results.values()])
-    spread = np.array([result.values.std(axis=1, ddof=1) for result in results.values()])
+    """The comparison of results by data set; gains are those over the first method."""
+    values, first = np.array([result.values for result in results.values()]), next(iter(chosen))
     differences = {
         (name, *key): gain
         for name, result in results.items()
@@ -327,26 +361,26 @@ def _collect(
     }
     upwards = frozenset(name for name, judge in judges.items() if judge.greater_is_better)
     friedman, difference = (
-        _rank_tests(mean, tuple(judges), upwards)
-        if len(results) > 1 and len(chosen) > 1
+        _rank_tests(values, tuple(judges), upwards)
+        if is_ranked and len(results) > 1 and len(chosen) > 1
         else ({}, None)
     )
     return Comparison(
         tuple(results),
         tuple(chosen),
         tuple(judges),
-        mean,
-        spread,
+        values,
+        np.array([result.spread for result in results.values()]),
         {
             (name, method, score): gain
             for (name, method, other, score), gain in differences.items()
-            if other == UNCALIBRATED
+            if other == first
         },
         friedman,
         difference,
         upwards,
         differences,
-        tuple(note for result in results.values() for note in result.notes),
+        tuple(note for result in results.values() for note in result.notes) if is_ranked else (),
     )
 
 

@@ -17,11 +17,13 @@ from calibrant._validation import (
     unknown_name,
 )
 from calibrant.inference import FriedmanResult, Gain
-from calibrant.selection._table import markdown_table
+from calibrant.selection._table import markdown_table, plain
 
 UNCALIBRATED = "uncalibrated"
 
-SPREAD_NOTE = "±: standard deviation over the folds. Gains are over the scores as they are."
+_SPREAD_NOTE = "Metrics are of all held-out rows; ± is the standard deviation over folds."
+_GAIN_NOTE = "Gain: reduction in log-loss compared with {first}."
+_GROUP_NOTE = "The intervals of groups are not adjusted for the number of groups."
 
 _BEST_OF_SEVERAL = (
     "The best of several methods looks better than it is: judge it on rows that did not choose it."
@@ -36,9 +38,10 @@ class Comparison(ShortRepr):
     Attributes
     ----------
     datasets, methods, metrics : tuples of str
-    mean, spread : arrays of shape (n_datasets, n_methods, n_metrics)
-        Mean and standard deviation of a metric over the folds, each judged by a map that was fitted
-        on the others.
+    mean : array of shape (n_datasets, n_methods, n_metrics)
+        Metrics of all held-out rows together.
+    spread : array of shape (n_datasets, n_methods, n_metrics)
+        Standard deviation over folds of metrics that are means over rows; NaN for others.
     ranks : array of shape (n_datasets, n_methods, n_metrics)
         Of the means; 1 is best, ties share their average.
     gains : dict of (dataset, method, score) -> Gain
@@ -46,13 +49,15 @@ class Comparison(ShortRepr):
     friedman : dict of metric -> FriedmanResult
         Where there are several datasets.
     critical_difference : float or None
-        Of average ranks, all pairs (Nemenyi, 5 %), where there are several datasets.
+        Of average ranks, all pairs (Nemenyi, 5%), where there are several datasets.
     greater_is_better : frozenset of str
         The metrics that are ranked downwards.
     differences : dict of (dataset, method, other, score) -> Gain
         What each method gains over each other; see `difference`.
     notes : tuple of str
         How maps of scores that come in parts differ from those of rows in memory.
+    by_group : Comparison or None
+        The same comparison within each group, if groups were passed; ``datasets`` are the groups.
     """
 
     datasets: tuple[str, ...]
@@ -66,6 +71,7 @@ class Comparison(ShortRepr):
     greater_is_better: frozenset[str] = frozenset()
     differences: dict[tuple[str, str, str, str], Gain] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    by_group: Comparison | None = None
 
     @property
     def ranks(self) -> FloatArray:
@@ -114,38 +120,49 @@ class Comparison(ShortRepr):
             "friedman": {name: result.to_dict() for name, result in self.friedman.items()},
             "critical_difference": self.critical_difference,
             **({"notes": list(self.notes)} if self.notes else {}),
+            **({"groups": list(self.by_group._records("group"))} if self.by_group else {}),
         }
 
     def to_markdown(self, digits: int = 4) -> str:
-        """A table per dataset, and of average ranks where there are several."""
-        parts = [self._dataset_table(d, digits) for d in range(len(self.datasets))]
+        """A table per dataset and per group, and of average ranks if there are several datasets."""
+        parts = [*self._tables(digits), self._note]
+        if self.by_group is not None:
+            parts += [*self.by_group._tables(digits), _GROUP_NOTE]
         if self.friedman:
             parts.append(self._rank_table())
         if len(self.methods) > 2:
             parts.append(_BEST_OF_SEVERAL)
         return "\n\n".join([*parts, *self.notes])
 
+    @property
+    def _note(self) -> str:
+        """What the numbers of the tables are."""
+        gain = _GAIN_NOTE.format(first=plain(self.methods[0]))
+        return gain if np.isnan(self.spread).all() else f"{_SPREAD_NOTE} {gain}"
+
     def __str__(self) -> str:
         return self.to_markdown()
 
     def _repr_html_(self) -> str:
         tables = [
-            html_table(rows, header=head, title=name, note=SPREAD_NOTE)
+            html_table(rows, header=head, title=name, note=self._note)
             for name, (head, rows) in zip(
                 self.datasets, map(self._cells, range(len(self.datasets))), strict=True
             )
         ]
+        groups = "" if self.by_group is None else self.by_group._repr_html_()
         ranks = f"<pre>{escape(self._rank_table())}</pre>" if self.friedman else ""
-        return "".join([*tables, ranks])
+        return "".join([*tables, groups, ranks])
 
-    def _records(self) -> Iterator[dict[str, Any]]:
+    def _records(self, kind: str = "dataset") -> Iterator[dict[str, Any]]:
         ranks = self.ranks
         for d, dataset in enumerate(self.datasets):
             for m, method in enumerate(self.methods):
-                record: dict[str, Any] = {"dataset": dataset, "method": method}
+                record: dict[str, Any] = {kind: dataset, "method": method}
                 for q, metric in enumerate(self.metrics):
                     record[metric] = float(self.mean[d, m, q])
-                    record[f"{metric}_spread"] = float(self.spread[d, m, q])
+                    spread = float(self.spread[d, m, q])
+                    record[f"{metric}_spread"] = None if np.isnan(spread) else spread
                     record[f"{metric}_rank"] = float(ranks[d, m, q])
                 for score in SCORES:
                     gain = self.gains[dataset, method, score]
@@ -156,18 +173,22 @@ class Comparison(ShortRepr):
                     }
                 yield record
 
-    def _dataset_table(self, d: int, digits: int) -> str:
-        return f"**{self.datasets[d]}**\n\n{markdown_table(*self._cells(d, digits))}"
+    def _tables(self, digits: int) -> list[str]:
+        return [
+            f"**{plain(name)}**\n\n{markdown_table(*self._cells(d, digits))}"
+            for d, name in enumerate(self.datasets)
+        ]
 
     def _cells(self, d: int, digits: int = 4) -> tuple[list[str], list[list[str]]]:
         """Head and rows of the table of a dataset."""
-        head = ["method", *self.metrics, "log-loss gain", "95 % interval"]
+        head = ["method", *self.metrics, "log-loss gain", "95% interval"]
         rows = []
         for m, method in enumerate(self.methods):
             gain = self.gains[self.datasets[d], method, "log_loss"]
+            pairs = zip(self.mean[d, m].tolist(), self.spread[d, m].tolist(), strict=True)
             cells = [
-                f"{self.mean[d, m, q]:.{digits}f} ± {self.spread[d, m, q]:.{digits}f}"
-                for q in range(len(self.metrics))
+                f"{mean:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
+                for mean, spread in pairs
             ]
             interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}"
             # The first method is the scores as they are, which gain nothing over themselves.
@@ -185,6 +206,6 @@ class Comparison(ShortRepr):
             ["average rank", *self.metrics], [*rows, ["Friedman p-value", *tests]]
         )
         return (
-            f"{table}\n\nCritical difference of average ranks (Nemenyi, 5 %): "
+            f"{table}\n\nCritical difference of average ranks (Nemenyi, 5%): "
             f"{self.critical_difference:.2f}"
         )

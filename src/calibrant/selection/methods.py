@@ -83,6 +83,9 @@ _TABLE = (
 METHODS: dict[str, Method] = {entry.name: entry for entry in _TABLE}
 """Every method by its name, in the order in which they are listed to users."""
 
+_OTHER_NAMES = {"sigmoid": "platt", "logistic": "platt", "venn_abers": "venn-abers"}
+"""What other packages call a method."""
+
 _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic", "auto")
 
 
@@ -122,6 +125,8 @@ def method(name: str, *, notion: str | None = None) -> Any:
 
 
 def _find(name: str) -> Method:
+    if name in _OTHER_NAMES:
+        raise ValueError(f"unknown method {name!r}; did you mean {_OTHER_NAMES[name]!r}?")
     if name not in METHODS:
         raise ValueError(unknown_name("method", name, METHODS))
     return METHODS[name]

@@ -1,0 +1,28 @@
+"""Answers to keywords of other packages."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+_HINTS = {
+    "method": "Pass the method as the second argument: CalibratedClassifier(estimator, {value!r}).",
+    "random_state": "Pass the seed to the calibrator, as in "
+    "CalibratedClassifier(estimator, AutoCalibration(random_state={value!r})), or to a splitter "
+    "for cv=.",
+}
+"""What to write instead of a keyword."""
+
+
+class KeywordHints:
+    """A base class whose errors about unknown keywords say what to write.
+
+    It checks keywords in ``__new__``, because scikit-learn reads the parameters of ``__init__``.
+    """
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        for name, hint in _HINTS.items():
+            if name in keywords:
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}. {hint.format(value=keywords[name])}"
+                )
+        return super().__new__(cls)

@@ -1,0 +1,104 @@
+"""Sums over held-out rows, of which a comparison is made: of all rows and of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calibrant._crossfit.members import proba_of
+from calibrant._crossfit.scores import SCORES
+from calibrant._data.fold_plan import HeldOut
+from calibrant._data.sample import ArraySample
+from calibrant._kernels.blocks import add_results
+from calibrant._typing import FloatArray, IntArray
+from calibrant.inference import LossMoments
+from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+from calibrant.metrics.registry import METRICS, Metric
+
+SUMMED = frozenset(entry.name for entry in fields(Evaluation)) & set(METRICS) - {"ks"}
+"""Metrics that are sums over rows."""
+
+MEANS = frozenset({"log_loss", "brier_score", "accuracy"})
+"""Metrics that are means over rows, so those of folds can be compared with those of all rows."""
+
+ALL_ROWS = ""
+"""Stands for all rows in the place of the name of a group, which is never empty."""
+
+
+class Moments(dict[str, LossMoments]):
+    """Moments of losses by score, which can be added up."""
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments({score: self[score] + other[score] for score in self})
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Held-out rows, for metrics that are not sums: method, labels, probabilities, weights."""
+
+    rows: tuple[tuple[int, IntArray, FloatArray, FloatArray], ...] = ()
+
+    def __add__(self, other: KeptRows) -> KeptRows:
+        return KeptRows(self.rows + other.rows)
+
+    def measure(self, metric: Metric, method: int) -> float:
+        """A metric of all rows; a function of the user's gets weights only if there are any."""
+        rows = [columns for number, *columns in self.rows if number == method]
+        y, proba, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        options = {} if (weight == 1).all() else {"sample_weight": weight}
+        return float(metric(y, proba, **options))
+
+
+class _GroupSums(dict[str, tuple[Any, ...]]):
+    """Sums by group, which can be added up."""
+
+    def __add__(self, other: _GroupSums) -> _GroupSums:
+        both = {name: add_results(self[name], other[name]) for name in self if name in other}
+        return _GroupSums({**self, **other, **both})
+
+
+def sum_held_out(
+    fits: Sequence[Sequence[Any]], metrics: Sequence[Metric], inputs: str, held_out: HeldOut
+) -> _GroupSums:
+    """Sums over all held-out rows and over those of each group."""
+    rows, sums = held_out.rows, partial(_sum_rows, fits, metrics, inputs, held_out.fold)
+    names = rows.columns[0] if rows.columns else np.array([])
+    groups = {str(name): rows.subset(np.flatnonzero(names == name)) for name in np.unique(names)}
+    return _GroupSums({name: sums(part) for name, part in [(ALL_ROWS, rows), *groups.items()]})
+
+
+def _sum_rows(
+    fits: Sequence[Sequence[Any]],
+    metrics: Sequence[Metric],
+    inputs: str,
+    fold: int,
+    rows: ArraySample,
+) -> tuple[Any, ...]:
+    """Sums over rows: the weight of each fold, moments of losses, the rows themselves if a metric
+    needs them, and an accumulator per method and fold for the other metrics.
+    """
+    n_folds, kept = len(fits[0]), []
+    weight = np.zeros(n_folds)
+    weight[fold] = rows.weight.sum()
+    losses = {score: np.empty((len(fits), rows.shape[0])) for score in SCORES}
+    accumulators = [MetricAccumulator(keep_top=0) for _ in range(len(fits) * n_folds)]
+    for number, own in enumerate(fits):
+        proba = proba_of(own[fold], rows.u[:], inputs)
+        for score, rule in SCORES.items():
+            losses[score][number] = rule.losses(proba, rows.y) if len(rows.y) else 0.0
+        if rows.weight.any():
+            accumulators[number * n_folds + fold]._update_checked(rows.with_scores(proba))
+        if not all(map(is_summed, metrics)):
+            kept.append((number, rows.y, proba, rows.weight))
+    moments = {score: LossMoments.of_rows(own, rows.weight) for score, own in losses.items()}
+    return weight, Moments(moments), KeptRows(tuple(kept)), *accumulators
+
+
+def is_summed(metric: Metric) -> bool:
+    known = METRICS.get(metric.name, metric)
+    is_same = known.function is metric.function and known.options == metric.options
+    return is_same and metric.name in SUMMED
