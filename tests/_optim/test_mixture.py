@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from calibrant._optim import mixture
 from calibrant._optim.mixture import mixture_weights
-from calibrant._optim.solution import Outcome
+from calibrant._optim.solution import Outcome, Solution
 
 
 def slow(p, c):
@@ -94,9 +94,14 @@ def test_rows_that_members_thought_impossible_are_weighed_to_the_optimum(seed):
 
 def test_blocks_that_do_not_converge_leave_it_to_all_rows(monkeypatch):
     p, c = impossible_rows(12), np.ones(500)
+    expected = mixture_weights(p, c)
+    # Which rows the search over blocks fails on depends on the last bits of linear algebra.
+    stalled = Solution(np.full(p.shape[1], 1.0 / p.shape[1]), np.inf, 1, Outcome.STALLED)
     monkeypatch.setattr(mixture, "READ_BLOCK", 0)
-    assert not mixture._search_blocks(p, c).converged
-    assert mixture_weights(p, c).converged
+    monkeypatch.setattr(mixture, "_search_blocks", lambda *_: stalled)
+    result = mixture_weights(p, c)
+    assert result.converged
+    np.testing.assert_array_equal(result.parameters, expected.parameters)
 
 
 def test_a_weight_is_a_number_of_copies(rng):

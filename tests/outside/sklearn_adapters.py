@@ -52,7 +52,7 @@ class _Pair:
         return [self.model.calibrators_[self.number]]
 
     def predict_proba(self, X):
-        response = self.model._responses[self.number]
+        response = self.model._scorers[self.number]
         return self.calibrators[0].predict_proba(response.scores(X))
 
 

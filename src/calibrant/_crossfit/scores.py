@@ -137,8 +137,8 @@ def paired_scores(
         for rows in [fold.judge[block]]
     ]
     before, after, excess, *moments = np.concatenate(parts, axis=1)
-    judged = np.concatenate([fold.judge_weight for fold in folds])
-    return PairedScores(before, after, excess, np.array(moments), judged, len(calibrators))
+    weight = np.concatenate([fold.judge_weight for fold in folds])
+    return PairedScores(before, after, excess, np.array(moments), weight, len(calibrators))
 
 
 def _score_block(

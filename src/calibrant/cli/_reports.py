@@ -64,7 +64,7 @@ def check_report_path(output: Path, *inputs: Path | None) -> None:
 
 
 def demo_report(seed: int, output: Path) -> Report:
-    """A report about a classifier of bundled data, fitted on one part and judged on another."""
+    """A report about a classifier of bundled data, fitted on some rows and evaluated on others."""
     check_report_path(output)
     data = digits_predictions()
     report = summarize(

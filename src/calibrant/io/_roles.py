@@ -367,4 +367,5 @@ def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
 def _check_numeric(columns: Sequence[str], kinds: Kinds) -> None:
     text = [name for name in columns if kinds[name] not in ("float", "int")]
     if text:
-        raise ValueError(f"column {text[0]!r} should hold numbers, but holds {kinds[text[0]]}")
+        content = {"other": "neither numbers nor text"}.get(kinds[text[0]], kinds[text[0]])
+        raise ValueError(f"column {text[0]!r} should hold numbers, but holds {content}")

@@ -138,17 +138,17 @@ def ks_svg(graph: KsGraph, label: str) -> str:
 
 
 def decomposition_svg(parts: Decomposition, label: str) -> str:
-    """A score as what calibration can mend, and the rest; less than nothing to mend is none."""
+    """A score as miscalibration and refinement; a negative miscalibration has no bar."""
     most = max(sum(map(abs, pair)) for pair in (parts.before, parts.after))
     plane = _Plane(960, 170, (0.0, _ceiling(most or 1.0)), (0.0, 2.0))
     bars = []
     for place, when in enumerate(_WHEN):
         calibration, refinement = getattr(parts, when)
-        mended = max(calibration, 0.0)
-        end, y = max(mended, mended + refinement), (1.15 - place, 1.85 - place)
+        width = max(calibration, 0.0)
+        end, y = max(width, width + refinement), (1.15 - place, 1.85 - place)
         bars += [
-            _rectangle(plane, (0.0, mended), y, "before", f"calibration: {calibration:.5f}"),
-            _rectangle(plane, (mended, end), y, "after", f"refinement: {refinement:.5f}"),
+            _rectangle(plane, (0.0, width), y, "before", f"calibration: {calibration:.5f}"),
+            _rectangle(plane, (width, end), y, "after", f"refinement: {refinement:.5f}"),
             f'<text class="name" x="{_LEFT - 8}" y="{plane.up(1.5 - place) + 4:.1f}" '
             f'text-anchor="end">{when}</text>',
         ]
