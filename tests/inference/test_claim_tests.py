@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from calibrant.datasets import digits_predictions
 from calibrant.inference import (
     hosmer_lemeshow_test,
     ks_test,
     kuiper_test,
+    mean_test,
     spiegelhalter_test,
 )
 from calibrant.inference._claim_tests import distance_tail, range_tail
@@ -116,3 +117,29 @@ def test_the_level_holds_under_calibration(test, n_rows):
         for seed in range(1000)
     ]
     assert np.mean(small) <= 0.08
+
+
+def test_the_test_of_the_mean_is_exact_for_equal_scores():
+    """Predictions of class 1 with 0.9, of which 8 in 20 are correct: a binomial tail."""
+    proba = np.repeat([[0.1, 0.9]], 20, axis=0)
+    result = mean_test(np.arange(20) < 8, proba)
+    assert result.p_value == pytest.approx(2 * binom.cdf(8, 20, 0.9))
+    assert result.guarantee == "finite-sample"
+
+
+def test_the_test_of_the_mean_finds_a_rare_predicted_class(rng):
+    score = rng.uniform(0.5, 1, 1000)
+    proba, y = np.column_stack([score, 1 - score]), (rng.random(1000) > score).astype(int)
+    proba[:20], y[:20] = [0.1, 0.9], np.arange(20) < 8
+    assert mean_test(y, proba).p_value < 1e-4
+    assert mean_test(y, proba, notion="confidence").p_value > 0.01
+
+
+def test_the_test_of_the_mean_weights_by_a_normal_approximation(rng):
+    score = rng.uniform(0.3, 0.7, 400)
+    y = rng.random(400) < score
+    weighted = mean_test(y, score, notion="class-1", sample_weight=np.full(400, 3.0))
+    assert weighted.guarantee == "asymptotic"
+    assert weighted.p_value == pytest.approx(
+        mean_test(y, score, notion="class-1").p_value, abs=0.05
+    )

@@ -9,6 +9,7 @@ from calibrant.inference._claim_tests import (
     hosmer_lemeshow_test,
     ks_test,
     kuiper_test,
+    mean_test,
     spiegelhalter_test,
 )
 from calibrant.inference._consistency import consistency_test
@@ -49,6 +50,7 @@ __all__ = [
     "kernel_test",
     "ks_test",
     "kuiper_test",
+    "mean_test",
     "score_decomposition",
     "spiegelhalter_test",
     "validity_curve",

@@ -1,8 +1,8 @@
-"""Tests of binary claims that reviewers ask for: Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
+"""Tests of binary claims that reviewers ask for: mean, Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
 
-All are asymptotic and given the scores, and assume independent rows that the model was not fitted
-on. Of several claims (classes, ranks) the smallest p-value is taken, times their number
-(Bonferroni), with the statistic of that claim.
+All are conditional on the scores, and assume independent rows that the model was not fitted on. For
+several claims (classes, ranks) the smallest p-value is multiplied by their number (Bonferroni), and
+the statistic is that of this claim.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.special import chdtrc, ndtr
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.binning import bin_table
+from calibrant.inference._draws import poisson_binomial
 from calibrant.inference._results import CalibrationTestResult
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
@@ -26,11 +27,52 @@ _FEW_EXPECTED = 5.0
 
 
 class _Outcome(NamedTuple):
-    """Of one claim: what a test found. ``is_rough`` where its limit is not to be trusted."""
+    """Statistic and p-value of one claim, and in which sense the level of the test holds."""
 
     statistic: float
     p_value: float
-    is_rough: bool = False
+    guarantee: str = "asymptotic"
+
+
+def mean_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "top-label",
+    inputs: Inputs = "proba",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Exact test of mean predicted probability against observed frequency.
+
+    By default, one test per predicted class: are predictions of this class correct as often as
+    their confidence implies? Other tests weight errors by rows, so a rare class is invisible to
+    them. The statistic is :math:`|\sum_i (o_i - f_i)| / \sqrt{\sum_i f_i (1 - f_i)}` of the class
+    with the smallest p-value.
+
+    Parameters
+    ----------
+    y_true, y_prob, inputs, sample_weight, classes
+        As in `calibrant.metrics.expected_calibration_error`.
+    notion : str
+        "top-label" for predicted classes, "class-wise" for the frequency of every class,
+        "confidence" for all rows together, ...
+
+    Notes
+    -----
+    Under calibration the number of outcomes is Poisson-binomial. The p-value is twice the smaller
+    tail probability, so the level holds for every number of rows. With weights the sum is compared
+    with its normal approximation. O(n log^2 n).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> mean_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return _run("test of the mean", claims, as_notion(notion), _mean)
 
 
 def spiegelhalter_test(
@@ -201,14 +243,17 @@ def _run(
         statistic=worst.statistic,
         p_value=min(1.0, len(found) * worst.p_value),
         null=f"calibrated, {notion.name}",
-        guarantee="heuristic" if worst.is_rough else "asymptotic",
+        guarantee=worst.guarantee,
         n_samples=claims.n_rows,
     )
 
 
 def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
-    """Standard deviation of the weighted sum of ``factor * outcome`` if the scores are right."""
-    variance = claim.weight @ (factor**2 * claim.score * (1.0 - claim.score))
+    """Standard deviation of the weighted sum of ``factor * outcome`` under calibration.
+
+    A row has one label whatever its weight, so weights enter squared.
+    """
+    variance = claim.weight**2 @ (factor**2 * claim.score * (1.0 - claim.score))
     return float(np.sqrt(variance))
 
 
@@ -217,6 +262,18 @@ def _in_spreads(excess: float, spread: float) -> float:
     if spread > 0:
         return float(abs(excess) / spread)
     return np.inf if abs(excess) > 0 else 0.0
+
+
+def _mean(claim: Claim) -> _Outcome:
+    excess = float(claim.weight @ (claim.outcome - claim.score))
+    z = _in_spreads(excess, _spread(claim))
+    if claim.is_weighted:
+        return _Outcome(z, float(2 * ndtr(-z)))
+    present = claim.weight > 0
+    law = poisson_binomial(claim.score[present])
+    hits = int(claim.outcome[present].sum())
+    tail = min(law[: hits + 1].sum(), law[hits:].sum())
+    return _Outcome(z, min(1.0, 2.0 * float(tail)), "finite-sample")
 
 
 def _spiegelhalter(claim: Claim) -> _Outcome:
@@ -238,7 +295,8 @@ def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
     statistic = float(np.sum(np.square(parts)))
     n_free = max(1, len(rows) - n_fitted)
     fewest = np.minimum(expected, rows - expected).min()
-    return _Outcome(statistic, float(chdtrc(n_free, statistic)), bool(fewest < _FEW_EXPECTED))
+    guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
+    return _Outcome(statistic, float(chdtrc(n_free, statistic)), guarantee)
 
 
 def _claims_from(claim: Claim) -> Claims:
