@@ -77,11 +77,31 @@ def test_a_claim_of_certainty_that_holds_says_nothing(test):
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_weights_are_copies(rng, test):
-    y, p = drawn(rng, 60)
-    weight = rng.integers(0, 3, 60)
-    copied = test(y.repeat(weight), p.repeat(weight), **ONE)
-    assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(copied.p_value)
+def test_only_ratios_of_weights_matter(rng, test):
+    y, p = drawn(rng, 200)
+    plain = test(y, p, **ONE).p_value
+    for scale in (1 / 200, 100.0):
+        weight = np.full(200, scale)
+        assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_rows_of_weight_zero_are_absent(rng, test):
+    y, p = drawn(rng, 200)
+    weight = np.where(np.arange(200) < 150, 2.5, 0.0)
+    present = test(y[:150], p[:150], **ONE).p_value
+    assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(present)
+
+
+@pytest.mark.parametrize("test", [*TESTS, mean_test])
+def test_weights_of_whole_numbers_are_not_copies(rng, test):
+    """A calibrated model is not rejected because its rows weigh 2 and 20."""
+    p_values = []
+    for _ in range(60):
+        y, p = drawn(rng, 200)
+        weight = rng.choice([2, 20], 200)
+        p_values.append(test(y, p, sample_weight=weight, **ONE).p_value)
+    assert np.mean(np.array(p_values) < 0.05) < 0.17  # 0.05 and four standard errors
 
 
 @pytest.mark.parametrize("test", TESTS)

@@ -237,14 +237,20 @@ def test_string_classes_name_the_axes(data):
     assert display.names == ("class ant", "class bee", "class cat", "class dog")
 
 
-def test_weight_two_is_the_row_twice(data):
+def test_a_band_counts_the_effective_rows(data):
     weight = np.ones(500)
     weight[:100] = 2
     twice = np.concatenate([np.arange(500), np.arange(100)])
     one = ReliabilityDisplay.from_predictions(data.labels, data.proba, sample_weight=weight)
     other = ReliabilityDisplay.from_predictions(data.labels[twice], data.proba[twice])
     np.testing.assert_allclose(one.table.mean_outcome, other.table.mean_outcome)
-    np.testing.assert_array_equal(one.band, other.band)
+    wider = np.nansum(one.band[1] - one.band[0]) - np.nansum(other.band[1] - other.band[0])
+    assert wider > 0
+    same = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, sample_weight=np.full(500, 0.002)
+    )
+    plain = ReliabilityDisplay.from_predictions(data.labels, data.proba)
+    np.testing.assert_allclose(same.band, plain.band)
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,28 @@
 All are conditional on the scores, and assume independent rows that the model was not fitted on. For
 several claims (classes, ranks) the smallest p-value is multiplied by their number (Bonferroni), and
 the statistic is that of this claim.
+
+A weight is what a row counts in a sum; a row has one label whatever its weight. Tests are scaled by
+the standard deviation of the weighted sum, so only ratios of weights matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
+from calibrant._kernels.simplex import effective_weights
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.binning import bin_table
 from calibrant.inference._draws import poisson_binomial
 from calibrant.inference._results import CalibrationTestResult
+from calibrant.inference._rows import squared_weights
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
 
@@ -94,7 +100,7 @@ def spiegelhalter_test(
     -----
     Caveat: it sees scores that are too extreme or not extreme enough. It is blind where errors of
     scores below and above 1/2 cancel, and to all that happens at 1/2. Asymptotic: scores near 0 and
-    1 need many rows. Weights are numbers of copies. O(n).
+    1 need many rows. O(n).
 
     References
     ----------
@@ -253,7 +259,7 @@ def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
 
     A row has one label whatever its weight, so weights enter squared.
     """
-    variance = claim.weight**2 @ (factor**2 * claim.score * (1.0 - claim.score))
+    variance = squared_weights(claim) @ (factor**2 * claim.score * (1.0 - claim.score))
     return float(np.sqrt(variance))
 
 
@@ -284,17 +290,22 @@ def _spiegelhalter(claim: Claim) -> _Outcome:
 
 
 def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
+    if claim.ends is None:  # weights that are multiples of one have the groups of weights of one
+        claim = replace(claim, weight=effective_weights(claim.weight))
     table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
     taken = table.weight[0] > 0
+    place = table.bins.assign(claim.score, 0)
+    squares = np.bincount(place, squared_weights(claim), len(taken))[taken]
     rows, expected, observed = (
         part[0][taken] for part in (table.weight, table.score, table.outcome)
     )
-    variance = expected * (1 - expected / rows)
+    rate, effective = expected / rows, rows**2 / squares
+    variance = squares * rate * (1 - rate)
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
     parts = [_in_spreads(excess, spread) for excess, spread in pairs]
     statistic = float(np.sum(np.square(parts)))
     n_free = max(1, len(rows) - n_fitted)
-    fewest = np.minimum(expected, rows - expected).min()
+    fewest = (effective * np.minimum(rate, 1 - rate)).min()
     guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
     return _Outcome(statistic, float(chdtrc(n_free, statistic)), guarantee)
 

@@ -175,6 +175,7 @@ class ReliabilityDisplay(GridDisplay):
         rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
+        claims = claims.effective()  # bands depend on the number of rows
         table, table_before = bin_table(claims, **binning), None
         if before is not None:
             table_before = bin_table(claims_of(notion, y_true, before, **rows)[0], **binning)

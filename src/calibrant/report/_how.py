@@ -20,7 +20,7 @@ _HEURISTIC = (
 
 
 def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
-    """How a report was computed; ``given`` is the sample before its rows were copied."""
+    """How a report was computed; ``given`` is the sample with the weights of the user."""
     request = case.request
     sentences = (
         _how_fitted(case),
@@ -35,7 +35,7 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
         "The guarantee is that of top-label histogram binning of the same rows, not of the map "
         "above.",
         _how_to_write(case.fits.model),
-        *weight_sentences(given, is_copied=case.drawn.sample_weight is None),
+        *weight_sentences(given),
         case.fits.chunked_note,
         *_how_chunked(case),
         f"calibrant {__version__}, NumPy {np.__version__}.",

@@ -14,7 +14,7 @@ import numpy as np
 from calibrant import __version__
 from calibrant._data.read import as_sample
 from calibrant._typing import AnyArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import as_seed, check_row_counts, one_seed
+from calibrant._validation import as_seed, one_seed
 from calibrant.metrics._groups import as_columns
 from calibrant.report._advice import advise, shows_error
 from calibrant.report._case import Case, rows_to_test
@@ -69,9 +69,9 @@ def summarize(
         calibrator that was fitted on other rows.
     inputs : {"proba", "logits", "log_proba"}
     sample_weight : weights of shape (n,), optional
-        Numbers of copies of a row. If weights are not integers, or rows are chunked, the report has
-        no intervals of accuracy, log-loss and Brier score, and no kernel test, because these draw
-        rows one by one. With any weights there is no guarantee.
+        How much each row counts. They are scaled to the effective number of rows (Kish). With
+        unequal weights the report has no intervals of accuracy, log-loss and Brier score and no
+        kernel test, because these draw rows one by one, and no guarantee.
     classes : labels of the columns, optional
     method, name, command : str
         What the calibrator and the data are called (the calibrator by its class unless given), and
@@ -130,13 +130,13 @@ def _summarize(
     request: Request,
 ) -> Report:
     """The report of rows; without training rows the calibrator is cross-fitted."""
-    rows = given.with_copies()
+    rows = given.effective()
+    training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     names = tuple(str(label) for label in np.asarray(labels).tolist())
     findings, drawn = evaluate_rows(rows, predicted, fits, request, names)
-    check_row_counts(drawn.weight, "a report")
     tested = rows_to_test(drawn, request.seed)
     case = Case(request, names, rows, fits, findings, drawn, tested)
     table = None

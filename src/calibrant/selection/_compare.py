@@ -288,7 +288,7 @@ def _as_samples(
             together.get(name),
             classes=classes,
             inputs=inputs,
-        )[0]
+        )[0].countable()
         for name, one in scores.items()
     }
 
