@@ -13,6 +13,7 @@ from calibrant.inference._claim_tests import (
     spiegelhalter_test,
 )
 from calibrant.inference._consistency import consistency_test
+from calibrant.inference._curve_band import CalibrationBand, calibration_band
 from calibrant.inference._cutoff import cutoff_interval
 from calibrant.inference._debiased import debiased_interval
 from calibrant.inference._decomposition import (
@@ -31,6 +32,7 @@ from calibrant.inference._results import CalibrationTestResult, Interval
 from calibrant.inference._validity import ValidityCurve, validity_curve
 
 __all__ = [
+    "CalibrationBand",
     "CalibrationLine",
     "CalibrationTestResult",
     "ClaimDecomposition",
@@ -39,6 +41,7 @@ __all__ = [
     "ScoreDecomposition",
     "ValidityCurve",
     "bootstrap_interval",
+    "calibration_band",
     "calibration_gain",
     "calibration_line",
     "consistency_test",

@@ -287,7 +287,9 @@ def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
     total = float(squares @ variance)
-    return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ variance)
+    # A cell of scores stands for as many rows as it counts.
+    rows = np.ones(len(squares)) if claim.ends is None else np.maximum(claim.weight, 1.0)
+    return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ (variance / rows))
 
 
 def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:

@@ -103,7 +103,7 @@ def calibration_line(
     check_level(level)
     chosen = as_notion(notion)
     claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claim = _only_claim(chosen, claims)
+    claim = only_claim(chosen, claims)
     line = fit_line(claim)
     return CalibrationLine(
         _slope(claim, line, level, chosen.name),
@@ -112,11 +112,12 @@ def calibration_line(
     )
 
 
-def _only_claim(notion: Notion, claims: Claims) -> Claim:
+def only_claim(notion: Notion, claims: Claims) -> Claim:
+    """The claim of a notion that has only one; raises ``ValueError`` for others."""
     if claims.n_claims > 1:
         raise ValueError(
-            f"notion {notion.name!r} makes {claims.n_claims} claims, and each has a line of its "
-            f"own: ask for one, by 'confidence', 'class-<k>', 'rank-<r>' or 'at-most-<k>'"
+            f"notion {notion.name!r} makes {claims.n_claims} claims, and one is "
+            f"needed: ask for one, by 'confidence', 'class-<k>', 'rank-<r>' or 'at-most-<k>'"
         )
     return next(iter(claims))
 
