@@ -46,7 +46,7 @@ def split(file):
             "cifar100_resnet110_gupta",
             marks=pytest.mark.xfail(
                 strict=True,
-                reason="the corrected average leaves an error of 0.0113; 1.2 times the best is 0.0094",
+                reason="the error is 0.0113, and 1.2 times the best is 0.0094",
             ),
         ),
         "mnist_adaboost_pycalib",

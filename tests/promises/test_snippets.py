@@ -86,7 +86,7 @@ def test_w2_a_fit_and_a_report_of_a_frame_are_by_name(low_mid_high):
     assert fitted.temperature_ == by_hand.temperature_ < 1
     assert fitted.score(frame, labels) == pytest.approx(58 / 60)
     made = summarize(labels, frame, calibrator=TemperatureScaling(), n_resamples=19)
-    assert "right in 96.7% of the cases" in made.verdict
+    assert "accuracy 96.7%" in made.verdict
 
 
 def test_w3_a_frame_with_shuffled_columns_comes_out_labelled_right(low_mid_high):
@@ -174,8 +174,8 @@ def test_q3_a_verdict_says_what_calibration_did_not_mend():
     y = (rng.random(2000) < np.where(score > 0.9, 0.7, 0.9)).astype(int)
     made = summarize(y, score, calibrator=TemperatureScaling(), n_resamples=99)
     assert "helps" in made.verdict
-    said = "After it the probabilities are still underconfident, by 17.5% on average."
-    assert made.verdict.endswith(said)
+    rest = "The calibrated probabilities are still underconfident, by 17.5% on average."
+    assert made.verdict.endswith(rest)
 
 
 @pytest.mark.slow

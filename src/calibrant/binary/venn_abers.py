@@ -48,6 +48,7 @@ class VennAbers(BaseBinaryCalibrator):
     See Also
     --------
     IsotonicCalibration : One isotonic fit.
+    inference.calibration_band : Simultaneous confidence band of the calibration curve.
 
     Notes
     -----
@@ -61,7 +62,9 @@ class VennAbers(BaseBinaryCalibrator):
 
     If the calibration rows and the new row are exchangeable, one of :math:`p_0` and :math:`p_1` is
     perfectly calibrated for any distribution: the one that belongs to the outcome of the new row.
-    This outcome is unknown at prediction.
+    This outcome is unknown at prediction. The pair is no confidence interval: it contains the true
+    probability less often with more rows. `calibrant.inference.calibration_band` returns a band
+    that does.
 
     Both fits are exact for every new score. The fit costs O(n log n), a prediction O(log n).
     Between two calibration scores, :math:`p_0` is that of the lower and :math:`p_1` that of the
@@ -75,7 +78,7 @@ class VennAbers(BaseBinaryCalibrator):
 
     Examples
     --------
-    >>> VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]).predict_interval([0.3, 0.8])
+    >>> VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]).predict_pair([0.3, 0.8])
     (array([0.        , 0.66666667]), array([0.5, 1. ]))
     """
 
@@ -102,7 +105,7 @@ class VennAbers(BaseBinaryCalibrator):
         # A miss among the data is a hit among the data upside down and in reverse.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
 
-    def predict_interval(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
+    def predict_pair(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
         """The two probabilities (p0, p1) of outcome 1, each of shape (n,).
 
         Parameters
@@ -116,13 +119,13 @@ class VennAbers(BaseBinaryCalibrator):
         """
         scores = check_new_scores(self, X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        low, high = self._interval(self._transform(scores))
+        low, high = self._pair(self._transform(scores))
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if score.size == 1:  # a search by hand costs less than the calls
             return np.array([self._predict_one(score.item())])
-        low, high = self._interval(score)
+        low, high = self._pair(score)
         return high / (1.0 - low + high)
 
     def _predict_one(self, score: float) -> float:
@@ -131,7 +134,7 @@ class VennAbers(BaseBinaryCalibrator):
         high = 1.0 if above == len(self.p1_) else self.p1_.item(above)
         return high / (1.0 - low + high)
 
-    def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _pair(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         # An added miss is pooled with what lies below it, an added hit with what lies above; at the
         # ends there is nothing.
         below = np.searchsorted(self.scores_, score, side="right") - 1
