@@ -204,7 +204,7 @@ def test_scores_near_zero_are_rejected_as_rarely_as_the_level_states(test):
     assert one.guarantee == two.guarantee == "exact"
     assert one.p_value == pytest.approx(1 - 0.997**50, abs=0.02)
     assert two.p_value < 0.02
-    assert one.n_resamples == 9999
+    assert one.n_resamples == 1999
 
 
 @pytest.mark.parametrize("test", [spiegelhalter_test, ks_test, kuiper_test])
