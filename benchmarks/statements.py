@@ -177,7 +177,7 @@ def small_counts(runs: int) -> Iterator[Row]:
     tests = (inference.ks_test, inference.kuiper_test, inference.spiegelhalter_test)
     for name, (_, n_classes, make) in SMALL.items():
         rng, errors = np.random.default_rng(SEED), {test.__name__: [] for test in tests}
-        for _ in range(runs if n_classes == 2 else runs // 4):
+        for _ in range(5 * runs if n_classes == 2 else runs // 4):
             proba = make(rng)
             y = draw(proba, rng)
             for test in tests:
