@@ -215,7 +215,7 @@ class DirichletCalibration(AffineCalibrator):
         if self.lam is not None:
             return {}
         return {
-            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
+            "check_row_order_is_irrelevant": "lam=None assigns rows to folds in their existing order"
         }
 
     def _words(self) -> str:
