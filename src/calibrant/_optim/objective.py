@@ -47,10 +47,10 @@ def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
 class Objective:
     """Value, gradient and curvature of the mean penalized log-loss at given parameters.
 
-    Memory in addition to the data: a block, arrays of the size of the parameters, and, for data of at most
-    ``WORK_MEMORY`` elements, the probabilities of the last point and a single-precision copy of
-    the data, which the products of many- parameter problems use: their errors of 1e-7 only slow
-    conjugate gradients down, which correct themselves.
+    It needs memory for a block and for arrays of the size of the parameters. For data of at most
+    ``WORK_MEMORY`` elements it also keeps the probabilities of the last point and a
+    single-precision copy of the data. Problems with many parameters use the copy for products:
+    errors of 1e-7 only slow down conjugate gradients, which correct themselves.
     """
 
     def __init__(
