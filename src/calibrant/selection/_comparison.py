@@ -25,7 +25,10 @@ _SPREAD_NOTE = "Metrics are of all held-out rows; ± is the standard deviation o
 _GAIN_NOTE = "Gain: reduction in log-loss compared with {first}."
 _GROUP_NOTE = "The intervals of groups are not adjusted for the number of groups."
 
-_BEST_OF_SEVERAL = "The best of several methods looks better than it is. Evaluate it on rows that did not choose it."
+_BEST_OF_SEVERAL = (
+    "The best of several methods looks better than it is. "
+    "Evaluate it on rows that did not choose it."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
