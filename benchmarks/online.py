@@ -58,8 +58,8 @@ def simulated(folder: Path) -> Iterator[str]:
             y = draw(truth, rng)
             losses = [
                 log_loss(p, y),
-                OnlineCalibration(share=0.0).partial_fit(p, y).log_loss_,
-                OnlineCalibration().partial_fit(p, y).log_loss_,
+                OnlineCalibration(share=0.0).fit(p, y).log_loss_,
+                OnlineCalibration().fit(p, y).log_loss_,
             ]
             least = log_loss(truth, y)
             excess.setdefault(name, []).append([(loss - least) / N_ROWS for loss in losses])
@@ -71,7 +71,7 @@ def covtype(folder: Path, n_rows: int) -> Iterator[str]:
     """A classifier of the first rows, judged on what follows in the order of the file."""
     p, y = forecast_covtype(folder, n_rows)
     start = time.process_time()
-    online = OnlineCalibration(classes=range(7)).partial_fit(p, y)
+    online = OnlineCalibration(classes=range(7)).fit(p, y)
     rate = len(y) / (time.process_time() - start)
     losses = {"deployed": log_loss(p, y)}
     for title, own in MAPS.items():

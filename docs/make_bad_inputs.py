@@ -253,14 +253,14 @@ CASES = (
         "loss(y, p)",
     ),
     Case(
-        "evaluate(y, p, sample_weight=w).sharpness",
-        "evaluate(y, p, sample_weight=w * len(y) / w.sum()).sharpness",
-        "evaluate(y, p).sharpness",
+        "metrics.kernel_calibration_error(y, p, sample_weight=w)",
+        "metrics.kernel_calibration_error(y, p, sample_weight=w * len(y) / w.sum())",
+        "metrics.kernel_calibration_error(y, p)",
     ),
     Case(
-        "ece(y, p, norm=2, debias=True, sample_weight=w)",
-        "ece(y, p, norm=2, debias=True, sample_weight=w * len(y) / w.sum())",
-        "ece(y, p, norm=2, debias=True)",
+        "TemperatureScaling().fit(p, y, sample_weight=w).temperature_",
+        "TemperatureScaling().fit(p, y, sample_weight=w * w.sum() / (w**2).sum()).temperature_",
+        "TemperatureScaling().fit(p, y).temperature_",
     ),
 )
 

@@ -86,7 +86,7 @@ TESTS = "tests and intervals for many classes"
 GUARANTEE = "a guarantee in numbers"
 WEIGHTS = "sample weights"
 SAVED = "saved without pickle"
-OPERATIONS = "command line, report, monitoring"
+OPERATIONS = "command line, report, monitoring of calibration"
 TORCH = "needs PyTorch"
 
 
@@ -134,7 +134,7 @@ def _():
     assert all(0 <= bin_.low <= bin_.high <= 1 for bin_ in promise.intervals)
 
 
-@says(WEIGHTS, "Calibrant", "everywhere")
+@says(WEIGHTS, "Calibrant", "fits, metrics, most tests")
 def _():
     assert all(_takes(type(method.make()).fit, "sample_weight") for method in METHODS.values())
     weighed = [name for name in metrics.__all__ if name.endswith(("_error", "_score", "_loss"))]

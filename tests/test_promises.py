@@ -258,7 +258,7 @@ def test_21_refitting_cloning_and_pickling_change_nothing(overconfident):
 def test_22_venn_abers_needs_no_classifier_and_shows_its_intervals(overconfident):
     labels, proba = overconfident
     model = calibrant.VennAbers().fit(proba[:, 0], labels == 0)
-    low, high = model.predict_interval(proba[:, 0])
+    low, high = model.predict_pair(proba[:, 0])
     assert (low <= high).all()
 
 

@@ -319,7 +319,7 @@ def test_weight_zero_is_no_row(rng, boundary):
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
 def test_weights_that_are_not_whole_are_shared_out_evenly(rng):
     score, outcome = _sample(rng, 5000)
-    weight = rng.uniform(size=5000) / 5000
+    weight = rng.uniform(size=5000)
     calibrator = HistogramBinning(n_bins=10, boundary="include").fit(
         score, outcome, sample_weight=weight
     )

@@ -38,7 +38,7 @@ def test_the_interval_is_that_of_two_isotonic_refits(seed, n, n_values, kind):
         "any": generator.exponential(size=n) + 0.01,
     }[kind]
     new = np.unique(np.concatenate([score, generator.random(8), [0.0, 1.0]]))
-    p0, p1 = VennAbers().fit(score, outcome, weight).predict_interval(new)
+    p0, p1 = VennAbers().fit(score, outcome, weight).predict_pair(new)
     np.testing.assert_allclose(
         p0, [refitted(score, outcome, weight, s, 0) for s in new], atol=1e-12
     )
@@ -50,7 +50,7 @@ def test_the_interval_is_that_of_two_isotonic_refits(seed, n, n_values, kind):
 def test_by_hand():
     venn = VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1])
     # A hit at .3 is pooled with the miss at .4; a miss at .8 with the hits at .6 and .8.
-    p0, p1 = venn.predict_interval([0.3, 0.8])
+    p0, p1 = venn.predict_pair([0.3, 0.8])
     np.testing.assert_allclose(p0, [0, 2 / 3])
     np.testing.assert_allclose(p1, [1 / 2, 1])
 
@@ -58,7 +58,7 @@ def test_by_hand():
 def test_the_prediction_is_the_minimax_of_the_interval(rng):
     p = rng.random(100)
     venn = VennAbers().fit(p, (rng.random(100) < p).astype(int))
-    p0, p1 = venn.predict_interval(p)
+    p0, p1 = venn.predict_pair(p)
     q = venn.predict_proba(p)[:, 1]
     np.testing.assert_allclose(q, p1 / (1 - p0 + p1))
     # The regrets of the two outcomes are equal: log(p1 / q) = log((1 - p0) / (1 - q)).
@@ -72,7 +72,7 @@ def test_intervals_increase_and_shrink_with_more_data(rng):
     widths = []
     for n in (50, 5000):
         p = rng.random(n)
-        p0, p1 = VennAbers().fit(p, (rng.random(n) < p).astype(int)).predict_interval(grid)
+        p0, p1 = VennAbers().fit(p, (rng.random(n) < p).astype(int)).predict_pair(grid)
         assert (np.diff(p0) >= 0).all()
         assert (np.diff(p1) >= 0).all()
         widths.append(np.mean(p1 - p0))
@@ -81,7 +81,7 @@ def test_intervals_increase_and_shrink_with_more_data(rng):
 
 def test_beyond_the_calibration_scores_one_end_is_open():
     venn = VennAbers().fit([0.4, 0.6], [0, 1])
-    p0, p1 = venn.predict_interval([0.1, 0.9])
+    p0, p1 = venn.predict_pair([0.1, 0.9])
     assert p0[0] == 0
     assert p1[1] == 1
 
@@ -93,10 +93,8 @@ def test_nothing_is_impossible_and_nothing_certain():
 
 def test_the_dtype_of_the_interval_is_that_of_the_scores():
     venn = VennAbers().fit([0.4, 0.6], [0, 1])
-    assert all(
-        p.dtype == np.float32 for p in venn.predict_interval(np.array([0.5], dtype=np.float32))
-    )
-    assert all(p.dtype == np.float64 for p in venn.predict_interval([0.5]))
+    assert all(p.dtype == np.float32 for p in venn.predict_pair(np.array([0.5], dtype=np.float32)))
+    assert all(p.dtype == np.float64 for p in venn.predict_pair([0.5]))
 
 
 @pytest.mark.slow
@@ -111,7 +109,7 @@ def test_the_right_end_of_the_interval_is_calibrated():
     )  # as wrong as scores can be
     chosen = np.empty(n_sets)
     for i in range(n_sets):
-        p0, p1 = VennAbers().fit(score[i, :n], outcome[i, :n]).predict_interval(score[i, n:])
+        p0, p1 = VennAbers().fit(score[i, :n], outcome[i, :n]).predict_pair(score[i, n:])
         chosen[i] = p1[0] if outcome[i, n] else p0[0]
     chosen = chosen.round(9)  # p0 and p1 of the same fraction differ by round-off
     for p in np.unique(chosen):

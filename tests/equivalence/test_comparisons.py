@@ -299,7 +299,7 @@ def test_inference_on_chunks_is_that_in_memory(name, kind, make):
     cells(ORDERED, ["none"]) + cells(ORDERED[:-1], ("integer", "fractional")),
 )
 def test_inference_on_chunks_of_tied_scores_is_equal_to_memory(name, weight):
-    rows = make_tied_rows(weight=weight)
+    rows = make_tied_rows(2000, weight=weight)  # enough for limits: draws need rows in memory
     tied = Equal(1e-6, "of tied scores no row is moved; the line is searched")
     assert_declared(tied, inferred(name, rows), in_memory(rows), as_own_chunks(rows))
 

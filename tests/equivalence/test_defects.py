@@ -89,7 +89,7 @@ def test_a_stack_of_chunks_honors_its_time_budget():
 # 4. Weights that sum to one
 
 
-@pytest.mark.filterwarnings("ignore:.*count rows")
+@pytest.mark.filterwarnings("ignore:.*numbers of copies")
 def test_a_model_knows_that_chunks_had_weights_that_sum_to_one():
     rows = make_rows(weight="normalized")
     made = MulticlassToBinary(HistogramBinning(n_bins=5, strategy="uniform"))

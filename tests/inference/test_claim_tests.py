@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from calibrant.datasets import digits_predictions
 from calibrant.inference import (
     hosmer_lemeshow_test,
     ks_test,
     kuiper_test,
+    mean_test,
     spiegelhalter_test,
 )
 from calibrant.inference._claim_tests import distance_tail, range_tail
+from calibrant.inference._small_counts import NullDraws
 from calibrant.metrics import ks_error
+from calibrant.notions import Claim
 
 TESTS = [spiegelhalter_test, hosmer_lemeshow_test, ks_test, kuiper_test]
 ONE = {"notion": "class-1"}
@@ -23,8 +26,8 @@ def drawn(rng, n_rows):
     return (rng.random(n_rows) < score).astype(int), score
 
 
-def test_spiegelhalter_is_the_formula():
-    y, p = np.array([1, 0, 0, 1]), np.array([0.9, 0.2, 0.4, 0.7])
+def test_spiegelhalter_is_the_formula(rng):
+    y, p = drawn(rng, 400)
     z = ((y - p) * (1 - 2 * p)).sum() / np.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
     found = spiegelhalter_test(y, p, **ONE)
     assert found.statistic == pytest.approx(abs(z))
@@ -76,11 +79,31 @@ def test_a_claim_of_certainty_that_holds_says_nothing(test):
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_weights_are_copies(rng, test):
-    y, p = drawn(rng, 60)
-    weight = rng.integers(0, 3, 60)
-    copied = test(y.repeat(weight), p.repeat(weight), **ONE)
-    assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(copied.p_value)
+def test_only_ratios_of_weights_matter(rng, test):
+    y, p = drawn(rng, 200)
+    plain = test(y, p, **ONE).p_value
+    for scale in (1 / 200, 100.0):
+        weight = np.full(200, scale)
+        assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_rows_of_weight_zero_are_absent(rng, test):
+    y, p = drawn(rng, 200)
+    weight = np.where(np.arange(200) < 150, 2.5, 0.0)
+    present = test(y[:150], p[:150], **ONE).p_value
+    assert test(y, p, sample_weight=weight, **ONE).p_value == pytest.approx(present)
+
+
+@pytest.mark.parametrize("test", [*TESTS, mean_test])
+def test_weights_of_whole_numbers_are_not_copies(rng, test):
+    """A calibrated model is not rejected because its rows weigh 2 and 20."""
+    p_values = []
+    for _ in range(60):
+        y, p = drawn(rng, 200)
+        weight = rng.choice([2, 20], 200)
+        p_values.append(test(y, p, sample_weight=weight, **ONE).p_value)
+    assert np.mean(np.array(p_values) < 0.05) < 0.17  # 0.05 and four standard errors
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -116,3 +139,75 @@ def test_the_level_holds_under_calibration(test, n_rows):
         for seed in range(1000)
     ]
     assert np.mean(small) <= 0.08
+
+
+def test_the_test_of_the_mean_is_exact_for_equal_scores():
+    """Predictions of class 1 with 0.9, of which 8 in 20 are correct: a binomial tail."""
+    proba = np.repeat([[0.1, 0.9]], 20, axis=0)
+    result = mean_test(np.arange(20) < 8, proba)
+    assert result.p_value == pytest.approx(2 * binom.cdf(8, 20, 0.9))
+    assert result.guarantee == "finite-sample"
+
+
+def test_the_test_of_the_mean_finds_a_rare_predicted_class(rng):
+    score = rng.uniform(0.5, 1, 1000)
+    proba, y = np.column_stack([score, 1 - score]), (rng.random(1000) > score).astype(int)
+    proba[:20], y[:20] = [0.1, 0.9], np.arange(20) < 8
+    assert mean_test(y, proba).p_value < 1e-4
+    assert mean_test(y, proba, notion="confidence").p_value > 0.01
+
+
+def test_the_test_of_the_mean_weights_by_a_normal_approximation(rng):
+    score = rng.uniform(0.3, 0.7, 400)
+    y = rng.random(400) < score
+    weighted = mean_test(y, score, notion="class-1", sample_weight=np.full(400, 3.0))
+    assert weighted.guarantee == "asymptotic"
+    assert weighted.p_value == pytest.approx(
+        mean_test(y, score, notion="class-1").p_value, abs=0.05
+    )
+
+
+def few_counts(rng, n_rows):
+    """Scores near 0 and 1 with ties, and weights."""
+    score = np.round(rng.beta(0.3, 0.3, n_rows), 1)
+    return Claim(0, slice(None), score, rng.random(n_rows) < score, rng.random(n_rows) + 0.5)
+
+
+def test_draws_of_the_null_are_statistics_of_drawn_outcomes(rng):
+    claim = few_counts(rng, 40)
+    draws = NullDraws.of_claim(claim, 100)
+    low, high = draws.path_ends()
+    sums = draws.sums(1 - 2 * draws.score)
+    for number in range(100):
+        outcome = draws.score > 0.5
+        rows = draws.row[draws.draw == number]
+        outcome[rows] = ~outcome[rows]
+        excess = draws.weight * (outcome - draws.score)
+        ends = np.append(np.diff(draws.score) > 0, True)
+        path = np.append(0.0, np.cumsum(excess)[ends])
+        assert (low[number], high[number]) == pytest.approx((path.min(), path.max()))
+        assert sums[number] == pytest.approx(excess @ (1 - 2 * draws.score))
+
+
+def test_unexpected_outcomes_are_as_frequent_as_scores_imply(rng):
+    claim = few_counts(rng, 40)
+    draws = NullDraws.of_claim(claim, 20_000)
+    rate = np.bincount(draws.row, minlength=40) / 20_000
+    np.testing.assert_allclose(rate, np.minimum(draws.score, 1 - draws.score), atol=0.015)
+
+
+@pytest.mark.parametrize("test", [spiegelhalter_test, ks_test, kuiper_test])
+def test_scores_near_zero_are_rejected_as_rarely_as_the_level_states(test):
+    """One outcome in fifty rows of probability 0.003 is not unusual, and two are rare."""
+    p = np.full(50, 0.003)
+    one, two = (test(np.arange(50) < hits, p, **ONE) for hits in (1, 2))
+    assert one.guarantee == two.guarantee == "exact"
+    assert one.p_value == pytest.approx(1 - 0.997**50, abs=0.02)
+    assert two.p_value < 0.02
+    assert one.n_resamples == 9999
+
+
+@pytest.mark.parametrize("test", [spiegelhalter_test, ks_test, kuiper_test])
+def test_many_outcomes_need_no_draws(rng, test):
+    y, p = drawn(rng, 400)
+    assert test(y, p, **ONE).guarantee == "asymptotic"

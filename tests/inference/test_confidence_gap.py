@@ -23,10 +23,12 @@ def test_one_row_knows_nothing():
     assert made.low < 0 < made.high
 
 
-def test_whole_weights_are_copies(rng):
+def test_weights_count_the_effective_number_of_rows(rng):
     proba, y, weight = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40), np.arange(40) % 3
     rows = np.repeat(np.arange(40), weight)
     one, other = confidence_gap(y, proba, weight), confidence_gap(y[rows], proba[rows])
     assert one.estimate == pytest.approx(other.estimate)
-    assert (one.low, one.high) == pytest.approx((other.low, other.high))
-    assert one.n_samples == other.n_samples == weight.sum()
+    assert one.n_samples == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert one.high - one.low > other.high - other.low
+    scaled = confidence_gap(y, proba, weight / weight.sum())
+    assert (scaled.low, scaled.high) == pytest.approx((one.low, one.high))

@@ -106,15 +106,20 @@ def test_logits_may_be_given(overconfident):
     )
 
 
-def test_a_weight_is_a_number_of_copies_in_the_standard_error_too(overconfident):
+def test_weights_that_sum_to_one_are_those_of_one(overconfident):
     y, proba = overconfident[0][:200], overconfident[1][:200]
-    weight = np.arange(200) % 3
-    copies = np.repeat(np.arange(200), weight)
+    weight = np.full(200, 1 / 200)
     weighted = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=weight)
-    repeated = calibration_gain(y[copies], proba[copies], Temperature(), rng=0)
-    assert weighted.n_samples == repeated.n_samples == len(copies)
-    for name in ("gain", "low", "high", "standard_error", "excess", "p_value"):
-        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name), rel=1e-4), name
+    plain = calibration_gain(y, proba, Temperature(), rng=0)
+    for name in ("gain", "low", "high", "standard_error", "excess", "p_value", "n_samples"):
+        assert getattr(weighted, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
+
+
+def test_the_interval_of_a_gain_counts_the_effective_number_of_rows(overconfident):
+    y, proba = overconfident[0][:200], overconfident[1][:200]
+    weight = np.where(np.arange(200) < 20, 20.0, 2.0)
+    weighted = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=weight)
+    assert weighted.n_samples == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
 
 
 def test_the_order_of_rows_changes_nothing(overconfident, rng):
@@ -205,16 +210,24 @@ def test_the_interval_of_rows_held_out_is_that_of_student(rng):
     assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_weights_of_paired_rows_are_copies(rng):
-    before, after = rng.random(40), rng.random(40)
-    weight = rng.integers(1, 4, 40)
-    copies = np.repeat(np.arange(40), weight)
-    folds = FIVE_FOLDS
-    one = paired_gain(before, after, weight.astype(float), folds, score="log_loss")
-    other = paired_gain(
-        before[copies], after[copies], np.ones(len(copies)), folds, score="log_loss"
+def test_weighted_pairs_count_their_effective_number(rng):
+    before, after, weight = rng.random(40), rng.random(40), rng.integers(1, 4, 40).astype(float)
+    one = paired_gain(before, after, weight, FIVE_FOLDS, score="log_loss")
+    rows, difference = weight.sum() ** 2 / (weight**2).sum(), before - after
+    mean = np.average(difference, weights=weight)
+    variance = np.average((difference - mean) ** 2, weights=weight) * rows / (rows - 1)
+    assert one.n_samples == pytest.approx(rows)
+    assert one.standard_error == pytest.approx(1.5 * np.sqrt(variance / rows))
+
+
+def test_the_effective_rows_of_chunks_add_up(rng):
+    losses, weight = rng.random((2, 50)), rng.random(50)
+    whole = LossMoments.of_rows(losses, weight)
+    both = LossMoments.of_rows(losses[:, :20], weight[:20]) + LossMoments.of_rows(
+        losses[:, 20:], weight[20:]
     )
-    assert one.high == pytest.approx(other.high)
+    assert both.n_effective == pytest.approx(whole.n_effective)
+    np.testing.assert_allclose(both.variances, whole.variances, atol=1e-12)
 
 
 def test_no_difference_is_known_to_one_row_at_best():

@@ -18,18 +18,20 @@ def test_rows_without_weights_are_as_they_are():
     assert weight.tolist() == [1, 1, 1]
 
 
-def test_whole_weights_are_copies_and_rows_of_weight_zero_are_left_out():
+def test_rows_of_weight_zero_are_left_out():
     proba, y, weight, _ = check_rows(Y, P, [2, 0, 1], None, "proba")
-    np.testing.assert_array_equal(proba, P[[0, 0, 2]])
-    assert (y.tolist(), weight.tolist()) == ([0, 0, 1], [1, 1, 1])
-
-
-def test_other_weights_stay_or_are_refused():
-    proba, _, weight, _ = check_rows(Y, P, [0.5, 0.0, 1.0], None, "proba")
     np.testing.assert_array_equal(proba, P[[0, 2]])
-    assert weight.tolist() == [0.5, 1.0]
-    with pytest.raises(ValueError, match="whole numbers here, the copies of each row"):
-        check_rows(Y, P, [0.5, 0.0, 1.0], None, "proba", only_whole=True)
+    assert (y.tolist(), weight.tolist()) == ([0, 1], [2, 1])
+
+
+def test_equal_weights_become_one():
+    *_, weight, _ = check_rows(Y, P, [0.2, 0.0, 0.2], None, "proba", only_equal="this method")
+    assert weight.tolist() == [1, 1]
+
+
+def test_methods_that_draw_rows_reject_unequal_weights():
+    with pytest.raises(ValueError, match=r"this method draws rows one by one .* np\.repeat"):
+        check_rows(Y, P, [2, 1, 1], None, "proba", only_equal="this method")
 
 
 def test_logits_become_probabilities():

@@ -20,8 +20,13 @@ def test_they_are_zero_where_no_row_is_wrong_or_right():
     assert sharpness([0], P[:1]) == 0.0
 
 
-def test_a_weight_is_a_number_of_copies():
+def test_means_of_weighted_rows_are_those_of_repeated_rows():
     repeated = [0, 0, 2]
-    for metric in (confidence_on_errors, doubt_on_correct, sharpness):
+    for metric in (confidence_on_errors, doubt_on_correct):
         expected = metric(np.array([1, 1, 2])[repeated], P[repeated])
         assert metric([1, 1, 2], P, sample_weight=[2, 0, 1]) == pytest.approx(expected)
+
+
+def test_sharpness_depends_on_ratios_of_weights():
+    plain = sharpness([1, 1, 2], P)
+    assert sharpness([1, 1, 2], P, sample_weight=[0.1, 0.1, 0.1]) == pytest.approx(plain)

@@ -232,7 +232,7 @@ def test_d_calibeating_corrects_what_no_expert_can(rng):
 
     (proba, y), (later, truth) = make(6000), make(6000)
     plain, calibeat_proba = (
-        OnlineCalibration(calibeat=calibeat).partial_fit(proba, y).predict_proba(later)
+        OnlineCalibration(calibeat=calibeat).fit(proba, y).predict_proba(later)
         for calibeat in (False, True)
     )
     errors = [expected_calibration_error(truth, q, n_bins=20) for q in (plain, calibeat_proba)]

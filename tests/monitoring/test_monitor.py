@@ -323,7 +323,52 @@ def test_where_rows_overlap_groups_have_gaps_and_no_evidence(stream):
     groups = monitor.gaps()[-2:]
     assert [gap.nats for gap in groups] == [0.0, 0.0]
     assert not any(gap.is_listed for gap in groups)
-    assert min(gap.mean for gap in groups) < -0.05
+    assert max(gap.mean for gap in groups) > 0.05
+
+
+def test_a_gap_is_positive_if_probabilities_are_too_high():
+    monitor = CalibrationMonitor(notions=["confidence"])
+    monitor.update([0, 1] * 500, [[0.9, 0.1]] * 1000)
+    gap = monitor.gaps()[0]
+    assert gap.mean == pytest.approx(0.4)
+    assert 0 < gap.low < gap.high
+    assert "too high by 0.4000" in str(monitor)
+
+
+def test_intervals_of_claims_do_not_change_when_groups_appear(stream):
+    plain, grouped = CalibrationMonitor(), CalibrationMonitor()
+    y, proba = stream(300)
+    plain.update(y, proba)
+    grouped.update(y, proba, group=y % 2)
+    for one, other in zip(plain.gaps(), grouped.gaps(), strict=False):
+        assert (one.low, one.high) == (other.low, other.high)
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.0])
+def test_a_relative_tolerance_finds_errors_of_rare_classes(rng, rate):
+    """The tolerance of 0.02 hides that a class of probability 0.01 has another frequency."""
+    y = (rng.random(20_000) < rate).astype(int)
+    proba = np.repeat([[0.99, 0.01]], 20_000, axis=0)
+    options = {"classes": [0, 1], "horizon": 20_000}
+    assert not CalibrationMonitor(**options).update(y, proba).alarm
+    monitor = CalibrationMonitor(**options, relative_tolerance=0.5)
+    assert monitor.update(y, proba).alarm
+    again = CalibrationMonitor.from_json(monitor.to_json())
+    assert again.to_json() == monitor.to_json()
+    assert "within 50% of each probability" in str(again)
+
+
+def test_a_gap_within_the_relative_tolerance_raises_no_alarm(rng):
+    y = (rng.random(20_000) < 0.014).astype(int)
+    proba = np.repeat([[0.99, 0.01]], 20_000, axis=0)
+    monitor = CalibrationMonitor(classes=[0, 1], horizon=20_000, relative_tolerance=0.5)
+    assert not monitor.update(y, proba).alarm
+
+
+@pytest.mark.parametrize("options", [{"relative_tolerance": 2}, {"tolerance": 0.0}])
+def test_a_relative_tolerance_is_a_share_and_needs_a_tolerance(options):
+    with pytest.raises(ValueError, match="relative_tolerance must lie between 0 and 1"):
+        CalibrationMonitor(**{"relative_tolerance": 0.5, **options})
 
 
 def test_an_average_run_length_of_overlapping_streams_needs_twice_the_threshold():

@@ -70,13 +70,74 @@ def test_d_a_thousand_random_sequences_keep_the_bound(rng, share):
     for _ in range(1000):
         n_rows = int(rng.integers(1, 300))
         proba, y = rng.dirichlet(np.full(3, 0.5), n_rows), rng.integers(0, 3, n_rows)
-        online = OnlineCalibration(share=share, classes=range(3)).partial_fit(proba, y)
-        assert -online.saved_ <= np.log(6) - (n_rows - 1) * np.log1p(-share) + 1e-9
+        online = OnlineCalibration(share=share, classes=range(3)).fit(proba, y)
+        assert online.bound_ == pytest.approx(np.log(6) - (n_rows - 1) * np.log1p(-share))
+        assert -online.saved_ <= online.bound_ + 1e-9
+
+
+def alternating(rng, n_batches, n_rows):
+    """Batches of forecasts and outcomes whose temperature is 1 and 3 in turn."""
+    for number in range(n_batches):
+        z = rng.normal(0, 3, (n_rows, 3))
+        proba, truth = (
+            np.exp(u) / np.exp(u).sum(axis=1)[:, None] for u in (z, z / (1, 3)[number % 2])
+        )
+        yield proba, (truth.cumsum(axis=1) > rng.random((n_rows, 1))).argmax(axis=1)
+
+
+def log_loss(proba, y):
+    return -np.log(proba[np.arange(len(y)), y]).sum()
+
+
+@pytest.mark.parametrize("calibeat", [False, True])
+def test_the_reported_loss_is_that_of_the_forecasts_issued_for_a_batch(rng, calibeat):
+    online, issued, deployed = OnlineCalibration(classes=range(3), calibeat=calibeat), 0.0, 0.0
+    for proba, y in alternating(rng, 6, 300):
+        issued += log_loss(online.predict_proba(proba), y)
+        deployed += log_loss(proba, y)
+        online.partial_fit(proba, y)
+    assert online.log_loss_ == pytest.approx(issued)
+    assert online.saved_ == pytest.approx(deployed - issued)
+
+
+def test_the_reported_loss_counts_issued_forecasts_whose_labels_are_late(rng):
+    online, issued, waiting = OnlineCalibration(classes=range(3)), 0.0, None
+    for proba, y in alternating(rng, 6, 100):
+        forecast = online.predict_proba(proba)
+        if waiting is not None:
+            late, late_y, late_forecast = waiting
+            issued += log_loss(late_forecast, late_y)
+            online.partial_fit(late, late_y, issued=late_forecast)
+        waiting = proba, y, forecast
+    assert online.log_loss_ == pytest.approx(issued)
+
+
+@pytest.mark.parametrize("share", [0.0, 1 / 2000, 0.1])
+def test_forecasts_issued_in_batches_lose_at_most_the_bound_to_the_deployed_forecast(rng, share):
+    online, sizes = OnlineCalibration(share=share, classes=range(3)), [1, 20, 5, 40, 1]
+    for size in sizes * 4:
+        proba = rng.dirichlet(np.full(3, 0.5), size)
+        online.partial_fit(proba, online.predict_proba(proba).argmin(axis=1))
+        assert -online.saved_ <= online.bound_ + 1e-9
+    assert online.bound_ == pytest.approx(40 * np.log(6) - 267 * np.log1p(-share))
+
+
+def test_batches_that_alternate_do_not_cost_the_mixture_more_than_the_deployed_forecast(rng):
+    online = OnlineCalibration(classes=range(3))
+    for proba, y in alternating(rng, 20, 500):
+        online.partial_fit(proba, y)
+    assert online.saved_ > 0
+
+
+def test_issued_forecasts_have_a_row_per_label(stream):
+    y, proba = stream(20)
+    with pytest.raises(ValueError, match="rows"):
+        OnlineCalibration().partial_fit(proba, y, issued=proba[:10])
 
 
 def test_it_learns_the_temperature_of_an_overconfident_forecast(stream):
     y, proba = stream(3000, beta=0.5)
-    online = OnlineCalibration().partial_fit(proba, y)
+    online = OnlineCalibration().fit(proba, y)
     assert online.saved_ > 50
     y, proba = stream(2000, beta=0.5)
     loss = [-np.log(p[np.arange(2000), y]).mean() for p in (online.predict_proba(proba), proba)]
@@ -90,8 +151,7 @@ def test_d_with_a_share_it_follows_a_change_better_than_without(stream):
         parts = [stream(1500, beta) for beta in (1.0, 0.5, 1.0, 2.0)]
         y, proba = (np.concatenate(column) for column in zip(*parts, strict=True))
         losses = [
-            OnlineCalibration(share=share).partial_fit(proba, y).log_loss_
-            for share in (1 / 2000, 0.0)
+            OnlineCalibration(share=share).fit(proba, y).log_loss_ for share in (1 / 2000, 0.0)
         ]
         gained.append(losses[1] - losses[0])
     assert np.mean(gained) > 0
@@ -99,15 +159,16 @@ def test_d_with_a_share_it_follows_a_change_better_than_without(stream):
 
 def test_an_honest_forecast_costs_next_to_nothing(stream):
     y, proba = stream(4000)
-    online = OnlineCalibration(share=0.0).partial_fit(proba, y)
+    online = OnlineCalibration(share=0.0).fit(proba, y)
     assert -online.saved_ <= np.log(6) + 1e-9
 
 
-def test_rows_of_two_calls_are_those_of_one_up_to_the_blocks(stream):
-    y, proba = stream(512)
-    one = OnlineCalibration().partial_fit(proba, y)
-    two = OnlineCalibration().partial_fit(proba[:256], y[:256]).partial_fit(proba[256:], y[256:])
-    np.testing.assert_allclose(one.predict_proba(proba), two.predict_proba(proba), atol=1e-12)
+def test_a_replay_of_one_row_is_a_batch_of_one_row(stream):
+    y, proba = stream(1)
+    batch, replay = (OnlineCalibration(classes=range(4)) for _ in range(2))
+    later = batch.partial_fit(proba, y).predict_proba(proba)
+    np.testing.assert_allclose(replay.fit(proba, y).predict_proba(proba), later, rtol=1e-12)
+    assert replay.log_loss_ == pytest.approx(batch.log_loss_)
 
 
 def test_one_row_at_a_time_as_river_does():

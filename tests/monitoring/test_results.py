@@ -116,21 +116,25 @@ def test_an_alarm_names_its_onset(stream):
     assert alarm_sentence(monitor) == (
         "Alarm: the probabilities are no longer what they say; it seems to have begun with June."
     )
-    assert "\nTogether with the rows before it, top score (confidence): it came" in str(monitor)
+    assert "\nTogether with the rows before it, top score (confidence): predicted" in str(monitor)
 
 
 @pytest.mark.parametrize(
     ("options", "beta", "message"),
     [
         ({}, 1.0, r"evidence against it stands at .* right within 0.02 .* no small one\.$"),
-        ({"tolerance": 0.0}, 1.0, r"stands at .* nats; at .* it is an alarm\. For an honest model"),
+        (
+            {"tolerance": 0.0},
+            1.0,
+            r"stands at .* nats; at .* it is an alarm\. For a calibrated model",
+        ),
         (
             {"tolerance": 0.0},
             0.2,
-            r"Recalibrating would have saved .* nats since update 1\. For an",
+            r"Recalibrating would have saved .* nats since update 1\. For a",
         ),
         ({"mode": "test"}, 0.4, r"of ever seeing that much is below one in a billion\.$"),
-        ({}, 0.2, r"of such evidence within 600 rows is below one in a billion\.$"),
+        ({}, 0.2, r"of such evidence at row 600 or before is below one in a billion\.$"),
     ],
     ids=str,
 )
@@ -155,10 +159,10 @@ def test_a_chance_is_given_in_the_unit_that_fits(chance, expected):
 
 def test_a_gap_is_described_in_a_sentence_and_in_short():
     assert gap_sentence(GAP) == (
-        "Over all rows, confidence: it came true 0.0200 more often than was said "
-        "(the true gap is between -0.0100 and +0.0500)."
+        "Over all rows, confidence: predicted probabilities were too high by 0.0200 on average "
+        "(predicted minus observed between -0.0100 and +0.0500, at all times)."
     )
-    assert "0.0200 less often" in gap_sentence(replace(GAP, mean=-0.02))
+    assert "too low by 0.0200" in gap_sentence(replace(GAP, mean=-0.02))
     assert short_gap(GAP) == "confidence +0.020 (-0.010 to +0.050)"
 
 
@@ -178,4 +182,4 @@ def test_listed_groups_are_named_after_the_verdict(stream):
     monitor.update(y, proba, group=["north"] * 1500)
     lines = describe(monitor).split("\n")
     assert lines[0].startswith("Alarm")
-    assert lines[3].startswith("Look first at: group north -")
+    assert lines[3].startswith("Look first at: group north +")

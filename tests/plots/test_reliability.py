@@ -9,6 +9,7 @@ import notion_names
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
 from calibrant.binary import HistogramBinning
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
+from calibrant.inference import calibration_band
 from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.plots import ReliabilityDisplay
 from calibrant.plots.reliability import OVERLAY
@@ -237,20 +238,29 @@ def test_string_classes_name_the_axes(data):
     assert display.names == ("class ant", "class bee", "class cat", "class dog")
 
 
-def test_weight_two_is_the_row_twice(data):
+def test_a_band_counts_the_effective_rows(data):
     weight = np.ones(500)
     weight[:100] = 2
     twice = np.concatenate([np.arange(500), np.arange(100)])
     one = ReliabilityDisplay.from_predictions(data.labels, data.proba, sample_weight=weight)
     other = ReliabilityDisplay.from_predictions(data.labels[twice], data.proba[twice])
     np.testing.assert_allclose(one.table.mean_outcome, other.table.mean_outcome)
-    np.testing.assert_array_equal(one.band, other.band)
+    wider = np.nansum(one.band[1] - one.band[0]) - np.nansum(other.band[1] - other.band[0])
+    assert wider > 0
+    same = ReliabilityDisplay.from_predictions(
+        data.labels, data.proba, sample_weight=np.full(500, 0.002)
+    )
+    plain = ReliabilityDisplay.from_predictions(data.labels, data.proba)
+    np.testing.assert_allclose(same.band, plain.band)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"band": "normal"}, "band must be one of 'binomial', 'resampling', None; got 'normal'"),
+        (
+            {"band": "normal"},
+            "band must be one of 'binomial', 'resampling', 'simultaneous', None; got 'normal'",
+        ),
         ({"level": 1.0}, "level must lie between 0 and 1, .*got 1.0"),
         (
             {"band": "resampling", "n_resamples": 0},
@@ -331,3 +341,13 @@ def test_neighbouring_displays_keep_their_legends_within_their_axes(two_models):
         legend, frame = main.get_legend().get_window_extent(), main.get_window_extent()
         assert frame.x0 <= legend.x0 <= legend.x1 <= frame.x1
         assert frame.y0 <= legend.y0 <= legend.y1 <= frame.y1
+
+
+def test_a_simultaneous_band_is_that_of_the_calibration_curve(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, band="simultaneous")
+    table = display.table
+    used = table.weight[0] > 0
+    curve = calibration_band(data.labels, data.proba, level=0.9)
+    expected = curve(table.score[0, used] / table.weight[0, used])
+    np.testing.assert_allclose([end[0, used] for end in display.band], expected)
+    assert display.plot()._handles[-1].get_label() == "90% confidence band"

@@ -406,18 +406,19 @@ def test_s7_a_metric_has_the_same_names_everywhere(digits, features, name):
 
 
 @pytest.mark.parametrize("kwargs", [{"metric": "cw_ece"}, {"metric": "ks"}])
-def test_a3_whole_weights_are_copies_in_a_consistency_test(digits, kwargs):
+def test_a3_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
+    """Whole numbers are no exception: the p-value does not jump with the last digit."""
     proba, labels = digits
-    weight = np.arange(len(labels)) % 3
-    rows = np.repeat(np.arange(len(labels)), weight)
-    test = calibrant.inference.consistency_test
-    weighted = test(labels, proba, n_resamples=19, rng=0, sample_weight=weight, **kwargs)
-    assert weighted == test(labels[rows], proba[rows], n_resamples=19, rng=0, **kwargs)
+    weight = 1 + np.arange(len(labels)) % 3
+    test = partial(calibrant.inference.consistency_test, labels, proba, n_resamples=19, rng=0)
+    whole = test(sample_weight=weight, **kwargs)
+    assert whole.p_value == test(sample_weight=1.0001 * weight, **kwargs).p_value
 
 
-def test_a3_other_weights_are_what_a_row_counts(digits):
+@pytest.mark.parametrize("low", [0.5, 1.0])
+def test_a3_weights_are_what_a_row_counts(digits, low):
     proba, labels = digits
-    weight = np.linspace(0.5, 1.5, len(labels))
+    weight = np.round(np.linspace(low, 1.5 + low, len(labels)), 1)
     result = calibrant.inference.consistency_test(
         labels, proba, "conf_ece", n_resamples=19, rng=0, sample_weight=weight
     )
@@ -425,25 +426,16 @@ def test_a3_other_weights_are_what_a_row_counts(digits):
     assert result.statistic == pytest.approx(error, rel=1e-12)
 
 
-def test_a3_whole_weights_are_copies_in_a_kernel_test_and_a_bootstrap(digits):
+def test_a3_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
     proba, labels = digits
-    weight = np.arange(len(labels)) % 3
-    rows = np.repeat(np.arange(len(labels)), weight)
-    options = {"n_resamples": 19, "rng": 0}
-    weighted = calibrant.inference.kernel_test(
-        labels, proba, notion="confidence", sample_weight=weight, **options
-    )
-    copied = calibrant.inference.kernel_test(
-        labels[rows], proba[rows], notion="confidence", **options
-    )
-    assert weighted == copied
-    interval = calibrant.inference.bootstrap_interval
-    assert interval("brier_score", labels, proba, sample_weight=weight, **options) == interval(
-        "brier_score", labels[rows], proba[rows], **options
-    )
-    for function in (calibrant.inference.kernel_test, partial(interval, "brier_score")):
-        with pytest.raises(ValueError, match="sample_weight must hold whole numbers here"):
-            function(labels, proba, sample_weight=weight + 0.5, **options)
+    weight, options = np.arange(len(labels)) % 3, {"n_resamples": 19, "rng": 0}
+    interval = partial(calibrant.inference.bootstrap_interval, "brier_score")
+    for function in (calibrant.inference.kernel_test, interval):
+        with pytest.raises(ValueError, match=r"draws rows one by one .* np\.repeat"):
+            function(labels, proba, sample_weight=weight, **options)
+        present = weight > 0
+        weighted = function(labels, proba, sample_weight=0.2 * present, **options)
+        assert weighted == function(labels[present], proba[present], **options)
 
 
 def test_a9_logits_are_taken_by_tests_and_intervals(digits):
@@ -630,15 +622,15 @@ def test_a9_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metr
 REPORT = {"calibrator": calibrant.TemperatureScaling(), "n_resamples": 49}
 
 
-def test_a3_a_report_of_whole_weights_is_that_of_copies(digits):
+def test_a3_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
     proba, labels = digits[0][:200], digits[1][:200]
-    weight, group = np.arange(200) % 3, np.arange(200) % 2
-    rows = np.repeat(np.arange(200), weight)
-    summarize = calibrant.report.summarize
+    weight, group = 3.0 * (np.arange(200) % 3 > 0), np.arange(200) % 2
+    summarize, present = calibrant.report.summarize, weight > 0
     one = summarize(labels, proba, sample_weight=weight, by={"half": group}, **REPORT)
-    other = summarize(labels[rows], proba[rows], by={"half": group[rows]}, **REPORT)
-    for name in ("n_samples", "metrics", "tests", "reliability", "ks", "per_class", "groups"):
-        assert getattr(one, name) == getattr(other, name), name
+    other = summarize(labels[present], proba[present], by={"half": group[present]}, **REPORT)
+    assert one.n_samples == pytest.approx(other.n_samples)
+    gains = [next(m for m in made.metrics if m.name == "log_loss") for made in (one, other)]
+    assert gains[0].before.value == pytest.approx(gains[1].before.value)
     assert (one.guarantee, one.is_weighted) == (None, True)
     assert "its proof counts rows" in calibrant.report.to_markdown(one)
     assert "its proof counts rows" in calibrant.report.to_html(one)
@@ -653,12 +645,12 @@ def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(dig
     assert found["log_loss"].before.value == pytest.approx(expected.log_loss)
     assert found["log_loss"].before.low is None
     assert found["confidence-l2"].before.low is not None
-    assert {test.name for test in made.tests} == {"conf_ece", "cw_ece", "tl_ece"}
-    said = " ".join(made.how)
-    assert "numbers of copies and come to 400 rows of 400" in said
-    assert "have no interval and the kernel test is left out" in said
-    with pytest.raises(ValueError, match="a report counts rows, a row of weight 2 as two"):
-        calibrant.report.summarize(labels, proba, sample_weight=weight / 1e6, **REPORT)
+    assert {test.name for test in made.tests} == {"conf_ece", "cw_ece", "tl_ece", "predicted-class"}
+    how = " ".join(made.how)
+    assert "effective number of rows, 315 of 400" in how
+    assert "have no interval and the kernel test is left out" in how
+    scaled = calibrant.report.summarize(labels, proba, sample_weight=weight / 1e6, **REPORT)
+    assert scaled.verdict == made.verdict
 
 
 def test_a3_rows_to_fit_on_may_have_weights_too(digits):
@@ -683,7 +675,7 @@ def test_a3_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeyp
     options = ["--weight", "w", "-m", "temperature", "--json"]
     assert calibrant.cli.run(["report", "f.csv", "-o", "r.md", *options]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["n_samples"] == 90
+    assert found["n_samples"] == pytest.approx(54)  # 90^2 / 150
     assert found["is_weighted"]
     assert "--weight w" in found["code"]
 

@@ -17,6 +17,7 @@ from calibrant import (
     CalibratedClassifier,
     DirichletCalibration,
     EnsembleTemperatureScaling,
+    HistogramBinning,
     Identity,
     IsotonicCalibration,
     MulticlassToBinary,
@@ -28,6 +29,7 @@ from calibrant import (
     evaluate,
     flatten_predictions,
     map_scores,
+    method,
     metrics,
 )
 from calibrant.exceptions import DataWarning
@@ -377,23 +379,38 @@ def test_t3_rows_are_renormalised_on_request(forecasts):
     assert found.log_loss == pytest.approx(evaluate(y, p).log_loss, abs=1e-12)
 
 
-def test_d2_weights_of_normalised_scale_are_refused_where_rows_count(forecasts):
+def test_d2_weights_that_sum_to_one_are_those_of_one(forecasts):
     z, y = forecasts
     p, w = softmax(z, axis=1), np.full(400, 1 / 400)
     for call in (
         lambda weight: evaluate(y, p, sample_weight=weight).sharpness,
         lambda weight: metrics.sharpness(y, p, sample_weight=weight),
-        lambda weight: metrics.kernel_calibration_error(y, p, sample_weight=weight),
         lambda weight: metrics.expected_calibration_error(
             y, p, norm=2, debias=True, sample_weight=weight
         ),
         lambda weight: calibration_gain(y, p, sample_weight=weight, rng=0).gain,
     ):
-        with pytest.raises(ValueError, match=r"weights of 400 rows sum to 1: .* w \* n / w.sum"):
-            call(w)
-        assert call(w * 400 / w.sum()) == pytest.approx(call(np.ones(400)))
-    with pytest.warns(DataWarning, match="weights of 400 rows sum to 1"):
-        PlattScaling().fit(p[:, :2] / p[:, :2].sum(1, keepdims=True), y % 2, sample_weight=w)
+        assert call(w) == pytest.approx(call(np.ones(400)))
+    with pytest.raises(ValueError, match=r"weights of 400 rows sum to 1: .* w \* n / w.sum"):
+        metrics.kernel_calibration_error(y, p, sample_weight=w)
+
+
+@pytest.mark.parametrize("name", ["structured-matrix", "auto"])
+@pytest.mark.parametrize("scale", [1 / 400, 2.5])
+def test_d2_fits_scale_weights_that_cannot_be_copies(forecasts, name, scale):
+    z, y = forecasts
+    p, weight = softmax(z, axis=1), np.full(400, scale)
+    plain = method(name).fit(p, y).predict_proba(p)
+    with pytest.warns(DataWarning, match="scaled to the effective number of rows, 400"):
+        scaled = method(name).fit(p, y, sample_weight=weight)
+    np.testing.assert_allclose(scaled.predict_proba(p), plain, atol=1e-9)
+
+
+def test_d2_bins_are_no_more_than_scores(forecasts):
+    z, y = forecasts
+    p = softmax(z, axis=1)[:, 0]
+    model = HistogramBinning().fit(p, y == 0, sample_weight=np.full(400, 10**7))
+    assert len(model.edges_) <= 400
 
 
 def test_d2_scale_does_not_matter_where_rows_are_not_counted(forecasts):

@@ -1,4 +1,4 @@
-"""What to do, by what chance allows to say."""
+"""What to do, by what tests and intervals show."""
 
 from __future__ import annotations
 
@@ -17,39 +17,54 @@ def p_values(*values, after=0.5):
     return [CheckRow("t", "T", "", "exact", 0, 0, 0, 0, value, after) for value in values]
 
 
+def advice(n_samples, interval, values, method="auto", *, possible=0.05, has_rest=False):
+    tests = p_values(*values)
+    return advise(n_samples, gain(*interval), tests, method, possible=possible, has_rest=has_rest)
+
+
+NOTHING = "No miscalibration detected; no change recommended."
+
+
 @pytest.mark.parametrize(
-    ("n_samples", "interval", "values", "method", "start", "sure"),
+    ("n_samples", "interval", "values", "start", "sure"),
     [
-        (5000, (0.1, 0.2), (0.001,), "auto", "Use the calibrated probabilities.", "good"),
-        (5000, (-0.001, 0.002), (0.3, 0.6), "auto", "Already calibrated, nothing to do.", "good"),
-        (99, (0.1, 0.2), (0.001,), "auto", "Too few rows: 99.", "mixed"),
-        (5000, (-0.2, -0.1), (0.3,), "auto", "Keep the probabilities as they are: auto", "bad"),
-        (5000, (-0.01, 0.02), (0.001, 0.5), "auto", "Not calibrated, but auto does not", "mixed"),
-        (500, (-0.05, 0.06), (0.4,), "auto", "Not decided", "mixed"),
-        (500, (-0.05, 0.06), (), "auto", "Not decided", "mixed"),
+        (5000, (0.1, 0.2), (0.001,), "Use the calibrated probabilities.", "good"),
+        (5000, (-0.001, 0.002), (0.3, 0.6), NOTHING, "good"),
+        (99, (0.1, 0.2), (0.001,), "Too few rows: 99.", "mixed"),
+        (5000, (-0.2, -0.1), (0.3,), "Keep the probabilities as they are: auto", "bad"),
+        (5000, (-0.01, 0.02), (0.001, 0.5), "Miscalibration detected, but it is not", "mixed"),
+        (500, (-0.05, 0.06), (0.4,), "No miscalibration detected, but calibration may", "mixed"),
+        (500, (-0.05, 0.06), (), "No miscalibration detected, but calibration may", "mixed"),
     ],
 )
-def test_the_advice_follows_from_rows_gain_and_tests(
-    n_samples, interval, values, method, start, sure
-):
-    said = advise(n_samples, gain(*interval), p_values(*values), method)
-    assert said[0].startswith(start)
-    assert said[1] == sure
+def test_the_advice_follows_from_rows_gain_and_tests(n_samples, interval, values, start, sure):
+    action, judgement = advice(n_samples, interval, values)
+    assert action.startswith(start)
+    assert judgement == sure
 
 
-def test_an_error_that_is_left_after_a_gain_is_no_green_light():
-    said = advise(5000, gain(0.1, 0.2), p_values(0.001, after=0.001), "auto")
-    assert said == (
-        "Use the calibrated probabilities: they are better, though not yet right.",
-        "mixed",
-    )
+def test_an_error_that_remains_after_a_gain_is_no_green_light():
+    action, judgement = advice(5000, (0.1, 0.2), (0.001,), has_rest=True)
+    assert action.startswith("Use the calibrated probabilities.")
+    assert "remains" in action
+    assert judgement == "mixed"
+
+
+def test_no_detection_is_no_green_light_if_a_large_error_is_possible():
+    assert advice(300, (-0.001, 0.002), (0.5,), possible=0.11) == (NOTHING, "mixed")
+
+
+def test_p_values_after_calibration_do_not_change_the_advice():
+    tests = p_values(0.001, after=0.0)
+    action, _ = advise(5000, gain(0.1, 0.2), tests, "auto", possible=0.1, has_rest=False)
+    assert action == "Use the calibrated probabilities."
 
 
 def test_a_method_that_harms_names_the_one_that_chooses():
-    said = advise(LEAST_ROWS, gain(-0.2, -0.1), [], "histogram")[0]
-    assert "histogram makes them worse. Try the method auto" in said
+    action, _ = advice(LEAST_ROWS, (-0.2, -0.1), (), "histogram")
+    assert "histogram makes them worse. Try the method auto" in action
 
 
 def test_several_tests_share_the_level():
-    assert "nothing to do" in advise(5000, gain(-0.001, 0.001), p_values(0.03, 0.5), "auto")[0]
-    assert "Not calibrated" in advise(5000, gain(-0.001, 0.001), p_values(0.02, 0.5), "auto")[0]
+    assert advice(5000, (-0.001, 0.001), (0.03, 0.5))[0] == NOTHING
+    assert "Miscalibration detected" in advice(5000, (-0.001, 0.001), (0.02, 0.5))[0]

@@ -84,11 +84,11 @@ def test_a_curve_holds_the_occupied_bins_with_exact_intervals(case):
     assert curve.frequency == pytest.approx(table.mean_outcome[0][some], abs=1e-5)
 
 
-def test_the_ks_graph_starts_at_zero_and_ends_at_outcomes_minus_scores(case):
+def test_the_ks_graph_starts_at_zero_and_ends_at_scores_minus_outcomes(case):
     y, _, before, after = case
     graph = ks_graph([confidence_path(y, proba) for proba in (before, after)])
     assert graph.before[0] == 0.0
-    expected = np.mean(before.argmax(axis=1) == y) - before.max(axis=1).mean()
+    expected = before.max(axis=1).mean() - np.mean(before.argmax(axis=1) == y)
     assert graph.before[-1] == pytest.approx(expected, abs=1e-5)
     assert graph.before_error == ks_error(y, before)
     assert graph.after_error == ks_error(y, after)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ from calibrant._optim.maps import AffineMap
 from calibrant.inference import consistency_test
 from calibrant.inference._results import holm
 from calibrant.report import summarize
+from calibrant.report._checks import possible_error
+from calibrant.report._rows import DrawnRows
 
 
 def test_tests_are_those_of_the_library(report, data):
@@ -43,8 +47,43 @@ def test_few_rows_and_fractional_weights_have_no_kernel_test(report, data):
     options = {"calibrator": calibrant.Identity(), "n_resamples": 9}
     weight = np.linspace(0.1, 1.9, len(labels))
     assert report.tests[-1].name == "kernel"
-    assert len(summarize(labels[:99], proba[:99], **options).tests) == 3
-    assert len(summarize(labels, proba, sample_weight=weight, **options).tests) == 3
+    assert len(summarize(labels[:99], proba[:99], **options).tests) == 4
+    assert len(summarize(labels, proba, sample_weight=weight, **options).tests) == 4
+
+
+def rare_class(rng, accuracy):
+    """Calibrated rows of two classes, and 2% of rows that are predicted as a third with 0.9."""
+    score = rng.uniform(0.5, 1, 1000)
+    proba = np.column_stack([score, 1 - score, np.zeros(1000)])
+    labels = (rng.random(1000) > score).astype(int)
+    proba[:20] = [0.05, 0.05, 0.9]
+    labels[:20] = np.where(np.arange(20) < 20 * accuracy, 2, 0)
+    return labels, proba
+
+
+def test_an_error_of_a_rare_predicted_class_is_detected(rng):
+    labels, proba = rare_class(rng, accuracy=0.4)
+    rare = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    assert next(t for t in rare.tests if t.name == "predicted-class").p_before < 1e-4
+    assert "No miscalibration" not in rare.action
+
+
+def test_the_verdict_names_the_largest_error_that_is_not_excluded(rng):
+    labels, proba = rare_class(rng, accuracy=0.9)
+    report = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    assert report.action == "No miscalibration detected; no change recommended."
+    assert report.advice == "mixed"
+    assert re.search(
+        r"up to \d\.\d% over all rows, .* for predictions of 2 \(20 rows\)", report.verdict
+    )
+
+
+def test_an_error_that_is_present_is_not_excluded(rng):
+    labels, proba = rare_class(rng, accuracy=0.4)
+    possible = possible_error(DrawnRows(proba, proba, labels, np.ones(1000)), "abc")
+    assert possible.name == "c"
+    assert possible.worst > 0.5
+    assert 0.01 < possible.overall < 0.1
 
 
 def test_a_decomposition_adds_up(report, metric):

@@ -182,7 +182,7 @@ def test_a_fit_to_chunked_rows_is_described_as_one(data):
     assert note not in " ".join(memory_report_of((logits, labels), **options).how)
 
 
-def test_weights_of_chunks_are_numbers_of_copies(data):
+def test_weights_of_chunks_count_their_effective_rows(data):
     logits, labels = data
     weight = np.arange(N_ROWS) % 3 / 2
     blocks = in_blocks(logits, labels, weight)
@@ -192,12 +192,12 @@ def test_weights_of_chunks_are_numbers_of_copies(data):
         estimate = metric(report, name).before
         assert estimate.value == pytest.approx(getattr(expected, name), abs=1e-9)
         assert estimate.low is None
-    assert report.n_samples == 1500
+    assert report.n_samples == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
     assert (report.is_weighted, report.guarantee) == (True, None)
     in_memory = memory_report_of(data, sample_weight=weight)
     before = [test.p_before for test in report.tests]
     assert before == pytest.approx([test.p_before for test in in_memory.tests], abs=0.2)
-    assert "come to 1,500 rows of 2,000" in " ".join(report.how)
+    assert "effective number of rows, 1,800 of 2,000" in " ".join(report.how)
 
 
 def test_chunked_rows_of_weight_zero_do_not_count(data):
@@ -211,10 +211,12 @@ def test_chunked_rows_of_weight_zero_do_not_count(data):
     assert report.tests[-1].name == "kernel"
 
 
-def test_weights_of_chunks_that_come_to_fewer_than_two_rows_are_rejected(data):
-    blocks = in_blocks(*data, weight=np.full(N_ROWS, 1 / N_ROWS))
-    with pytest.raises(ValueError, match="a report counts rows"):
-        summarize(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
+def test_weights_of_chunks_that_sum_to_one_are_those_of_one(data):
+    blocks, plain = in_blocks(*data, weight=np.full(N_ROWS, 1 / N_ROWS)), in_blocks(*data)
+    report = summarize(blocks.labels, blocks.scores, sample_weight=blocks.weight, **OPTIONS)
+    expected = summarize(plain.labels, plain.scores, **OPTIONS)
+    assert report.n_samples == pytest.approx(expected.n_samples)
+    assert report.verdict == expected.verdict
 
 
 def test_groups_of_chunks_are_those_of_rows_in_memory(data):

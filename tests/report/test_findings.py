@@ -96,7 +96,7 @@ def test_the_ks_error_of_rows_in_memory_needs_no_cells(found):
 
 def test_the_ks_graph_ends_at_the_mean_gap_and_reaches_the_error(report, data):
     proba, labels = data
-    gap = (proba.argmax(axis=1) == labels).mean() - proba.max(axis=1).mean()
+    gap = proba.max(axis=1).mean() - (proba.argmax(axis=1) == labels).mean()
     assert report.ks.before[-1] == pytest.approx(gap, abs=1e-5)
     # The graph has 200 points of 600 rows; between two of them it moves by at most three rows.
     assert np.abs(report.ks.before).max() == pytest.approx(report.ks.before_error, abs=3 / 600)

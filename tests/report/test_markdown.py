@@ -12,7 +12,7 @@ import calibrant
 from calibrant.inference import Interval
 from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._content import Decomposition, Estimate, MapNote, MapTable
-from calibrant.report._sentences import what_is_left
+from calibrant.report._sentences import remaining
 
 
 def test_markdown_shows_hostile_names_as_text(hostile):
@@ -69,7 +69,9 @@ def test_no_number_is_a_negative_zero(report):
     shown = replace(
         report,
         tests=tests,
-        verdict=what_is_left(Interval("gap", 0, -1, 1, 0.95, 1, "asymptotic", 9), tests),
+        verdict=remaining(
+            Interval("gap", 0, -1, 1, 0.95, 1, "asymptotic", 9), tests, is_held_out=True
+        )[1],
         metrics=tuple(replace(row, after=estimate) for row in report.metrics),
         decomposition=Decomposition("log_loss", (tiny, 1.0), (tiny, 1.0)),
         map=MapNote("Map", "A map.", (MapTable("Factors", ("class", "factor"), (("a", tiny),)),)),

@@ -54,11 +54,10 @@ def test_of_chunked_rows_as_many_are_drawn_as_the_budget_allows(arrays, monkeypa
     assert read_rows(sample, 1).places.tolist() != rows.places.tolist()
 
 
-def test_integer_weights_become_copies_in_memory_only(arrays):
-    rows = read_rows(sample_of(arrays, np.full(N_ROWS, 2)), 0)
-    assert rows.with_copies().sample.shape == (2 * N_ROWS, 3)
-    chunked = read_rows(chunked_sample_of(arrays), 0)
-    assert chunked.with_copies() is chunked
+def test_equal_weights_become_one(arrays):
+    rows = read_rows(sample_of(arrays, np.full(N_ROWS, 2)), 0).effective()
+    assert rows.sample.shape == (N_ROWS, 3)
+    assert rows.sample.total == pytest.approx(N_ROWS)
 
 
 @pytest.mark.parametrize("make", [sample_of, chunked_sample_of])

@@ -9,14 +9,16 @@ import pytest
 
 import calibrant
 from calibrant.inference import Gain, Interval
+from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow
 from calibrant.report._sentences import (
     cautions,
     decomposition_sentence,
     facts,
     ks_sentence,
+    possible_sentence,
+    remaining,
     verdict,
-    what_is_left,
 )
 
 
@@ -47,14 +49,15 @@ def gap(value, reach=0.001):
     return Interval("gap", value, value - reach, value + reach, 0.95, reach / 2, "asymptotic", 9000)
 
 
-def test_the_state_is_told_by_a_percentage_point_that_is_not_chance(before, gain):
-    starts = {
-        "Sure about as often as right: ": gap(-0.005),
-        "Overconfident: the model is 76.5% sure on average and right in 75.0%": gap(0.015),
-        "Underconfident: ": gap(-0.015),
-        "Sure about as often as right, as far as 9,000 rows can tell: ": gap(0.2, reach=0.3),
-    }
-    for start, interval in starts.items():
+def test_the_state_is_named_if_it_is_a_percentage_point_and_significant(before, gain):
+    none = "No over- or underconfidence on average was detected: "
+    starts = [
+        (none, gap(-0.005)),
+        ("Overconfident: mean confidence 76.5%, accuracy 75.0%.", gap(0.015)),
+        ("Underconfident: ", gap(-0.015)),
+        (none, gap(0.2, reach=0.3)),
+    ]
+    for start, interval in starts:
         assert verdict(before, interval, gain, "auto")[1].startswith(start)
 
 
@@ -63,35 +66,31 @@ def checked(p_after):
 
 
 @pytest.mark.parametrize(
-    ("left", "p_after", "sentence"),
+    ("left", "p_after", "has_rest", "start"),
     [
-        (gap(0.03), 0.5, "What is left is within chance."),
-        (
-            gap(0.03),
-            0.001,
-            "After it the probabilities are still overconfident, by 3.0% on average.",
-        ),
-        (
-            gap(-0.02),
-            0.001,
-            "After it the probabilities are still underconfident, by 2.0% on average.",
-        ),
-        (
-            gap(0.001),
-            0.001,
-            "What is left is more than chance: confidence 0.0600, by chance 0.0090.",
-        ),
+        (gap(0.001), 0.5, False, "No remaining miscalibration was detected."),
+        (gap(0.03), 0.5, True, "The calibrated probabilities are still overconfident, by 3.0%"),
+        (gap(-0.02), 0.001, True, "The calibrated probabilities are still underconfident, by 2.0%"),
+        (gap(0.001), 0.001, True, "Remaining miscalibration detected: confidence 0.0600, 0.0090"),
     ],
 )
-def test_the_verdict_says_what_is_left(before, gain, left, p_after, sentence):
-    assert what_is_left(left, checked(p_after)) == sentence
-    helps, harms = replace(gain, low=0.1, high=0.3), replace(gain, low=-0.3, high=-0.1)
-    assert verdict(before, gap(0.1), helps, "auto", sentence)[1].endswith(sentence)
-    assert sentence not in verdict(before, gap(0.1), harms, "auto", sentence)[1]
+def test_held_out_rows_show_whether_miscalibration_remains(left, p_after, has_rest, start):
+    shown, sentence = remaining(left, checked(p_after), is_held_out=True)
+    assert shown == has_rest
+    assert sentence.startswith(start)
 
 
-def test_without_tests_nothing_is_said_of_what_is_left():
-    assert what_is_left(gap(0.1), []) == ""
+@pytest.mark.parametrize("p_after", [0.0, 0.5])
+def test_cross_fitted_p_values_decide_nothing(p_after):
+    shown, sentence = remaining(gap(0.001), checked(p_after), is_held_out=False)
+    assert not shown
+    assert "cannot show whether miscalibration remains" in sentence
+
+
+def test_the_largest_errors_that_could_have_been_missed_are_named():
+    sentence = possible_sentence(PossibleError(0.0213, 0.31, "rare", 20.0))
+    assert "2.1% over all rows" in sentence
+    assert "31.0% for predictions of rare (20 rows)" in sentence
 
 
 def said(proba, y, seen, shift=None):

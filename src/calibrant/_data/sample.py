@@ -16,13 +16,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from calibrant._kernels.blocks import WORK_MEMORY, sum_blocks
-from calibrant._kernels.simplex import class_sums, is_unit, total_weight, true_class
+from calibrant._kernels.simplex import (
+    class_sums,
+    effective_weights,
+    is_unit,
+    total_weight,
+    true_class,
+)
 from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import remark
 
 _FEW_CLASSES = 16
 
 _MAX_COPIES = 100
 """Rows are not copied more often than this on average; above, weights are passed as they are."""
+
+_MANY_ROWS = 20
+"""Weights of fewer rows may be numbers of copies whatever their sum."""
 
 Transform = Callable[[FloatArray], FloatArray]
 """A function of scores that works row by row."""
@@ -235,6 +245,38 @@ class Sample(ABC):
         """The same rows with weights that sum to one."""
         return self.map(partial(_divide_weight, self.total))
 
+    def effective(self) -> Sample:
+        """The same rows with weights that sum to their effective number (Kish); multiples of one
+        become one.
+        """
+        if not self.is_weighted:
+            return self
+        squares = self.sum_chunks(_squared_weights)
+        return self.map(partial(_divide_weight, squares / self.total))
+
+    def countable(self) -> Sample:
+        """The same rows with weights that can be numbers of copies: what fits need.
+
+        Methods with a prior, smoothing, bins or folds count rows. Weights that sum to less than
+        two, or to more than twice the rows without being whole numbers, are amounts; they are
+        scaled to the effective number of rows.
+        """
+        if self.n_rows < _MANY_ROWS or 2 <= self.total <= 2 * self.n_rows:
+            return self
+        if self.total >= 2 and self.is_whole:
+            return self
+        scaled = self.effective()
+        remark(
+            f"the weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
+            f"of copies; they were scaled to the effective number of rows, {scaled.total:,.6g}"
+        )
+        return scaled
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all weights are whole numbers."""
+        return bool(self.sum_chunks(_count_fractions) == 0)
+
     def summary_rows(self) -> ArraySample | None:
         """Evenly spaced rows of positive weight, for a summary of the data; None if only the top
         scores of rows are known.
@@ -351,6 +393,11 @@ class ArraySample(Sample):
         chosen.columns = tuple(column[rows] for column in self.columns)
         return chosen
 
+    def effective(self) -> ArraySample:
+        rows = self.weighted(effective_weights(self.weight))
+        rows.columns = self.columns
+        return rows
+
     def present(self) -> ArraySample:
         return self if np.all(self.weight) else self.subset(np.flatnonzero(self.weight))
 
@@ -412,7 +459,17 @@ def _sum_rows(
 
 
 def _divide_weight(total: float, chunk: ArraySample) -> ArraySample:
-    return chunk.weighted(np.asarray(chunk.weight) / total)
+    rows = chunk.weighted(np.asarray(chunk.weight) / total)
+    rows.columns = chunk.columns
+    return rows
+
+
+def _count_fractions(chunk: ArraySample) -> int:
+    return int(np.count_nonzero(chunk.weight != np.floor(chunk.weight)))
+
+
+def _squared_weights(chunk: ArraySample) -> float:
+    return float(chunk.weight @ chunk.weight)
 
 
 def _taken_rows(

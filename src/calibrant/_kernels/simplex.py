@@ -71,6 +71,18 @@ def total_weight(weight: FloatArray) -> float:
     return float(weight.sum())
 
 
+def effective_weights(weight: FloatArray) -> FloatArray:
+    """Weights that sum to the effective number of rows, ``(sum w)^2 / sum w^2`` (Kish 1965).
+
+    A mean over rows with unequal weights varies like one over this number of rows with weight one.
+    Weights of one, and all multiples of them, become one.
+    """
+    if is_unit(weight):
+        return weight
+    scaled = weight / weight.max()  # squares of tiny or huge weights would be 0 or infinite
+    return scaled * (scaled.sum() / (scaled @ scaled))
+
+
 def is_unit(weight: FloatArray) -> bool:
     """Whether all weights are one; those that nobody gave take no memory."""
     return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())

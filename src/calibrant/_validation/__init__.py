@@ -220,13 +220,6 @@ def check_total(total: float, n_rows: int, what: str) -> None:
         raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {problem}")
 
 
-def remark_few_weights(total: float, n_rows: int) -> None:
-    """The same as a warning, for fits: some methods count rows, others do not."""
-    problem = _few_weights(total, n_rows)
-    if problem and n_rows >= _MANY_ROWS:
-        remark(f"methods with a prior, smoothing, bins or folds count rows, and {problem}")
-
-
 def _few_weights(total: float, n_rows: int) -> str | None:
     if total >= 2 or n_rows < 2:
         return None

@@ -22,7 +22,7 @@ from calibrant._kernels.blocks import CACHE_BLOCK, one_blas_thread, row_blocks
 from calibrant._kernels.simplex import as_proba, log_of, log_true_class
 from calibrant._optim.solution import Outcome
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_classes, check_fitted, remark_few_weights
+from calibrant._validation import check_classes, check_fitted
 from calibrant.base import _frames
 from calibrant.base._citation import methods_paragraph
 from calibrant.base._declarations import Declarations
@@ -98,8 +98,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             (dask arrays, `calibrant.io.open_scores`) are read once per pass and not kept.
         y : labels of shape (n,)
         sample_weight : weights of shape (n,), optional
-            Numbers of copies of a row. Importance weights that are normalized to one are given as
-            ``w * n / w.sum()``, so that priors, smoothing and bins know how many rows there are.
+            Numbers of copies of a row. Give importance weights as ``w * w.sum() / (w**2).sum()``,
+            which sum to the effective number of rows; weights that sum to less than two are scaled
+            so, with a warning.
         groups : array of shape (n,), optional
             Rows that belong together, such as those of one patient: `CrossFitted` and
             `AutoCalibration` keep them in one fold. Methods that use no folds ignore them.
@@ -116,7 +117,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         self._check_parameters(sample.n_columns)
         self._check_sample(sample)
         self._forget()
-        remark_few_weights(sample.total, sample.n_rows)
+        sample = sample.countable()
         self._fit_checked(sample, classes)
         _frames.keep_columns(self, X)
         if self._takes_logarithms:

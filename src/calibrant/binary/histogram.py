@@ -39,6 +39,10 @@ STRATEGIES = ("quantile", "uniform")
 BOUNDARIES = ("exclude", "include")
 
 
+_MOST_BINS = 1000
+"""Bins per distinct score, above which more bins change nothing that matters."""
+
+
 class HistogramBinning(BaseBinaryCalibrator):
     r"""Histogram binning: every score of a bin is given the frequency of the outcome among the
     calibration rows of the bin.
@@ -254,7 +258,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         if self.strategy == "uniform":
             self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
         else:
-            self.edges_ = _equal_mass_edges(values, total, n_bins)
+            # Large weights may ask for more bins than fit into memory; scores are fewer.
+            self.edges_ = _equal_mass_edges(values, total, min(n_bins, _MOST_BINS * values.size))
             kept = np.ones(values.size)
             if self.boundary == "exclude":
                 # One row of each edge between two bins is left out, of those that share it.

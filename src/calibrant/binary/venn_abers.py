@@ -25,7 +25,7 @@ _LOOP_COST = 200
 
 
 class VennAbers(BaseBinaryCalibrator):
-    r"""Inductive Venn-Abers predictor: an interval of probabilities, and one probability from it.
+    r"""Inductive Venn-Abers predictor: two probabilities, and one probability from them.
 
     For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and
     with (s, 1) added; the two fits at s are :math:`p_0 \le p_1`. `predict_proba` gives
@@ -44,13 +44,15 @@ class VennAbers(BaseBinaryCalibrator):
     scores_ : array of shape (n_distinct,)
         Distinct calibration scores.
     p0_, p1_ : arrays of shape (n_distinct,)
-        The interval at each of them.
+        The two probabilities at each of them.
 
     Notes
     -----
     If calibration rows and new row are exchangeable, one of :math:`p_0` and :math:`p_1`, the one
     for the outcome that comes, is perfectly calibrated, whatever the distribution; nobody knows in
-    advance which. The interval is short where there is much data. The new row has weight 1.
+    advance which. The pair is not a confidence interval of the true probability: it contains it
+    the less often, the more rows there are. `calibrant.inference.calibration_band` is one. The new
+    row has weight 1.
 
     Both fits are exact for every new score: O(n log n) for the sort and O(n) to build, O(log n) for
     each prediction. Between two calibration scores, p0 is that of the lower and p1 that of the
@@ -64,7 +66,7 @@ class VennAbers(BaseBinaryCalibrator):
 
     Examples
     --------
-    >>> VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]).predict_interval([0.3, 0.8])
+    >>> VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]).predict_pair([0.3, 0.8])
     (array([0.        , 0.66666667]), array([0.5, 1. ]))
     """
 
@@ -91,7 +93,7 @@ class VennAbers(BaseBinaryCalibrator):
         # A miss among the data is a hit among the data upside down and in reverse.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
 
-    def predict_interval(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
+    def predict_pair(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
         """The two probabilities (p0, p1) of outcome 1, each of shape (n,).
 
         Parameters
@@ -105,13 +107,13 @@ class VennAbers(BaseBinaryCalibrator):
         """
         scores = check_new_scores(self, X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        low, high = self._interval(self._transform(scores))
+        low, high = self._pair(self._transform(scores))
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if score.size == 1:  # a search by hand costs less than the calls
             return np.array([self._predict_one(score.item())])
-        low, high = self._interval(score)
+        low, high = self._pair(score)
         return high / (1.0 - low + high)
 
     def _predict_one(self, score: float) -> float:
@@ -120,7 +122,7 @@ class VennAbers(BaseBinaryCalibrator):
         high = 1.0 if above == len(self.p1_) else self.p1_.item(above)
         return high / (1.0 - low + high)
 
-    def _interval(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _pair(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         # An added miss is pooled with what lies below it, an added hit with what lies above; at the
         # ends there is nothing.
         below = np.searchsorted(self.scores_, score, side="right") - 1

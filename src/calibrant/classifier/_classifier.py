@@ -347,7 +347,7 @@ class CalibratedClassifier(
         rows = [data.calibration_rows(part) for part in parts]
         if len(rows) == 1:
             scores, codes, weight, groups = rows[0]
-            sample = ArraySample(scores, codes, weight, groups=groups)
+            sample = ArraySample(scores, codes, weight, groups=groups).countable()
             self.calibrator_ = fit_on(calibrator, sample, self.inputs_)
             self.calibrators_ = [self.calibrator_]
         else:
@@ -364,7 +364,8 @@ class CalibratedClassifier(
         part = np.repeat(np.arange(len(parts)), [len(rows.codes) for rows in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(calibrator, cv=folds, inputs=self.inputs_, classes=self.classes_)
-        average._fit_checked(ArraySample(scores, codes, weight, groups=groups), self.classes_)
+        sample = ArraySample(scores, codes, weight, groups=groups).countable()
+        average._fit_checked(sample, self.classes_)
         # A saved calibrator needs the number of its folds, not the rows of each.
         return average.set_params(cv=len(parts))
 

@@ -9,9 +9,11 @@ from calibrant.inference._claim_tests import (
     hosmer_lemeshow_test,
     ks_test,
     kuiper_test,
+    mean_test,
     spiegelhalter_test,
 )
 from calibrant.inference._consistency import consistency_test
+from calibrant.inference._curve_band import CalibrationBand, calibration_band
 from calibrant.inference._cutoff import cutoff_interval
 from calibrant.inference._debiased import debiased_interval
 from calibrant.inference._decomposition import (
@@ -30,6 +32,7 @@ from calibrant.inference._results import CalibrationTestResult, Interval
 from calibrant.inference._validity import ValidityCurve, validity_curve
 
 __all__ = [
+    "CalibrationBand",
     "CalibrationLine",
     "CalibrationTestResult",
     "ClaimDecomposition",
@@ -38,6 +41,7 @@ __all__ = [
     "ScoreDecomposition",
     "ValidityCurve",
     "bootstrap_interval",
+    "calibration_band",
     "calibration_gain",
     "calibration_line",
     "consistency_test",
@@ -49,6 +53,7 @@ __all__ = [
     "kernel_test",
     "ks_test",
     "kuiper_test",
+    "mean_test",
     "score_decomposition",
     "spiegelhalter_test",
     "validity_curve",

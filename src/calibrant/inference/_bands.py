@@ -15,7 +15,8 @@ def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray
     """Exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN where empty.
 
     Scores that differ within a bin make the count a sum of different coins, which varies less: the
-    band errs on the wide side. A sum of weights counts as so many rows, rounded down.
+    band errs on the wide side. Weights are rounded down to
+    whole rows; scale them to the effective number of rows before.
     """
     occupied = table.weight > 0
     rows = np.where(occupied, np.maximum(np.floor(table.weight), 1.0), 1.0)
@@ -59,18 +60,16 @@ def _frequencies(
         cell = np.arange(count)[:, None] * table.n_bins + place
         drawn = np.bincount(cell.ravel(), hits.ravel(), minlength=count * table.n_bins)
         sums[start : start + count] = drawn.reshape(count, table.n_bins)
-    weight = table.weight[claim.index]
+    weight = np.bincount(place, claim.weight, table.n_bins)
     return np.divide(sums, weight, out=np.full_like(sums, np.nan), where=weight > 0)
 
 
 def _draw_hits(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
-    """Weight of the outcomes 1 of each row, (count, n): a coin for each whole unit of weight, and
-    one for the rest.
+    """Weight of the outcomes 1 of each entry, (count, n).
+
+    A row has one outcome, whatever its weight; a cell of scores has one for each row in it.
     """
     score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
-    whole = np.floor(claim.weight)
-    rest = claim.weight - whole
-    if (whole == 1).all() and not rest.any():
-        return (generator.random(size) < score).astype(np.float64)
-    hits: FloatArray = generator.binomial(whole.astype(np.int64), score, size).astype(np.float64)
-    return hits + rest * (generator.random(size) < score)
+    if claim.ends is None or claim.is_weighted:
+        return claim.weight * (generator.random(size) < score)
+    return generator.binomial(claim.weight.astype(np.int64), score, size).astype(np.float64)

@@ -64,7 +64,7 @@ def bootstrap_interval(
     inputs : {"proba", "logits"}
         What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
-        Whole numbers: copies of a row, drawn one by one.
+        Only equal weights are accepted, and rows of weight 0 are left out.
     classes : labels of the columns, optional
     groups : array of shape (n,), optional
         Rows that belong together (of one patient, one site): groups are drawn with all their rows
@@ -124,7 +124,9 @@ def bootstrap_interval(
     _refuse_plug_in(function)
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
-    proba, y, _, _ = check_rows(y_true, y_prob, sample_weight, classes, inputs, only_whole=True)
+    proba, y, _, _ = check_rows(
+        y_true, y_prob, sample_weight, classes, inputs, only_equal="the bootstrap"
+    )
     if function is METRICS["accuracy"] and groups is None:
         return _frequency_interval(metric, y, proba, level)
     estimate = float(function(y, proba))

@@ -1,36 +1,92 @@
-"""Tests of binary claims that reviewers ask for: Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
+"""Tests of binary claims that reviewers ask for: mean, Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
 
-All are asymptotic and given the scores, and assume independent rows that the model was not fitted
-on. Of several claims (classes, ranks) the smallest p-value is taken, times their number
-(Bonferroni), with the statistic of that claim.
+All are conditional on the scores, and assume independent rows that the model was not fitted on. For
+several claims (classes, ranks) the smallest p-value is multiplied by their number (Bonferroni), and
+the statistic is that of this claim.
+
+A weight is what a row counts in a sum; a row has one label whatever its weight. Tests are scaled by
+the standard deviation of the weighted sum, so only ratios of weights matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
+from calibrant._kernels.simplex import effective_weights
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_count
 from calibrant.binning import bin_table
-from calibrant.inference._results import CalibrationTestResult
+from calibrant.inference._draws import poisson_binomial
+from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
+from calibrant.inference._rows import squared_weights
+from calibrant.inference._small_counts import FEW_COUNTS, NullDraws
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
+
+_LEAST_DRAWS, _DRAWS_PER_CLAIM = 10_000, 100
+"""Draws of the null distribution: the smallest p-value of all claims together is at most 0.01."""
 
 _FEW_EXPECTED = 5.0
 """Cochran's rule: with fewer expected outcomes of either kind in a group, chi-squared is rough."""
 
 
 class _Outcome(NamedTuple):
-    """Of one claim: what a test found. ``is_rough`` where its limit is not to be trusted."""
+    """Statistic and p-value of one claim, and in which sense the level of the test holds.
+
+    ``draw`` gives statistics of drawn outcomes, if the limit is poor because counts are small.
+    """
 
     statistic: float
     p_value: float
-    is_rough: bool = False
+    guarantee: str = "asymptotic"
+    draw: Callable[[int], FloatArray] | None = None
+
+
+def mean_test(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    *,
+    notion: str | Notion = "top-label",
+    inputs: Inputs = "proba",
+    sample_weight: WeightsLike | None = None,
+    classes: LabelsLike | None = None,
+) -> CalibrationTestResult:
+    r"""Exact test of mean predicted probability against observed frequency.
+
+    By default, one test per predicted class: are predictions of this class correct as often as
+    their confidence implies? Other tests weight errors by rows, so a rare class is invisible to
+    them. The statistic is :math:`|\sum_i (o_i - f_i)| / \sqrt{\sum_i f_i (1 - f_i)}` of the class
+    with the smallest p-value.
+
+    Parameters
+    ----------
+    y_true, y_prob, inputs, sample_weight, classes
+        As in `calibrant.metrics.expected_calibration_error`.
+    notion : str
+        "top-label" for predicted classes, "class-wise" for the frequency of every class,
+        "confidence" for all rows together, ...
+
+    Notes
+    -----
+    Under calibration the number of outcomes is Poisson-binomial. The p-value is twice the smaller
+    tail probability, so the level holds for every number of rows. Sums of weighted or chunked rows
+    are compared with their normal limit, or with draws as in `ks_test`. O(n log^2 n).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> mean_test(data.test_labels, data.test_proba).p_value < 0.001
+    True
+    """
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return _run("test of the mean", claims, as_notion(notion), _mean)
 
 
 def spiegelhalter_test(
@@ -51,8 +107,11 @@ def spiegelhalter_test(
     Notes
     -----
     Caveat: it sees scores that are too extreme or not extreme enough. It is blind where errors of
-    scores below and above 1/2 cancel, and to all that happens at 1/2. Asymptotic: scores near 0 and
-    1 need many rows. Weights are numbers of copies. O(n).
+    scores below and above 1/2 cancel, and to all that happens at 1/2.
+
+    The normal limit is poor for few rows and for scores near 0 and 1. If the variance of the number
+    of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is below
+    20, the p-value is that of at least 9,999 draws of the outcomes and exact (Monte Carlo). O(n).
 
     References
     ----------
@@ -142,8 +201,9 @@ def ks_test(
     Notes
     -----
     Caveat: strongest where errors have one sign over a range of scores; errors that alternate
-    cancel. The limit is conservative, because a sum of few steps does not reach as far; for an
-    exact p-value use ``consistency_test(metric="ks")``. O(n log n).
+    cancel. If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is poor, and the p-value is that
+    of at least 9,999 draws of the outcomes and exact (Monte Carlo). Else it is that of the limit,
+    which is conservative because a sum of few steps does not reach as far. O(n log n).
 
     References
     ----------
@@ -193,7 +253,9 @@ def _run(
     test: str, claims: Claims, notion: Notion, function: Callable[[Claim], _Outcome]
 ) -> CalibrationTestResult:
     """The test of each claim that has rows, by the smallest p-value times their number."""
-    found = [function(claim) for claim in claims if claim.weight.any()]
+    outcomes = [function(claim) for claim in claims if claim.weight.any()]
+    n_draws = max(_LEAST_DRAWS, _DRAWS_PER_CLAIM * len(outcomes)) - 1
+    found = [_redrawn(outcome, len(outcomes), n_draws) for outcome in outcomes]
     worst = min(found, key=lambda outcome: outcome.p_value)
     several = f", {len(found)} claims (Bonferroni)" if len(found) > 1 else ""
     return CalibrationTestResult(
@@ -201,14 +263,41 @@ def _run(
         statistic=worst.statistic,
         p_value=min(1.0, len(found) * worst.p_value),
         null=f"calibrated, {notion.name}",
-        guarantee="heuristic" if worst.is_rough else "asymptotic",
+        guarantee=worst.guarantee,
         n_samples=claims.n_rows,
+        n_resamples=n_draws if worst.guarantee == "exact" else None,
     )
 
 
+def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
+    """The outcome of a test with the p-value of drawn outcomes, if counts are small.
+
+    A limit that is far from rejecting stays: draws could only save a test that rejects too often.
+    """
+    if outcome.draw is None or outcome.p_value * n_claims >= 1.0:
+        return outcome
+    p_value = monte_carlo_p_value(outcome.statistic, outcome.draw(n_draws))
+    return _Outcome(outcome.statistic, p_value, "exact")
+
+
+def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
+    """Whether the limit of a sum of ``factor * outcome`` is poor: with equal weights and factors,
+    if the variance of the number of outcomes is below 20.
+    """
+    squares = squared_weights(claim) * factor**2
+    variance = claim.score * (1.0 - claim.score)
+    total = float(squares @ variance)
+    # A cell of scores stands for as many rows as it counts.
+    rows = np.ones(len(squares)) if claim.ends is None else np.maximum(claim.weight, 1.0)
+    return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ (variance / rows))
+
+
 def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
-    """Standard deviation of the weighted sum of ``factor * outcome`` if the scores are right."""
-    variance = claim.weight @ (factor**2 * claim.score * (1.0 - claim.score))
+    """Standard deviation of the weighted sum of ``factor * outcome`` under calibration.
+
+    A row has one label whatever its weight, so weights enter squared.
+    """
+    variance = squared_weights(claim) @ (factor**2 * claim.score * (1.0 - claim.score))
     return float(np.sqrt(variance))
 
 
@@ -219,26 +308,71 @@ def _in_spreads(excess: float, spread: float) -> float:
     return np.inf if abs(excess) > 0 else 0.0
 
 
+def _mean(claim: Claim) -> _Outcome:
+    excess = float(claim.weight @ (claim.outcome - claim.score))
+    spread = _spread(claim)
+    z = _in_spreads(excess, spread)
+    if claim.is_weighted or claim.ends is not None:
+
+        def draw(n_draws: int) -> FloatArray:
+            draws = NullDraws.of_claim(claim, n_draws)
+            return np.abs(draws.sums(np.ones(len(draws.score)))) / spread
+
+        return _of_limit(claim, z, float(2 * ndtr(-z)), draw)
+    present = claim.weight > 0
+    law = poisson_binomial(claim.score[present])
+    hits = int(claim.outcome[present].sum())
+    tail = min(law[: hits + 1].sum(), law[hits:].sum())
+    return _Outcome(z, min(1.0, 2.0 * float(tail)), "finite-sample")
+
+
 def _spiegelhalter(claim: Claim) -> _Outcome:
     factor = 1.0 - 2.0 * claim.score
     excess = float(claim.weight @ ((claim.outcome - claim.score) * factor))
-    z = _in_spreads(excess, _spread(claim, factor))
-    return _Outcome(z, float(2 * ndtr(-z)))
+    spread = _spread(claim, factor)
+    z = _in_spreads(excess, spread)
+
+    def draw(n_draws: int) -> FloatArray:
+        draws = NullDraws.of_claim(claim, n_draws)
+        return np.abs(draws.sums(1.0 - 2.0 * draws.score)) / spread
+
+    return _of_limit(claim, z, float(2 * ndtr(-z)), draw, factor)
+
+
+def _of_limit(
+    claim: Claim,
+    statistic: float,
+    p_value: float,
+    draw: Callable[[int], FloatArray],
+    factor: FloatArray | float = 1.0,
+) -> _Outcome:
+    """The outcome of a test by its limit, with draws if counts are small."""
+    if not _has_few(claim, factor):
+        return _Outcome(statistic, p_value)
+    if claim.ends is not None:  # cells of scores have no rows to draw
+        return _Outcome(statistic, p_value, "heuristic")
+    return _Outcome(statistic, p_value, draw=draw)
 
 
 def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
+    if claim.ends is None:  # weights that are multiples of one have the groups of weights of one
+        claim = replace(claim, weight=effective_weights(claim.weight))
     table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
     taken = table.weight[0] > 0
+    place = table.bins.assign(claim.score, 0)
+    squares = np.bincount(place, squared_weights(claim), len(taken))[taken]
     rows, expected, observed = (
         part[0][taken] for part in (table.weight, table.score, table.outcome)
     )
-    variance = expected * (1 - expected / rows)
+    rate, effective = expected / rows, rows**2 / squares
+    variance = squares * rate * (1 - rate)
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
     parts = [_in_spreads(excess, spread) for excess, spread in pairs]
     statistic = float(np.sum(np.square(parts)))
     n_free = max(1, len(rows) - n_fitted)
-    fewest = np.minimum(expected, rows - expected).min()
-    return _Outcome(statistic, float(chdtrc(n_free, statistic)), bool(fewest < _FEW_EXPECTED))
+    fewest = (effective * np.minimum(rate, 1 - rate)).min()
+    guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
+    return _Outcome(statistic, float(chdtrc(n_free, statistic)), guarantee)
 
 
 def _claims_from(claim: Claim) -> Claims:
@@ -251,14 +385,26 @@ def _claims_from(claim: Claim) -> Claims:
 
 
 def _ks(claim: Claim) -> _Outcome:
-    distance = _in_spreads(ks_path(claim).error * claim.weight.sum(), _spread(claim))
-    return _Outcome(distance, distance_tail(distance))
+    spread = _spread(claim)
+    distance = _in_spreads(ks_path(claim).error * claim.weight.sum(), spread)
+
+    def draw(n_draws: int) -> FloatArray:
+        low, high = NullDraws.of_claim(claim, n_draws).path_ends()
+        return np.maximum(-low, high) / spread
+
+    return _of_limit(claim, distance, distance_tail(distance), draw)
 
 
 def _kuiper(claim: Claim) -> _Outcome:
     path = np.append(0.0, ks_path(claim).excess)
-    width = _in_spreads(float(np.ptp(path)) * claim.weight.sum(), _spread(claim))
-    return _Outcome(width, range_tail(width))
+    spread = _spread(claim)
+    width = _in_spreads(float(np.ptp(path)) * claim.weight.sum(), spread)
+
+    def draw(n_draws: int) -> FloatArray:
+        low, high = NullDraws.of_claim(claim, n_draws).path_ends()
+        return (high - low) / spread
+
+    return _of_limit(claim, width, range_tail(width), draw)
 
 
 def distance_tail(x: float) -> float:

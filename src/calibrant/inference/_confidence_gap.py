@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
+from calibrant._kernels.simplex import effective_weights
 from calibrant._typing import FloatArray, IntArray
 from calibrant.inference._results import Interval, check_level
 
@@ -18,12 +19,12 @@ def confidence_gap(
     standard deviation s, and f the confidences, the interval is
     :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`: the variance is at least
     that of a calibrated model, because a few rows that are all right say little of it. Weights are
-    numbers of copies, n their sum.
+    scaled to the effective number of rows, n their sum.
     """
     check_level(level)
     top = proba.max(axis=1)
     difference = top - (proba.argmax(axis=1) == y)
-    each = np.ones(len(y)) if weight is None else np.asarray(weight)
+    each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
     rows, gap = float(each.sum()), float(np.average(difference, weights=each))
     spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
     own = float(np.average(top * (1 - top), weights=each))

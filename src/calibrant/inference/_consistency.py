@@ -78,8 +78,8 @@ def consistency_test(
     inputs : {"proba", "logits"}
         What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
-        Whole numbers are copies, each with a label of its own. Others are what a row counts in the
-        statistic, however its label comes out; that costs one evaluation of the metric a resample.
+        How much each row counts in the statistic, whatever its label. Unequal weights cost one
+        evaluation of the metric per resample.
     classes : labels of the columns, optional
 
     Returns

@@ -12,7 +12,6 @@ from scipy.special import ndtri
 
 from calibrant._kernels.blocks import CALL_BLOCK, sum_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
@@ -90,7 +89,7 @@ def debiased_interval(
     inputs : {"proba", "logits", "log_proba"}
         What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
-        Numbers of copies.
+        How much each row counts. They are scaled to the effective number of rows (Kish).
     classes : labels of the columns, optional
 
     Returns
@@ -130,6 +129,7 @@ def debiased_interval(
     check_level(level)
     chosen = as_notion(notion)
     claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    claims = claims.effective()
     table = bin_table(
         claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )
@@ -171,7 +171,6 @@ class _Limits:
 
 
 def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
-    check_total(claims.total, claims.n_present, "a debiased error")
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more, most = _hidden_variances(table, float(ndtri((1 + level) / 2)))

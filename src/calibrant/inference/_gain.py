@@ -15,9 +15,10 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
+from calibrant._kernels.simplex import effective_weights
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_predictions, check_row_counts
+from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.inference._results import check_level
 
 INTERVALS = {
@@ -76,7 +77,7 @@ class Gain(AsText):
     p_value : float
         One-sided, of the null hypothesis.
     n_samples : float
-        Sum of the weights.
+        Number of rows; with weights, the effective number (Kish).
     null : str
 
     Notes
@@ -159,16 +160,30 @@ class LossMoments:
     total: float
     mean: FloatArray
     cross: FloatArray
+    squares: float
+    """Sum of the squared weights."""
 
     @classmethod
     def of_rows(cls, losses: FloatArray, weight: FloatArray) -> LossMoments:
-        """The moments of losses (M, n) of rows with weights that are numbers of copies."""
+        """The moments of losses (M, n) of rows with weights."""
         total = float(weight.sum())
         if not total:
-            return cls(0.0, np.zeros(len(losses)), np.zeros((len(losses), len(losses))))
+            return cls(0.0, np.zeros(len(losses)), np.zeros((len(losses), len(losses))), 0.0)
         gains = losses[0] - losses
         gains = gains - (gains @ weight / total)[:, None]
-        return cls(total, losses @ weight / total, (gains * weight) @ gains.T)
+        cross = (gains * weight) @ gains.T
+        return cls(total, losses @ weight / total, cross, float(weight @ weight))
+
+    @property
+    def n_effective(self) -> float:
+        """The effective number of rows (Kish)."""
+        return self.total**2 / self.squares if self.squares else 0.0
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variances of ``loss_0 - loss_j`` of a row, from as many rows as are effective."""
+        freedom = max(self.n_effective - 1.0, 1.0)
+        return np.diag(self.cross) / self.total * (self.n_effective / freedom)
 
     def __add__(self, other: LossMoments) -> LossMoments:
         total = self.total + other.total
@@ -178,7 +193,7 @@ class LossMoments:
         gain = shift[0] - shift
         share = other.total / total
         cross = self.cross + other.cross + np.outer(gain, gain) * (self.total * share)
-        return LossMoments(total, self.mean + shift * share, cross)
+        return LossMoments(total, self.mean + shift * share, cross, self.squares + other.squares)
 
     def gain(
         self,
@@ -196,11 +211,12 @@ class LossMoments:
         """
         own = self.cross
         square = own[before, before] + own[after, after] - 2 * own[before, after]
-        total, means = self.total, (float(self.mean[before]), float(self.mean[after]))
-        error = float(np.sqrt(max(square, 0.0) / (total - 1) / total)) if total > 1 else 0.0
+        rows, means = self.n_effective, (float(self.mean[before]), float(self.mean[after]))
+        variance = max(square, 0.0) / self.total
+        error = float(np.sqrt(variance / (rows - 1))) if rows > 1 else 0.0
         gain, is_folded = means[0] - means[1], len(ratios) > 0
         error *= _overlap(ratios)
-        return gain_of(total, means, gain, error, score=score, level=level, is_folded=is_folded)
+        return gain_of(rows, means, gain, error, score=score, level=level, is_folded=is_folded)
 
 
 def paired_gain(
@@ -291,7 +307,7 @@ def calibration_gain(
     level : float
         Coverage of the interval.
     sample_weight : weights of shape (n,), optional
-        Numbers of copies: a row of weight 2 is dealt and counted as if it were there twice.
+        How much each row counts. They are scaled to the effective number of rows (Kish).
     classes : labels of the columns, optional
     rng : int, Generator or None
         Decides the folds.
@@ -338,7 +354,7 @@ def calibration_gain(
     data = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    check_row_counts(data.weight, "a calibration gain")
+    data = data._replace(weight=effective_weights(data.weight))
     pairs = paired_scores(
         data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng, groups=groups
     )
@@ -391,7 +407,7 @@ def _p_value(gain: float, error: float, total: float) -> float:
 
 
 def _standard_error(values: FloatArray, weight: FloatArray, mean: float) -> float:
-    """Standard error of a weighted mean; weights are numbers of copies."""
+    """Standard error of a mean with weights that sum to the effective number of rows."""
     total = weight.sum()
     if total <= 1:
         return 0.0

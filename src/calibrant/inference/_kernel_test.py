@@ -76,7 +76,7 @@ def kernel_test(
     inputs : {"proba", "logits"}
         What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
-        Whole numbers: copies of a row.
+        Only equal weights are accepted, and rows of weight 0 are left out.
     classes : labels of the columns, optional
 
     Returns
@@ -109,7 +109,7 @@ def kernel_test(
     check_option(method, "method", _METHODS)
     check_count(n_resamples, "n_resamples")
     proba, y, weight, names = check_rows(
-        y_true, y_prob, sample_weight, classes, inputs, only_whole=True
+        y_true, y_prob, sample_weight, classes, inputs, only_equal="the kernel test"
     )
     chosen = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:

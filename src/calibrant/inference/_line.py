@@ -11,6 +11,7 @@ from scipy.special import chdtrc, expit, ndtri
 from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant.inference._results import CalibrationTestResult, Interval, check_level
+from calibrant.inference._rows import squared_weights
 from calibrant.metrics._line import Line, fit_line, log_odds, shift_at
 from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
@@ -27,7 +28,8 @@ class CalibrationLine(ShortRepr, AsText):
     intercept : Interval
         With the slope held at 1 (calibration in the large); 0 for a calibrated model.
     test : CalibrationTestResult
-        Cox's likelihood-ratio test of slope 1 and intercept 0 together.
+        Cox's likelihood-ratio test of slope 1 and intercept 0 together; with weights, the score
+        test.
     """
 
     slope: Interval
@@ -71,7 +73,7 @@ def calibration_line(
     inputs : {"proba", "logits", "log_proba"}
         What ``y_prob`` holds.
     sample_weight : weights of shape (n,), optional
-        Numbers of copies.
+        How much each row counts. Only ratios of weights matter.
     classes : labels of the columns, optional
 
     Returns
@@ -101,7 +103,7 @@ def calibration_line(
     check_level(level)
     chosen = as_notion(notion)
     claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claim = _only_claim(chosen, claims)
+    claim = only_claim(chosen, claims)
     line = fit_line(claim)
     return CalibrationLine(
         _slope(claim, line, level, chosen.name),
@@ -110,11 +112,12 @@ def calibration_line(
     )
 
 
-def _only_claim(notion: Notion, claims: Claims) -> Claim:
+def only_claim(notion: Notion, claims: Claims) -> Claim:
+    """The claim of a notion that has only one; raises ``ValueError`` for others."""
     if claims.n_claims > 1:
         raise ValueError(
-            f"notion {notion.name!r} makes {claims.n_claims} claims, and each has a line of its "
-            f"own: ask for one, by 'confidence', 'class-<k>', 'rank-<r>' or 'at-most-<k>'"
+            f"notion {notion.name!r} makes {claims.n_claims} claims, and one is "
+            f"needed: ask for one, by 'confidence', 'class-<k>', 'rank-<r>' or 'at-most-<k>'"
         )
     return next(iter(claims))
 
@@ -136,33 +139,40 @@ def _slope(claim: Claim, line: Line, level: float, name: str) -> Interval:
 
 
 def _slope_error(claim: Claim, line: Line) -> float:
-    """From the information of slope and intercept, the latter projected out."""
+    """From the information of slope and intercept, the latter projected out.
+
+    Weights enter the variance of the score squared (the sandwich of weighted likelihoods).
+    """
     odds = log_odds(claim.score)
     rate = expit(line.intercept + line.slope * odds)
-    share = claim.weight * rate * (1 - rate)
-    centre = share @ odds / share.sum()
-    return float((share @ (odds - centre) ** 2) ** -0.5)
+    variance = rate * (1 - rate)
+    share = claim.weight * variance
+    squares = (odds - share @ odds / share.sum()) ** 2
+    return float(np.sqrt((squared_weights(claim) * variance) @ squares) / (share @ squares))
 
 
 def _intercept(claim: Claim, level: float, name: str) -> Interval:
-    z = float(ndtri((1 + level) / 2))
+    z, squares = float(ndtri((1 + level) / 2)), squared_weights(claim)
     estimate = shift_at(claim, 0.0)
     rate = expit(log_odds(claim.score) + estimate)
     information = float(claim.weight @ (rate * (1 - rate)))
+    error = float(np.sqrt(squares @ (rate * (1 - rate))))
     return Interval(
         quantity=f"calibration intercept (slope 1), {name}",
         estimate=estimate,
-        low=shift_at(claim, z),
-        high=shift_at(claim, -z),
+        low=shift_at(claim, z, squares),
+        high=shift_at(claim, -z, squares),
         level=level,
-        standard_error=information**-0.5 if information > 0 else np.inf,
+        standard_error=error / information if information > 0 else np.inf,
         guarantee="asymptotic",
         n_samples=float(claim.weight.sum()),
     )
 
 
 def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
-    """Twice the log-likelihood that the best line gains."""
+    """Twice the log-likelihood that the best line gains; with weights, the score test."""
+    if claim.is_weighted:
+        return _score_test(claim, name)
     odds = log_odds(claim.score)
     is_finite = np.isfinite(line.slope)
     if is_finite:
@@ -183,6 +193,29 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
         guarantee="asymptotic" if is_finite else "heuristic",
         n_samples=len(claim.score),
         expected=freedom,
+    )
+
+
+def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
+    """Score test of the same hypothesis.
+
+    Under calibration the covariance of the weighted score is known, so the statistic is chi-squared
+    for any weights; a weighted likelihood ratio is not.
+    """
+    design = np.stack([np.ones(len(claim.score)), log_odds(claim.score)])
+    score = design @ (claim.weight * (claim.outcome - claim.score))
+    variance = squared_weights(claim) * claim.score * (1 - claim.score)
+    covariance = (design * variance) @ design.T
+    freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    statistic = float(score @ np.linalg.pinv(covariance, hermitian=True) @ score)
+    return CalibrationTestResult(
+        test=f"score test of slope 1 and intercept 0, {name}",
+        statistic=statistic,
+        p_value=float(chdtrc(freedom, statistic)) if freedom else float(not score.any()),
+        null=f"calibrated, {name}",
+        guarantee="asymptotic",
+        n_samples=len(claim.score),
+        expected=float(freedom),
     )
 
 

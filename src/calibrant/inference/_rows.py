@@ -1,12 +1,19 @@
-"""Rows that tests and intervals draw from: probabilities, and weights as copies."""
+"""Rows of tests and intervals, and how weights count in them.
+
+A weight is what a row counts in a mean; a row has one label whatever its weight. So the variance of
+a weighted sum of outcomes has squared weights. Statistics that need a number of rows use the
+effective number of Kish (`effective_weights`). To say that weights are numbers of copies, repeat
+the rows with ``np.repeat``.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from calibrant._kernels.simplex import as_proba
-from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
+from calibrant._kernels.simplex import as_proba, is_unit
+from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import Predictions, check_predictions, check_weight
+from calibrant.notions import Claim
 
 
 def check_rows(
@@ -16,12 +23,11 @@ def check_rows(
     classes: LabelsLike | None,
     inputs: str,
     *,
-    only_whole: bool = False,
+    only_equal: str = "",
 ) -> Predictions:
-    """Checked probabilities of any kind of scores, a row of weight 2 twice, one of weight 0 not.
+    """Checked probabilities of any kind of scores, without rows of weight 0.
 
-    Weights that are not whole numbers stay what they are, or are refused where ``only_whole`` says
-    that rows are counted.
+    ``only_equal`` names a method that draws rows one by one and raises for unequal weights.
     """
     scores, y, weight, names = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs
@@ -29,14 +35,25 @@ def check_rows(
     proba = scores if inputs == "proba" else as_proba(scores, inputs)
     if sample_weight is None:
         return Predictions(proba, y, weight, names)
-    is_whole = bool((weight == np.floor(weight)).all())
-    if only_whole and not is_whole:
+    rows = np.flatnonzero(weight)
+    weight = weight[rows]
+    if only_equal and (weight != weight[0]).any():
         raise ValueError(
-            "sample_weight must hold whole numbers here, the copies of each row: rows are counted "
-            "and drawn; round the weights, or use debiased_interval or calibration_gain"
+            f"{only_equal} draws rows one by one and takes no unequal weights. If the weights are "
+            f"numbers of copies, repeat the rows: np.repeat(y_true, sample_weight) and "
+            f"np.repeat(y_prob, sample_weight, axis=0)."
         )
-    if not is_whole:
-        rows = np.flatnonzero(weight)
-        return Predictions(proba[rows], y[rows], weight[rows], names)
-    rows = np.repeat(np.arange(len(y)), weight.astype(np.intp))
-    return Predictions(proba[rows], y[rows], check_weight(None, len(rows)), names)
+    equal = (weight == weight[0]).all()
+    return Predictions(
+        proba[rows], y[rows], check_weight(None, len(rows)) if equal else weight, names
+    )
+
+
+def squared_weights(claim: Claim) -> FloatArray:
+    """What each entry of a claim contributes to the variance of a weighted sum of outcomes.
+
+    An entry is a row, or a cell of scores in which rows were counted.
+    """
+    if claim.squares is not None:
+        return claim.squares
+    return claim.weight if is_unit(claim.weight) else claim.weight**2

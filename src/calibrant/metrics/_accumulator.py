@@ -21,7 +21,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation import check_classes, check_count, check_inputs, check_row_counts
+from calibrant._validation import check_classes, check_count, check_inputs
 from calibrant.metrics._sums import EvaluationSums, KeptScores, SumRule, state_of, sums_of
 from calibrant.metrics.registry import METRICS
 
@@ -266,8 +266,6 @@ class MetricAccumulator:
         if self._sums is None:
             raise ValueError("nothing to evaluate: call update(y, p) first")
         sums, top, n_classes = self._sums, self._sums.top, self._sums.class_wise.n_claims
-        if sums.tops.parts:
-            check_row_counts(sums.tops.weight, "the sharpness of an evaluation")
         return Evaluation(
             n_samples=_whole(top.weight),
             n_classes=n_classes,
@@ -283,6 +281,13 @@ class MetricAccumulator:
             doubt_on_correct=top.doubt_on_correct,
             sharpness=top.sharpness(n_classes),
         )
+
+    @property
+    def n_effective(self) -> float:
+        """Effective number of the rows seen, ``(sum w)^2 / sum w^2``; without weights, all."""
+        if self._sums is None:
+            raise ValueError("nothing was seen: call update(y_true, y_prob) first")
+        return self._sums.top.n_effective
 
     @property
     def mean_confidence(self) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant._typing import LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_total
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 
@@ -95,8 +94,8 @@ def expected_calibration_error(
     claims, _ = claims_of(
         as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
     )
-    if debias:
-        check_total(claims.total, claims.n_present, "debias=True")
+    if debias:  # the bias depends on the number of rows
+        claims = claims.effective()
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     return table.error(norm=norm, debias=debias, aggregate=aggregate)
 

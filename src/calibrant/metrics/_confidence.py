@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_total
 from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 
 
 @dataclass(frozen=True)
 class ConfidenceSums:
-    """Sums over rows of the top score z: of weights, of z, of z^2, and of weights and z over
-    correct rows.
+    """Sums over rows of the top score z: of weights, of z, of z^2, of weights and z over correct
+    rows, and of squared weights.
     """
 
     weight: float = 0.0
@@ -20,6 +19,7 @@ class ConfidenceSums:
     square: float = 0.0
     right: float = 0.0
     right_score: float = 0.0
+    weight_square: float = 0.0
 
     @classmethod
     def of_block(cls, block: ClaimBlock, weight: FloatArray) -> ConfidenceSums:
@@ -32,10 +32,16 @@ class ConfidenceSums:
             float(weight @ z**2),
             float(hit_weight.sum()),
             float(hit_weight @ z[right]),
+            float(weight @ weight),
         )
 
     def __add__(self, other: ConfidenceSums) -> ConfidenceSums:
         return ConfidenceSums(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def n_effective(self) -> float:
+        """The effective number of rows (Kish)."""
+        return self.weight**2 / self.weight_square
 
     @property
     def accuracy(self) -> float:
@@ -51,11 +57,15 @@ class ConfidenceSums:
         return 1.0 - self.right_score / self.right if self.right > 0 else 0.0
 
     def sharpness(self, n_classes: int) -> float:
-        """Variance of z (n - 1 in the denominator), scaled so that its largest value is about 1."""
-        if self.weight <= 1:
+        """Variance of z (n - 1 in the denominator), scaled so that its largest value is about 1.
+
+        With weights, n is the effective number of rows.
+        """
+        rows = self.n_effective
+        if rows <= 1:
             return 0.0
-        variance = max(0.0, self.square - self.score**2 / self.weight) / (self.weight - 1)
-        return variance * 4 * n_classes**2 / (n_classes - 1) ** 2
+        variance = max(0.0, self.square - self.score**2 / self.weight) / self.weight
+        return variance * rows / (rows - 1) * 4 * n_classes**2 / (n_classes - 1) ** 2
 
 
 def _claims(
@@ -142,6 +152,5 @@ def sharpness(
     2.0
     """
     claims, names = _claims(y_true, y_prob, sample_weight, classes, inputs)
-    check_total(claims.total, claims.n_present, "sharpness")
     sums: ConfidenceSums = claims.sum_over(ConfidenceSums.of_block)
     return sums.sharpness(len(names))

@@ -11,7 +11,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_total, remark
+from calibrant._validation import remark
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import claims_ks
@@ -86,8 +86,7 @@ def evaluate(
     n_bins : int
         Bins of equal width of the binned errors.
     sample_weight : weights of shape (n,), optional
-        Numbers of copies of a row. Importance weights that are normalised to one are given as
-        ``w * n / w.sum()``.
+        How much each row counts. Intervals of ``by`` use the effective number of rows (Kish).
     classes : labels of the columns, optional
         Without it integer labels are column indices; text labels are matched to the names of the
         columns of a data frame, or to the columns of an array in sorted order.
@@ -145,7 +144,6 @@ def evaluate(
     if result.ks is not None:
         return result
     # The scores of chunked rows are not kept: their KS error is computed from cells of scores.
-    check_total(sample.total, sample.n_rows, "the sharpness of an evaluation")
     proba = sample.transformed(partial(as_proba, inputs=inputs))
     return replace(result, ks=claims_ks(proba.claims(as_notion("confidence"))))
 

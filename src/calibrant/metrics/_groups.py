@@ -108,7 +108,8 @@ class GroupedEvaluation:
     (Bonferroni), and the gap the same, moved: given the scores only the outcomes are random. Rows
     of a group need not be equally hard: the interval is then of their mean and too wide, if
     anything (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent: many rows of
-    one patient are not. Binned errors grow by chance in small groups: compare gaps, not ECEs.
+    one patient are not. With weights, the number of rows is the effective one of Kish, and the
+    intervals are approximate. Binned errors grow by chance in small groups: compare gaps, not ECEs.
 
     For two classes the gap is that of the second class. Confidence, the larger of both
     probabilities, would not show probabilities that are too low in a whole group: those below and
@@ -288,7 +289,7 @@ def _joined(values: Sequence[Any]) -> AnyArray:
 def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
     evaluation = part.compute()
     mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
-    count = np.full(2, float(evaluation.n_samples))
+    count = np.full(2, part.n_effective)
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
     return GroupEvaluation(
         name=name,

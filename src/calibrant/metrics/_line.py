@@ -116,21 +116,23 @@ def fit_line(claim: Claim) -> Line:
     return Line(float(solution.parameters[0]), float(solution.parameters[1]))
 
 
-def shift_at(claim: Claim, z: float) -> float:
-    r"""The shift a of the log-odds at which the outcomes lie z standard errors above what is said,
+def shift_at(claim: Claim, z: float, squares: FloatArray | None = None) -> float:
+    r"""The shift a of the log-odds at which the outcomes lie z standard errors above the scores,
 
-    .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i
+    .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i^2
         \sigma_i (1 - \sigma_i)} .
 
-    z = 0 is the maximum-likelihood fit; two values of z are the ends of an interval.
+    z = 0 is the maximum-likelihood fit; two values of z are the ends of an interval. ``squares``
+    are the squared weights, which z = 0 does not need.
     """
     odds = log_odds(claim.score)
+    own_squares = claim.weight if squares is None else squares
 
     def sums(shift: float, rows: slice) -> tuple[float, float]:
         own, weight = odds[rows], claim.weight[rows]
         rate, rest = expit(own + shift), expit(-own - shift)  # 1 - rate would lose its digits
         beyond = weight @ np.where(claim.outcome[rows], rest, -rate)
-        return float(beyond), float(weight @ (rate * rest))
+        return float(beyond), float(own_squares[rows] @ (rate * rest))
 
     def excess(shift: float) -> float:
         beyond, variance = sum_blocks(partial(sums, shift), len(odds), 1)

@@ -61,6 +61,7 @@ class Rule:
     arl: float | None
     lag: int
     inputs: Inputs
+    relative_tolerance: float | None = None
 
     @property
     def is_detector(self) -> bool:
@@ -91,7 +92,7 @@ class Rule:
     def to_state(self) -> dict[str, Any]:
         """Plain values, which `make_rule` accepts."""
         plain = ("false_alarm", "horizon", "tolerance", "mode", "arl", "lag", "inputs")
-        values = {name: getattr(self, name) for name in plain}
+        values = {name: getattr(self, name) for name in (*plain, "relative_tolerance")}
         return {**values, "notions": [notion.name for notion in self.notions]}
 
 
@@ -105,12 +106,18 @@ def make_rule(
     arl: Any,
     lag: Any,
     inputs: Any,
+    relative_tolerance: Any = None,
 ) -> Rule:
     """Check the parameters of a monitor."""
     if not (_is_number(false_alarm) and 0.0 < false_alarm < 1.0):
         raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
     if not (_is_number(tolerance) and 0.0 <= tolerance < 0.5):
         raise ValueError(f"tolerance must be at least 0 and below 0.5, got {tolerance!r}")
+    relative = relative_tolerance
+    if relative is not None and not (_is_number(relative) and tolerance and 0.0 < relative <= 1.0):
+        raise ValueError(
+            f"relative_tolerance must lie between 0 and 1 and needs a tolerance, got {relative!r}"
+        )
     if check_count(horizon, "horizon") > _MAX_HORIZON:
         raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows")
     if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
@@ -127,6 +134,7 @@ def make_rule(
         None if arl is None else float(arl),
         check_count(lag, "lag"),
         check_inputs(inputs),
+        None if relative is None else float(relative),
     )
 
 
@@ -212,13 +220,16 @@ class ClaimFamily(Family):
     .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
        \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
 
-    Both have a mean of at most 1 as long as :math:`|P(o = 1) - s| \le \epsilon`.
+    Both have a mean of at most 1 as long as :math:`|P(o = 1) - s| \le \epsilon`. With a relative
+    tolerance :math:`\rho`, :math:`\epsilon` is at most :math:`\rho s`.
     """
 
-    def __init__(self, notion: str | Notion, tolerance: float = 0.0) -> None:
+    def __init__(
+        self, notion: str | Notion, tolerance: float = 0.0, relative: float | None = None
+    ) -> None:
         self.notion = as_notion(notion)
         self.name = self.notion.name
-        self.tolerance = tolerance
+        self.tolerance, self.relative = tolerance, relative
         n_alternatives = 2 * len(FRACTIONS) if tolerance else len(TILTS)
         even = np.full(n_alternatives, 1.0 / n_alternatives)
         self.n_alternatives = n_alternatives
@@ -232,17 +243,22 @@ class ClaimFamily(Family):
 
     def claim_factors(self, block: ClaimBlock, n_classes: int) -> FloatArray:
         """The factors of selected claims."""
-        tolerance = self.tolerance
-        factors = _tolerance_factors(block, tolerance) if tolerance else _odds_factors(block)
+        if self.tolerance:
+            factors = _tolerance_factors(block, self.tolerance, self.relative)
+        else:
+            factors = _odds_factors(block)
         n_labels = self.notion.n_labels(n_classes)
         return factors if n_labels == 1 else spread_by_label(factors, block.labels(), n_labels)
 
 
-def _tolerance_factors(block: ClaimBlock, eps: float) -> FloatArray:
-    """Factors against a gap of at most ``eps``; those below 1 do not depend on the score."""
+def _tolerance_factors(block: ClaimBlock, tolerance: float, relative: float | None) -> FloatArray:
+    """Factors against a gap within the tolerance; those below 1 do not depend on the score."""
     score, hit = block.score, block.hit
+    share = np.inf if relative is None else relative
+    eps = np.minimum(tolerance, share * np.maximum(score, EPS))
     if_miss = (score - eps) / (1.0 - score + eps)
-    if_hit = (1.0 - score.reshape(-1)[hit] - eps) / (score.reshape(-1)[hit] + eps)
+    score_hit, eps_hit = score.reshape(-1)[hit], eps.reshape(-1)[hit]
+    if_hit = (1.0 - score_hit - eps_hit) / (score_hit + eps_hit)
     n = len(FRACTIONS)
     out = np.empty((*score.shape, 2 * n))
     np.multiply(if_miss[:, :, None], FRACTIONS, out=out[:, :, :n])
@@ -304,7 +320,8 @@ class Members:
 
     def __init__(self, rule: Rule, n_classes: int) -> None:
         self.rule, self.n_classes = rule, n_classes
-        self.claims = [ClaimFamily(notion, rule.tolerance) for notion in rule.notions]
+        tolerances = rule.tolerance, rule.relative_tolerance
+        self.claims = [ClaimFamily(notion, *tolerances) for notion in rule.notions]
         exact: list[Family] = [] if rule.tolerance else [TemperatureFamily()]
         self.families: list[Family] = [*self.claims, *exact]
         self.experts = EXPERTS if rule.learns else ()

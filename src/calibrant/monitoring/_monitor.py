@@ -45,7 +45,9 @@ class CalibrationMonitor:
         Number of rows to which ``false_alarm`` refers.
     tolerance : float
         Gaps of claims up to this size raise no alarm. No real model is exactly calibrated, and
-        enough rows reveal any deviation; 0 tests for exact calibration.
+        enough rows reveal any deviation; 0 tests for exact calibration. Errors of rare classes,
+        whose probabilities are below twice the tolerance, are hidden by it: see
+        ``relative_tolerance``.
     notions : sequence of str or Notion
         Which claims are monitored. Without a tolerance, changes of temperature and learned
         recalibrations (`OnlineCalibration`) are alternatives as well.
@@ -58,6 +60,9 @@ class CalibrationMonitor:
         Number of rows that are predicted before the label of the first is known. Their outcomes may
         depend on each other, so that many separate streams are kept.
     inputs : {"proba", "logits"}
+    relative_tolerance : float, optional
+        Gaps raise no alarm only if they are also at most this share of the predicted probability:
+        with 0.5, a probability of 0.01 may be wrong by 0.005. Use it for rare classes.
 
     Attributes
     ----------
@@ -96,6 +101,7 @@ class CalibrationMonitor:
         arl: float | None = None,
         lag: int = 1,
         inputs: str = "proba",
+        relative_tolerance: float | None = None,
     ) -> None:
         self._rule = make_rule(
             false_alarm=false_alarm,
@@ -106,6 +112,7 @@ class CalibrationMonitor:
             arl=arl,
             lag=lag,
             inputs=inputs,
+            relative_tolerance=relative_tolerance,
         )
         self.classes: AnyArray | None = None if classes is None else as_array(classes)
         self.history: list[MonitorEntry] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from math import log
+from math import log, log1p
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ from calibrant.monitoring._json import (
 SCHEMA = "calibrant.online-calibration/1"
 
 LEARN_ROWS = 128
-"""Rows of a block, within which the experts do not change."""
+"""Rows after which the experts take a step."""
 
 
 class OnlineCalibration(BaseEstimator):
@@ -55,10 +55,11 @@ class OnlineCalibration(BaseEstimator):
     forecast first,
 
     .. math:: q_t = \sum_m w_m q^m_t, \qquad
-       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / q_t(y_t) + \sigma / M .
+       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / Z_t + \sigma / M ,
 
-    The fixed share :math:`\sigma` lets the mixture follow a best expert that changes. Experts are
-    temperature and vector scalings with Newton steps on discounted rows.
+    where :math:`Z_t` makes the weights sum to one. The fixed share :math:`\sigma` lets the mixture
+    follow a best expert that changes. Experts are temperature and vector scalings with Newton steps
+    on discounted rows.
 
     Parameters
     ----------
@@ -79,41 +80,59 @@ class OnlineCalibration(BaseEstimator):
         Weights of the experts, the deployed forecast first.
     n_rows_ : int
         Number of labeled rows so far.
+    largest_batch_ : int
+        Largest number of rows of one `partial_fit`.
     log_loss_, deployed_log_loss_ : float
-        Sums of the log-losses so far: of the mixture, each row predicted before its label was
-        used, and of the deployed forecast.
+        Sums of the log-losses so far: of the issued forecasts, and of the deployed forecast.
     saved_ : float
-        Their difference in nats: ``exp`` of it is evidence against the deployed forecast.
+        ``deployed_log_loss_ - log_loss_``, in nats. Negative if the issued forecasts were worse.
+    bound_ : float
+        ``-saved_`` is at most this number, in nats, for any outcomes; see Notes.
 
     Notes
     -----
-    For **any** sequence of outcomes, calibrated or adversarial, the sum of log-losses exceeds that
-    of every expert, including the deployed forecast, by at most :math:`\ln M` without a share, and
-    by at most :math:`\ln M + (n - 1) \ln \frac 1 {1 - \sigma}` with one.
+    The rows of one `partial_fit` are one batch, and its issued forecasts are those of
+    `predict_proba` just before the call. The weights learn the mean log-likelihood of the batch:
+    the likelihoods of its rows are raised to the power :math:`1 / d`, with the largest batch
+    :math:`d` so far. For **any** sequence of outcomes, the sum of log-losses of the issued
+    forecasts exceeds that of every expert, including the deployed forecast, by at most
 
-    The weights change at every row, the experts after every block of 128 rows of one `partial_fit`
-    and at its end. The cost is O(K^2) per row, O(K) above 50 classes. Late labels are used when
-    they arrive. If decisions determine which labels are seen, only those rows are used.
+    .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
-    With ``calibeat``, row by row and for any sequence, the confidences of a bin with n rows lose at
-    most :math:`\ln n + \ln 40` nats to the best constant of the bin in hindsight (20 bins), and a
-    Brier score of at most :math:`1 + \ln(n + 1)`. ``log_loss_`` is that of the mixture.
+    It grows with the batch, because the first d forecasts use no label at all.
+
+    If labels arrive after later forecasts were issued, pass the forecasts as ``issued``: the
+    reported losses are then correct, but the bound does not hold. To have a bound with labels that
+    are k batches late, use k + 1 instances in turn; their bounds add up.
+
+    Experts change after every 128 rows of one `partial_fit` and at its end. The cost is O(K^2) per
+    row, O(K) above 50 classes. If decisions determine which labels are seen, only those rows are
+    used.
+
+    With ``calibeat``, if labels arrive row by row and for any sequence, the confidences of a bin
+    with n rows lose at most :math:`\ln n + \ln 40` nats to the best constant of the bin in
+    hindsight (20 bins), and a Brier score of at most :math:`1 + \ln(n + 1)`. ``bound_`` is about
+    the mixture and does not hold for its recalibrated confidences.
 
     References
     ----------
     Foster & Hart (2023), "Calibeating": beating forecasters at their own game, arXiv:2209.04892;
     Herbster & Warmuth (1998), Tracking the best expert, doi:10.1023/A:1007424614876;
-    Gupta & Ramdas (2023), Online Platt scaling with calibeating, arXiv:2305.00070.
+    Gupta & Ramdas (2023), Online Platt scaling with calibeating, arXiv:2305.00070;
+    Weinberger & Ordentlich (2002), On delayed prediction of individual sequences,
+    doi:10.1109/TIT.2002.1013136.
 
     Examples
     --------
     >>> online = OnlineCalibration()
-    >>> online.partial_fit([[0.9, 0.1]] * 200, [0, 1] * 100).predict_proba([[0.9, 0.1]]).round(1)
+    >>> online.fit([[0.9, 0.1]] * 200, [0, 1] * 100).predict_proba([[0.9, 0.1]]).round(1)
     array([[0.5, 0.5]])
     """
 
     states_: list[ExpertState]
     bins_: TopBins
+    weights_: FloatArray
+    largest_batch_: int
 
     def __init__(
         self,
@@ -131,12 +150,65 @@ class OnlineCalibration(BaseEstimator):
         self.classes = classes
 
     def partial_fit(
-        self, X: ScoresLike, y: LabelsLike, classes: LabelsLike | None = None
+        self,
+        X: ScoresLike,
+        y: LabelsLike,
+        classes: LabelsLike | None = None,
+        *,
+        issued: ScoresLike | None = None,
     ) -> OnlineCalibration:
-        """Learn from rows of scores and their labels, in order; returns self.
+        """Learn a batch of scores and their labels; returns self.
 
-        ``classes`` names the columns at the first call, unless the parameter does.
+        Parameters
+        ----------
+        X : scores of the deployed forecast, of shape (n, K)
+        y : labels of shape (n,)
+        classes : labels of the columns, optional
+            Used at the first call, unless the parameter names them.
+        issued : array of shape (n, K), optional
+            Probabilities that were issued for these rows, if the mixture has changed since.
+            Defaults to ``predict_proba(X)`` before this call.
         """
+        proba, codes = self._check_rows(X, y, classes)
+        mixture, log_f = self._evaluate_batch(proba, codes)
+        if issued is None:
+            issued_proba = self._beat(mixture)
+        else:
+            issued_proba = check_predictions(y, issued, None, self.classes_)[0]
+        if self.calibeat:
+            self.bins_ = self.bins_.add_rows(mixture, codes)
+        self._count(float(log_losses(issued_proba, codes).sum()), log_f)
+        largest = max(self.largest_batch_, len(codes))
+        self.weights_ = mix_batch(
+            self.weights_, log_f, self.share, largest=largest, before=self.largest_batch_
+        )
+        self.largest_batch_ = largest
+        for rows in _blocks(len(codes)):
+            self._learn_experts(as_u(proba[rows]), codes[rows])
+        return self
+
+    def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
+        """Discard what was learned, then replay these rows one by one in their order.
+
+        ``log_loss_`` is then the loss that the mixture would have had if each label had been known
+        before the next forecast.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        proba, codes = self._check_rows(X, y, None)
+        for rows in _blocks(len(codes)):
+            if self.calibeat:
+                self.bins_ = self.bins_.add_rows(self._mixture(proba[rows]), codes[rows])
+            log_q = self._learn_experts(as_u(proba[rows]), codes[rows])
+            log_f = np.column_stack([-log_losses(proba[rows], codes[rows]), *log_q])
+            loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
+            self._count(loss, log_f)
+        return self
+
+    def _check_rows(
+        self, X: ScoresLike, y: LabelsLike, classes: LabelsLike | None
+    ) -> tuple[FloatArray, IntArray]:
+        """Probabilities and column codes of rows; the first rows start the state."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         names = classes if known is None else known
         scores, codes, _, labels = check_predictions(
@@ -144,19 +216,34 @@ class OnlineCalibration(BaseEstimator):
         )
         if not hasattr(self, "classes_"):
             self._start(labels)
-        proba = normalized(as_proba(scores, self.inputs))
-        for start in range(0, len(codes), LEARN_ROWS):
-            rows = slice(start, start + LEARN_ROWS)
-            if self.calibeat:
-                self.bins_ = self.bins_.add_rows(self._mixture(proba[rows]), codes[rows])
-            self._learn(proba[rows], codes[rows])
-        return self
+        return normalized(as_proba(scores, self.inputs)), codes
 
-    def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Discard what was learned, then learn from these rows in their order."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        return self.partial_fit(X, y)
+    def _evaluate_batch(self, proba: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Forecasts of the mixture (n, K), and the experts' log-likelihoods (n, M), of rows."""
+        mixture, log_f = np.empty_like(proba), np.empty((len(y), len(self.weights_)))
+        for rows in _blocks(len(y)):
+            u = as_u(proba[rows])
+            forecasts = [proba[rows], *(state.proba(u) for state in self.states_)]
+            log_f[rows] = np.column_stack([-log_losses(q, y[rows]) for q in forecasts])
+            mixture[rows] = normalized(
+                sum(w * q for w, q in zip(self.weights_, forecasts, strict=True))
+            )
+        return mixture, log_f
+
+    def _learn_experts(self, u: FloatArray, y: IntArray) -> list[FloatArray]:
+        """A step of every expert; returns their log-likelihoods of the rows before it."""
+        pairs = zip(self.experts_, self.states_, strict=True)
+        results = [evaluate_rows(expert, state, u, y) for expert, state in pairs]
+        self.states_ = [
+            learn(expert, state, sums)
+            for expert, state, (_, sums) in zip(self.experts_, self.states_, results, strict=True)
+        ]
+        return [np.log(np.maximum(q_true, TINY)) for q_true, _ in results]
+
+    def _count(self, loss: float, log_f: FloatArray) -> None:
+        self.log_loss_ += loss
+        self.deployed_log_loss_ -= float(log_f[:, 0].sum())
+        self.n_rows_ += len(log_f)
 
     def predict_proba(self, X: ScoresLike) -> FloatArray:
         """Probabilities by the current mixture, (n, K); before the first label, if the classes are
@@ -169,8 +256,7 @@ class OnlineCalibration(BaseEstimator):
         check_classes(self.classes if is_new else self.classes_, scores.shape[1])
         proba = as_proba(scores, self.inputs)
         if not is_new:
-            proba = self._mixture(proba)
-            proba = self.bins_.recalibrate(proba) if self.calibeat else proba
+            proba = self._beat(self._mixture(proba))
         return proba.astype(scores.dtype, copy=False)
 
     def _mixture(self, proba: FloatArray) -> FloatArray:
@@ -179,6 +265,11 @@ class OnlineCalibration(BaseEstimator):
         for weight, state in zip(self.weights_[1:], self.states_, strict=True):
             mixture = mixture + weight * state.proba(u)
         return normalized(mixture)
+
+    def _beat(self, mixture: FloatArray) -> FloatArray:
+        """The mixture with the confidences of its bins, if wanted and if there were labels."""
+        is_learned = self.calibeat and self.n_rows_ > 0
+        return self.bins_.recalibrate(mixture) if is_learned else mixture
 
     def predict(self, X: ScoresLike) -> AnyArray:
         """The most likely label of each row."""
@@ -240,8 +331,14 @@ class OnlineCalibration(BaseEstimator):
 
     @property
     def saved_(self) -> float:
-        """Reduction in log-loss by the mixture, in nats."""
+        """Reduction in log-loss by the issued forecasts, in nats."""
         return self.deployed_log_loss_ - self.log_loss_
+
+    @property
+    def bound_(self) -> float:
+        """Upper bound of ``-saved_`` for any outcomes, in nats."""
+        shares = -max(self.n_rows_ - 1, 0) * log1p(-self.share)
+        return self.largest_batch_ * log(len(self.weights_)) + shares
 
     def _start(self, classes: AnyArray) -> None:
         if not 0 <= self.share < 1:
@@ -254,21 +351,7 @@ class OnlineCalibration(BaseEstimator):
         self.weights_ = np.full(n_experts, 1.0 / n_experts)
         self.bins_ = TopBins.start()
         self.n_rows_, self.log_loss_, self.deployed_log_loss_ = 0, 0.0, 0.0
-
-    def _learn(self, proba: FloatArray, y: IntArray) -> None:
-        """One block: the weights row by row, then a step of every expert."""
-        u, pairs = as_u(proba), list(zip(self.experts_, self.states_, strict=True))
-        results = [evaluate_rows(expert, state, u, y) for expert, state in pairs]
-        log_q = (np.log(np.maximum(q_true, TINY)) for q_true, _ in results)
-        log_f = np.column_stack([-log_losses(proba, y), *log_q])
-        loss, self.weights_ = mix_rows(self.weights_, log_f, self.share)
-        self.log_loss_ += loss
-        self.deployed_log_loss_ -= float(log_f[:, 0].sum())
-        self.n_rows_ += len(y)
-        self.states_ = [
-            learn(expert, state, sums)
-            for (expert, state), (_, sums) in zip(pairs, results, strict=True)
-        ]
+        self.largest_batch_ = 1
 
     def to_json(self) -> str:
         """The state as JSON text: O(K) numbers per expert, O(K^2) up to 50 classes; no rows."""
@@ -284,6 +367,7 @@ class OnlineCalibration(BaseEstimator):
                 **experts_to_state(self.states_),
                 "weights": as_numbers(self.weights_),
                 "n_rows": self.n_rows_,
+                "largest_batch": self.largest_batch_,
                 "log_loss": self.log_loss_,
                 "deployed_log_loss": self.deployed_log_loss_,
                 "calibeat": self.bins_.to_state() if self.calibeat else None,
@@ -314,6 +398,7 @@ class OnlineCalibration(BaseEstimator):
         if abs(online.weights_.sum() - 1.0) > 1e-9:
             raise ValueError("weights of the state must sum to one")
         online.n_rows_ = read_count(state, "n_rows")
+        online.largest_batch_ = max(1, read_count(state, "largest_batch"))
         online.log_loss_ = read_number(state, "log_loss", -1e15, 1e15)
         online.deployed_log_loss_ = read_number(state, "deployed_log_loss", -1e15, 1e15)
         return online
@@ -332,6 +417,27 @@ def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[floa
         scale = (1.0 - share) / total
         w = [scale * p + even for p in posterior]
     return loss, np.array(w)
+
+
+def mix_batch(
+    weights: FloatArray, log_f: FloatArray, share: float, *, largest: int, before: int
+) -> FloatArray:
+    """Weights after a batch of the experts' log-probabilities (n, M), all forecast beforehand.
+
+    ``largest`` is the largest batch so far, this one included, and ``before`` the largest until
+    then. Weights that were learned at the rate ``1 / before`` are flattened to the lower rate, and
+    a batch takes its part of the share; the sum of both costs is the bound of `OnlineCalibration`.
+    """
+    log_weights = np.log(np.maximum(weights, TINY)) * (before / largest)
+    log_weights += log_f.sum(axis=0) / largest
+    posterior = np.exp(log_weights - log_weights.max())
+    part = 1.0 - (1.0 - share) ** (len(log_f) / largest)
+    return (1.0 - part) * posterior / posterior.sum() + part / len(weights)
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    """Blocks of rows within which the experts do not change."""
+    return (slice(start, start + LEARN_ROWS) for start in range(0, n_rows, LEARN_ROWS))
 
 
 def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:

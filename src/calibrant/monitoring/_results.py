@@ -22,7 +22,8 @@ _MAX_ENTRIES, _N_RECENT = 1000, 200
 
 @dataclass(frozen=True)
 class Gap:
-    """Mean gap of a claim over all rows so far: observed frequency minus predicted probability.
+    """Mean gap of a claim over all rows so far: mean predicted probability minus observed
+    frequency. It is positive if probabilities are too high (overconfident).
 
     ``low`` and ``high`` hold at all times and for all claims together; ``nats`` is the log evidence
     of the claim alone; ``is_listed`` tells whether the false-discovery procedure selects it.
@@ -188,10 +189,9 @@ def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
     start, now = before[-1], after[-1]
     n_rows = now.n_seen - start.n_seen
     gap = (now.mean * now.n_seen - start.mean * start.n_seen) / n_rows
-    way = "more" if gap > 0 else "less"
     return [
-        f"Since {after[0].when}, {n_rows:,} rows, {first.claim}: it came true about {abs(gap):.3f} "
-        f"{way} often than was said."
+        f"Since {after[0].when}, {n_rows:,} rows, {first.claim}: predicted probabilities were too "
+        f"{_direction(gap)} by about {abs(gap):.3f} on average."
     ]
 
 
@@ -210,14 +210,16 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        event = f"of such evidence within {monitor.n_rows:,} rows"
+        event = f"of such evidence at row {monitor.n_rows:,} or before"
     else:
         chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
         event = "of ever seeing that much"
+    relative = rule.relative_tolerance
+    both = "" if relative is None else f" and within {relative:.0%} of each probability"
     model = (
-        f"a model whose claims are right within {rule.tolerance:g}"
+        f"a model whose claims are right within {rule.tolerance:g}{both}"
         if rule.tolerance
-        else "an honest model"
+        else "a calibrated model"
     )
     return f"{_amount(monitor)}. For {model} the chance {event} is {_chance(chance)}."
 
@@ -249,11 +251,15 @@ def _chance(chance: float) -> str:
 
 def gap_sentence(gap: Gap, over: str = "Over all rows") -> str:
     """Observed frequency against predicted probability of a claim."""
-    way = "more" if gap.mean > 0 else "less"
     return (
-        f"{over}, {gap.claim}: it came true {abs(gap.mean):.4f} {way} often than was said "
-        f"(the true gap is between {gap.low:+.4f} and {gap.high:+.4f})."
+        f"{over}, {gap.claim}: predicted probabilities were too {_direction(gap.mean)} by "
+        f"{abs(gap.mean):.4f} on average (predicted minus observed between {gap.low:+.4f} and "
+        f"{gap.high:+.4f}, at all times)."
     )
+
+
+def _direction(gap: float) -> str:
+    return "high" if gap > 0 else "low"
 
 
 def short_gap(gap: Gap) -> str:

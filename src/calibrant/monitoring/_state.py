@@ -52,7 +52,7 @@ Groups = dict[str, Group]
 
 def group_family(rule: Rule) -> ClaimFamily:
     """The alternatives that are followed in each group."""
-    return ClaimFamily("confidence", rule.tolerance)
+    return ClaimFamily("confidence", rule.tolerance, rule.relative_tolerance)
 
 
 def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray) -> Groups:
@@ -258,7 +258,8 @@ class MonitorState:
 def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
     """The gap of every claim, then of every group, with intervals that hold together."""
     rule = members.rule
-    alpha = _ALPHA / (len(members.claims) + bool(state.groups))
+    # Groups have their part from the start: their first row must not change earlier intervals.
+    alpha = _ALPHA / (len(members.claims) + 1)
     streams = np.full(rule.lag, 1.0) / rule.lag
     log_e_members = log_mixture(np.moveaxis(state.evidence.log_e, 0, -1), streams)
     names, log_e, sums, width = [], [], [], []
@@ -302,7 +303,7 @@ def make_gaps(
 ) -> list[Gap]:
     """Results from arrays over claims; ``alpha`` bounds the false discoveries among the listed."""
     listed = set(discoveries(log_e, alpha).tolist())
-    mean = sums.mean
+    mean = -sums.mean  # sums are of outcome minus score
     return [
         Gap(
             name,

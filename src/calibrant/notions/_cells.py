@@ -24,7 +24,8 @@ import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels import cell_sums
-from calibrant._typing import FloatArray, IntArray
+from calibrant._kernels.simplex import is_unit
+from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.notions._claims import Claim, ClaimBlock, Claims
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ class ChunkedClaims(Claims):
         assert self.sample is not None
         return self.sample.n_rows
 
+    def effective(self) -> Claims:
+        assert self.sample is not None
+        assert self.notion is not None
+        return chunked_claims(self.notion, self.sample.effective(), self.cuts)
+
     def check_distinct(self, reason: str) -> None:
         raise TypeError(
             f"{reason} needs the distinct scores of all rows, but chunked rows are counted in "
@@ -114,23 +120,26 @@ class ChunkedClaims(Claims):
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:
-        """Sums of weights, scores and hits in the cells of each claim, and numbers of rows, (4,
-        n_claims, N).
+        """Sums of weights, scores and hits in the cells of each claim, numbers of rows, and sums of
+        squared weights, (5, n_claims, N).
         """
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
         size = self.n_claims, len(cells.ends)
         sums = partial(_cell_sums, cells, self.index, size)
         total = self.sum_over(sums, at_least=size[0] * size[1])
-        return cells, total.reshape(4, *size)
+        return cells, total.reshape(5, *size)
 
     def __iter__(self) -> Iterator[Claim]:
         assert self.sample is not None
         cells, sums = self._cells
-        for index, (weight, score, hits, rows) in enumerate(sums.transpose(1, 0, 2)):
+        for index, (weight, score, hits, rows, squares) in enumerate(sums.transpose(1, 0, 2)):
             claim = claim_of_cells(index, cells.ends, weight, score, hits)
             places = np.searchsorted(cells.ends, np.asarray(claim.ends))
             yield replace(
-                claim, is_counted_weighted=self.sample.is_weighted, cell_rows=rows[places]
+                claim,
+                is_counted_weighted=self.sample.is_weighted,
+                cell_rows=rows[places],
+                squares=squares[places] * claim.weight / weight[places],
             )
 
     def batches(self, elements: int) -> Iterator[list[Claim]]:
@@ -204,4 +213,8 @@ def _cell_sums(
     n_cells = size[0] * size[1]
     sums = cell_sums(cell, block.score, block.hit, weight, n_cells)
     rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
-    return np.array([*sums, rows], dtype=np.float64)
+    squares: AnyArray = rows
+    if not is_unit(weight):
+        each = np.broadcast_to(weight[:, None] ** 2, cell.shape)
+        squares = np.bincount(cell.ravel(), each.ravel(), n_cells)
+    return np.array([*sums, rows, squares], dtype=np.float64)

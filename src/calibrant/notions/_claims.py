@@ -19,7 +19,7 @@ from calibrant._kernels.blocks import (
     row_blocks,
     sum_blocks,
 )
-from calibrant._kernels.simplex import as_proba, is_unit
+from calibrant._kernels.simplex import as_proba, effective_weights, is_unit
 from calibrant._typing import (
     AnyArray,
     BoolArray,
@@ -89,6 +89,8 @@ class Claim:
     """If rows were counted, whether any of them had a weight other than 0 and 1."""
     cell_rows: FloatArray | None = None
     """If weighted rows were counted, the number of rows in the cell of each."""
+    squares: FloatArray | None = None
+    """If rows were counted, the sum of their squared weights behind each entry."""
 
     @property
     def hits(self) -> FloatArray:
@@ -174,6 +176,10 @@ class Claims:
         # The rows of a quantity add up to all rows, so that the v_c sum to one.
         total = sum(claim.weight.sum() * function(claim) for claim in self if claim.weight.any())
         return float(total / (self.weight.sum() * self.n_quantities))
+
+    def effective(self) -> Claims:
+        """The claims with weights that sum to the effective number of rows (Kish)."""
+        return replace(self, weight=effective_weights(self.weight))
 
     def sum_over(
         self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0

@@ -20,6 +20,7 @@ from calibrant._typing import (
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
 from calibrant.inference._bands import binomial_band, resampled_band
+from calibrant.inference._curve_band import band_of_claim
 from calibrant.inference._results import check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
@@ -37,7 +38,10 @@ from calibrant.plots._top_label import draw_top_label
 OVERLAY = "calibrant-reliability"
 """Marks the lines of named displays, so that the next one is drawn in another style."""
 
-BANDS = ("binomial", "resampling", None)
+_BAND_GROUPS = 100
+"""Groups of scores of a simultaneous band."""
+
+BANDS = ("binomial", "resampling", "simultaneous", None)
 
 
 @dataclass(eq=False, repr=False)
@@ -112,8 +116,10 @@ class ReliabilityDisplay(GridDisplay):
     before_error: float | None = field(init=False)
     claim_errors: FloatArray = field(init=False)
     worst_first: Any = field(init=False)
+    band_label: str = field(init=False)
 
     def __post_init__(self) -> None:
+        self.band_label = f"{100 * self.level:g} % if calibrated"
         self.notion = as_notion(self.notion)
         if self.class_names is None:
             self.class_names = np.arange(max(self.table.n_labels, self.table.n_quantities))
@@ -155,11 +161,14 @@ class ReliabilityDisplay(GridDisplay):
             As in `calibrant.metrics.expected_calibration_error`.
         before : scores before calibration, of the shape and the kind of ``y_prob``, optional
             Drawn beneath, on bins of the same kind.
-        band : {"binomial", "resampling"} or None
-            Exact binomial quantiles at the mean score of each bin (never too narrow), or those of
-            ``n_resamples`` sets of outcomes drawn from the scores themselves.
+        band : {"binomial", "resampling", "simultaneous"} or None
+            Where the frequency of a calibrated bin lies: exact binomial quantiles at the mean score
+            of each bin (never too narrow), or those of ``n_resamples`` sets of outcomes drawn from
+            the scores. "simultaneous" is a confidence band of the calibration curve instead, at the
+            mean score of each bin; see `calibrant.inference.calibration_band`.
         level : float
-            Probability that a calibrated bin lies within its band.
+            Probability that a calibrated bin lies within its band; of "simultaneous", that the band
+            holds the whole curve.
         n_resamples, rng
             Of ``band="resampling"``.
         name : str, optional
@@ -175,12 +184,15 @@ class ReliabilityDisplay(GridDisplay):
         rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
+        claims = claims.effective()  # bands depend on the number of rows
         table, table_before = bin_table(claims, **binning), None
         if before is not None:
             table_before = bin_table(claims_of(notion, y_true, before, **rows)[0], **binning)
         ends = _band_ends(band, claims, table, level, n_resamples, rng)
         claim_names = notion.claim_names(names)
         display = cls(table, notion, claim_names, ends, level, table_before, names, name)
+        if band == "simultaneous":
+            display.band_label = f"{100 * level:g}% confidence band"
         return display if ax is None else display.plot(ax)
 
     @classmethod
@@ -291,7 +303,7 @@ class ReliabilityDisplay(GridDisplay):
         else:
             handles = marks.draw_pair(ax, marks.occupied_bins(self.before, claim), curve)
         if self.band is not None and len(handles) == 3:
-            handles[-1].set_label(f"{100 * self.level:g} % if calibrated")
+            handles[-1].set_label(self.band_label)
         self._handles = handles
         unit_square(ax)
 
@@ -415,4 +427,20 @@ def _band_ends(
     if band == "resampling":
         check_count(n_resamples, "n_resamples")
         return resampled_band(claims, table, level, n_resamples, rng)
+    if band == "simultaneous":
+        return _curve_ends(claims, table, level)
     return None
+
+
+def _curve_ends(claims: Claims, table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the calibration curve of each claim at the mean scores of its bins."""
+    low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
+    for claim in claims:
+        used = np.flatnonzero(table.weight[claim.index] > 0)
+        if claim.ends is not None or claim.is_weighted:
+            raise ValueError("band='simultaneous' needs rows in memory without unequal weights")
+        if used.size:
+            curve = band_of_claim(claim, level, _BAND_GROUPS, "")
+            mean = table.score[claim.index, used] / table.weight[claim.index, used]
+            low[claim.index, used], high[claim.index, used] = curve(mean)
+    return low, high

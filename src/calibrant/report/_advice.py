@@ -1,4 +1,4 @@
-"""What to do: the first words of a report, by what chance allows to say."""
+"""What to do: the first words of a report."""
 
 from __future__ import annotations
 
@@ -8,44 +8,59 @@ from calibrant.inference import Gain
 from calibrant.report._content import CheckRow
 
 LEAST_ROWS = 100
-"""Below this neither a gain nor its absence is shown by anything but luck."""
+"""With fewer rows, neither a gain nor its absence can be told from sampling noise."""
 
 _LEVEL = 0.05
 _SMALL = 0.01
 """Log-loss that is not worth a change: a hundredth of a nat."""
+_TOLERABLE = 0.1
+"""A mean error of a predicted class above this is too large to remain possible without a notice."""
 
 
-def advise(n_samples: float, gain: Gain, tests: Sequence[CheckRow], method: str) -> tuple[str, str]:
+def advise(
+    n_samples: float,
+    gain: Gain,
+    tests: Sequence[CheckRow],
+    method: str,
+    *,
+    possible: float,
+    has_rest: bool,
+) -> tuple[str, str]:
     """What to do, in a few words, and how sure that is: "good", "mixed" or "bad".
 
-    Calibration is advised where it gains on rows that the map has not seen, with a word of warning
-    where tests still show an error after it; nothing is to be done
-    where at most little can be gained and no test, by Holm's rule, shows an error.
+    Calibration is recommended if it reduces the log-loss of held-out rows; ``has_rest`` is whether
+    miscalibration remains after it. No change is recommended if little can be gained and no test,
+    by Holm's rule, shows an error. That is "good" only if the rows exclude errors of a predicted
+    class above 0.1; ``possible`` is the largest error that they do not exclude.
     """
     if n_samples < LEAST_ROWS:
         return (
             f"Too few rows: {n_samples:.0f}. Collect {LEAST_ROWS} or more before deciding.",
             "mixed",
         )
-    if gain.judgement == "good" and shows_rest(tests):
-        return "Use the calibrated probabilities: they are better, though not yet right.", "mixed"
+    if gain.judgement == "good" and has_rest:
+        return "Use the calibrated probabilities. They are better, but an error remains.", "mixed"
     if gain.judgement == "good":
         return "Use the calibrated probabilities.", "good"
     if gain.judgement == "bad":
         other = "" if method == "auto" else " Try the method auto, which chooses among several."
         return f"Keep the probabilities as they are: {method} makes them worse.{other}", "bad"
-    if gain.high < _SMALL and not _shows_error(tests):
-        return "Already calibrated, nothing to do.", "good"
-    if _shows_error(tests):
+    if shows_error(tests):
         return (
-            f"Not calibrated, but {method} does not mend it for certain: collect more rows, or try "
-            f"another method.",
+            f"Miscalibration detected, but it is not certain that {method} reduces it. Collect "
+            f"more rows, or try another method.",
             "mixed",
         )
-    return "Not decided: these rows show neither an error nor a gain. Collect more.", "mixed"
+    if gain.high < _SMALL:
+        sure = "good" if possible <= _TOLERABLE else "mixed"
+        return "No miscalibration detected; no change recommended.", sure
+    return (
+        "No miscalibration detected, but calibration may still help. Collect more rows to decide.",
+        "mixed",
+    )
 
 
-def _shows_error(tests: Sequence[CheckRow]) -> bool:
+def shows_error(tests: Sequence[CheckRow]) -> bool:
     """Whether any test of the scores as they are rejects."""
     return _rejects([test.p_before for test in tests])
 

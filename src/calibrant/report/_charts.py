@@ -74,11 +74,11 @@ def _curve(table: BinTable, claim: int) -> Curve:
 
 
 def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
-    """Cumulative outcome minus score of the top class, at evenly spaced shares of the rows, before
+    """Cumulative score minus outcome of the top class, at evenly spaced shares of the rows, before
     and after.
     """
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    lines = [_rounded(-path.excess_at(share)) for path in paths]
+    lines = [_rounded(path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
 
 

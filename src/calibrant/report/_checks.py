@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
 
 from calibrant import inference
+from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import holm
 from calibrant.multiclass import StructuredScaling
 from calibrant.report._case import Case
 from calibrant.report._content import CheckRow, Decomposition
 from calibrant.report._metric_rows import metric_title
+from calibrant.report._rows import DrawnRows
 
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
+
+_ALPHA = 0.05
+"""One minus the confidence of the largest errors that could have been missed."""
 
 _KERNEL_ROWS = 100
 """The level of the kernel test is asymptotic: it is not shown for fewer rows."""
 
 _ALL_PAIRS_ROWS = 2000
-"""Up to so many rows the kernel test uses all pairs of rows, which has the most power."""
+"""Up to this number of rows the kernel test uses all pairs of rows, which has the most power."""
 
 _MATRIX_CLASSES = 100
 """Up to so many classes the log-loss is decomposed by matrix scaling, else by vector scaling."""
@@ -30,7 +38,7 @@ def check_rows(case: Case) -> tuple[CheckRow, ...]:
     After cross-fitting they are heuristic, because the label of a row has fitted the calibrators
     that predict other rows.
     """
-    rows = [_consistency_row(metric, case) for metric in _TESTED]
+    rows = [*(_consistency_row(metric, case) for metric in _TESTED), _class_row(case)]
     if len(case.tested.y) >= _KERNEL_ROWS and case.tested.sample_weight is None:
         rows.append(_kernel_row(case))
     before, after = (holm([getattr(row, name) for row in rows]) for name in ("p_before", "p_after"))
@@ -61,6 +69,14 @@ def _consistency_row(metric: str, case: Case) -> CheckRow:
     return _check_row(metric, f"Consistency: {metric_title(metric)}", pair)
 
 
+def _class_row(case: Case) -> CheckRow:
+    rows = case.tested
+    pair = [
+        inference.mean_test(rows.y, proba, sample_weight=rows.sample_weight) for proba in rows.both
+    ]
+    return _check_row("predicted-class", "Mean confidence of each predicted class", pair)
+
+
 def _kernel_row(case: Case) -> CheckRow:
     rows, request = case.tested, case.request
     method = "wild" if len(rows.y) <= _ALL_PAIRS_ROWS else "block"
@@ -87,6 +103,47 @@ def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestRe
         p_before=before.p_value,
         p_after=after.p_value,
         guarantee_after=after.guarantee,
+    )
+
+
+class PossibleError(NamedTuple):
+    """The largest mean errors that the rows do not exclude: over all of them, and over the rows of
+    the predicted class for which that is largest.
+    """
+
+    overall: float
+    worst: float
+    name: str
+    rows: float
+
+
+def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
+    """Errors of the mean confidence before calibration that no interval excludes.
+
+    The intervals are those of Clopper and Pearson and hold for all rows and for all predicted
+    classes together (Bonferroni).
+    """
+    predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
+    sums = np.array(
+        [
+            np.bincount(predicted, values, len(names))
+            for values in (
+                rows.weight,
+                rows.weight**2,
+                rows.weight * confidence,
+                rows.weight * (predicted == rows.y),
+            )
+        ]
+    )
+    sums = np.column_stack([sums.sum(axis=1), sums])
+    taken = np.flatnonzero(sums[0] > 0)
+    weight, squares, score, hits = sums[:, taken]
+    count = weight**2 / squares  # the effective number of rows
+    low, high = clopper_pearson(hits / weight * count, count, _ALPHA / len(taken))
+    largest = np.maximum(score / weight - low, high - score / weight)
+    worst = 1 + int(largest[1:].argmax())
+    return PossibleError(
+        float(largest[0]), float(largest[worst]), names[taken[worst] - 1], float(count[worst])
     )
 
 

@@ -68,7 +68,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class KsGraph:
-    """Cumulative outcome minus cumulative score over the share of rows, ordered by score."""
+    """Cumulative score minus cumulative outcome over the share of rows, ordered by score."""
 
     before_error: float
     after_error: float

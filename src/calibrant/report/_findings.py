@@ -125,14 +125,14 @@ def _intervals(
     columns: LossMoments,
 ) -> tuple[tuple[Interval, ...], dict[str, tuple[float, ...]]]:
     """Intervals of confidence minus accuracy, and standard errors of the means of scores."""
-    total, degrees = columns.total, max(columns.total - 1, 1.0)
+    rows = columns.n_effective
     gaps, expected, *_ = columns.mean[1:].reshape(-1, 2).tolist()
-    squares, _, *losses = np.diag(columns.cross)[1:].reshape(-1, 2).tolist()
+    variances, _, *losses = columns.variances[1:].reshape(-1, 2).tolist()
     intervals = tuple(
-        gap_interval(total, gap, square / degrees if total > 1 else 1.0, variance, LEVEL)
-        for gap, square, variance in zip(gaps, squares, expected, strict=True)
+        gap_interval(rows, gap, variance if rows > 1 else 1.0, own, LEVEL)
+        for gap, variance, own in zip(gaps, variances, expected, strict=True)
     )
-    errors = [tuple(np.sqrt(np.divide(pair, degrees * total)).tolist()) for pair in losses]
+    errors = [tuple(np.sqrt(np.divide(pair, rows)).tolist()) for pair in losses]
     return intervals, dict(zip(SCORES, errors, strict=True))
 
 

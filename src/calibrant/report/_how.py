@@ -24,7 +24,7 @@ _GUARANTEE = (
 
 
 def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
-    """How a report was computed; ``given`` is the sample before its rows were copied."""
+    """How a report was computed; ``given`` is the sample with the weights of the user."""
     request = case.request
     sentences = (
         _how_fitted(case),
@@ -38,7 +38,7 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
         "what is left.",
         "" if request.is_fitted else _GUARANTEE,
         _how_to_write(case.fits.model),
-        *weight_sentences(given, is_copied=case.drawn.sample_weight is None),
+        *weight_sentences(given),
         case.fits.chunked_note,
         *_how_chunked(case),
         f"calibrant {__version__}, NumPy {np.__version__}.",

@@ -18,7 +18,6 @@ from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels.blocks import WORK_MEMORY
 from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
-from calibrant.report._weights import copy_rows
 
 _DRAWN_SCORES = WORK_MEMORY // 2
 """Scores of the rows that are drawn: as many as one chunk of a file holds."""
@@ -43,11 +42,9 @@ class ReportRows(NamedTuple):
     sample: Sample
     places: IntArray | None
 
-    def with_copies(self) -> ReportRows:
-        """Rows of integer weight as copies, if they are in memory."""
-        if self.places is not None:
-            return self
-        return ReportRows(copy_rows(self.sample.rows("A report")), None)
+    def effective(self) -> ReportRows:
+        """The same rows with weights that sum to their effective number."""
+        return ReportRows(self.sample.effective(), self.places)
 
     def cut_folds(self, cv: int, seed: int) -> Folds:
         """Folds by content if the rows are in memory, else by the number of the row."""

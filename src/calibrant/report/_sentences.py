@@ -15,6 +15,7 @@ from calibrant._validation import shortened
 from calibrant.inference import Gain, Interval
 from calibrant.metrics import Evaluation
 from calibrant.report._advice import shows_rest
+from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow, Report
 
 NO_GUARANTEE = (
@@ -35,57 +36,69 @@ _TIED_SHARE = 0.5
 
 
 _OVERCONFIDENT = 0.01
-"""Mean confidence above accuracy that is worth a word: a percentage point."""
+"""Mean confidence minus accuracy that is relevant: a percentage point."""
 
 
 def verdict(
-    before: Evaluation, gap: Interval, gain: Gain, method: str, left: str = ""
+    before: Evaluation, gap: Interval, gain: Gain, method: str, last: str = ""
 ) -> tuple[str, str]:
-    """The judgement of what calibration does, "good", "mixed" or "bad", and the sentence; ``gap``
-    is confidence minus accuracy, ``left`` what is said of the error after calibration.
+    """What calibration does, "good", "mixed" or "bad", and the sentences.
+
+    ``gap`` is confidence minus accuracy, and ``last`` the sentence about the remaining error or
+    about errors that could have been missed.
     """
-    sentences = [
-        _state(before, gap),
-        gain.sentence(method),
-        left if gain.judgement == "good" else "",
-    ]
+    sentences = [_state(before, gap), gain.sentence(method), last]
     return gain.judgement, " ".join(filter(None, sentences))
 
 
-def what_is_left(gap: Interval, tests: Sequence[CheckRow]) -> str:
-    """What tests find after calibration, whose confidence minus accuracy is ``gap``."""
-    if not tests:
-        return ""
-    if not shows_rest(tests):
-        return "What is left is within chance."
+def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) -> tuple[bool, str]:
+    """Whether miscalibration remains after calibration, and a sentence about it.
+
+    ``gap`` is confidence minus accuracy after calibration. Tests count only for rows that no fit
+    has used: after cross-fitting they miss most of the remaining error.
+    """
     if is_beyond(gap):
         kind = "overconfident" if gap.estimate > 0 else "underconfident"
-        return (
-            f"After it the probabilities are still {kind}, by {abs(gap.estimate):.1%} on average."
+        size = abs(gap.estimate)
+        return True, f"The calibrated probabilities are still {kind}, by {size:.1%} on average."
+    if not is_held_out:
+        return False, (
+            "All rows were used for the fit, so they cannot show whether miscalibration remains; "
+            "pass separate rows to fit on."
         )
+    if not shows_rest(tests):
+        return False, "No remaining miscalibration was detected."
     worst = min(tests, key=lambda test: test.p_after)
-    chance = "" if worst.expected_after is None else f", by chance {worst.expected_after:z.4f}"
-    return f"What is left is more than chance: {worst.title} {worst.statistic_after:z.4f}{chance}."
+    expected = worst.expected_after
+    noise = "" if expected is None else f", {expected:z.4f} expected under calibration"
+    return True, (
+        f"Remaining miscalibration detected: {worst.title} {worst.statistic_after:z.4f}{noise}."
+    )
+
+
+def possible_sentence(possible: PossibleError) -> str:
+    """The largest errors that could have been missed."""
+    rows = "1 row" if round(possible.rows) == 1 else f"{possible.rows:,.0f} rows"
+    return (
+        f"Mean errors of up to {possible.overall:.1%} over all rows, and of up to "
+        f"{possible.worst:.1%} for predictions of {possible.name} ({rows}), cannot be excluded "
+        "(95% confidence)."
+    )
 
 
 def is_beyond(gap: Interval) -> bool:
-    """Whether confidence minus accuracy is worth a word, and more than chance."""
+    """Whether confidence minus accuracy is relevant and significant."""
     return abs(gap.estimate) > _OVERCONFIDENT and not gap.low <= 0 <= gap.high
 
 
 def _state(before: Evaluation, gap: Interval) -> str:
-    """Whether the model is too sure, where that is more than a percentage point and than chance."""
+    """Overconfidence or underconfidence, if it is relevant and significant."""
     numbers = (
-        f"the model is {before.accuracy + gap.estimate:.1%} sure on average and right in "
-        f"{before.accuracy:.1%} of the cases"
+        f"mean confidence {before.accuracy + gap.estimate:.1%}, accuracy {before.accuracy:.1%}"
     )
-    if abs(gap.estimate) <= _OVERCONFIDENT:
-        return f"Sure about as often as right: {numbers}."
-    if gap.low > 0:
-        return f"Overconfident: {numbers}."
-    if gap.high < 0:
-        return f"Underconfident: {numbers}."
-    return f"Sure about as often as right, as far as {gap.n_samples:,.0f} rows can tell: {numbers}."
+    if is_beyond(gap):
+        return f"{'Overconfident' if gap.estimate > 0 else 'Underconfident'}: {numbers}."
+    return f"No over- or underconfidence on average was detected: {numbers}."
 
 
 def cautions(

@@ -6,6 +6,7 @@ over all of them, and draw rows for what needs the rows themselves. All rows in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ import numpy as np
 from calibrant import __version__
 from calibrant._data.read import as_sample
 from calibrant._typing import AnyArray, LabelsLike, Rng, ScoresLike, WeightsLike
-from calibrant._validation import as_seed, check_row_counts, one_seed
+from calibrant._validation import as_seed, one_seed
 from calibrant.metrics._groups import as_columns
-from calibrant.report._advice import advise
+from calibrant.report._advice import advise, shows_error
 from calibrant.report._case import Case, rows_to_test
-from calibrant.report._checks import check_rows, decompose
+from calibrant.report._checks import check_rows, decompose, possible_error
 from calibrant.report._code import code_lines
-from calibrant.report._content import GuaranteeNote, MapTable, Report
+from calibrant.report._content import CheckRow, GuaranteeNote, MapTable, Report
 from calibrant.report._describe import describe
 from calibrant.report._findings import evaluate_rows
 from calibrant.report._fits import after_of, before_of, check_calibration, fit_rows
@@ -29,7 +30,7 @@ from calibrant.report._how import how_sentences
 from calibrant.report._metric_rows import metric_rows
 from calibrant.report._request import Request, check_model, choose_calibrator
 from calibrant.report._rows import ReportRows, read_rows
-from calibrant.report._sentences import cautions, verdict, what_is_left
+from calibrant.report._sentences import cautions, possible_sentence, remaining, verdict
 from calibrant.report._weights import has_weights
 
 
@@ -72,9 +73,9 @@ def summarize(
         rows that it was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
     sample_weight : weights of shape (n,), optional
-        Numbers of copies of a row. If weights are not integers, or rows are chunked, the report has
-        no intervals of accuracy, log-loss and Brier score, and no kernel test, because these draw
-        rows one by one. With any weights there is no guarantee.
+        How much each row counts. They are scaled to the effective number of rows (Kish). With
+        unequal weights the report has no intervals of accuracy, log-loss and Brier score and no
+        kernel test, because these draw rows one by one, and no guarantee.
     classes : labels of the columns, optional
     method, name, command : str
         What the calibrator and the data are called (the calibrator by its class unless given), and
@@ -137,13 +138,13 @@ def _summarize(
     request: Request,
 ) -> Report:
     """The report of rows; without training rows the calibrator is cross-fitted."""
-    rows = given.with_copies()
+    rows = given.effective()
+    training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     names = tuple(str(label) for label in np.asarray(labels).tolist())
     findings, drawn = evaluate_rows(rows, predicted, fits, request, names)
-    check_row_counts(drawn.weight, "a report")
     tested = rows_to_test(drawn, request.seed)
     case = Case(request, names, rows, fits, findings, drawn, tested)
     table = None
@@ -162,17 +163,10 @@ def _compose(
     """The content of a report."""
     request, findings, names = case.request, case.findings, case.names
     tests = check_rows(case)
-    left, gain = what_is_left(findings.gaps[1], tests), findings.gain
-    judgement, sentence = verdict(
-        findings.evaluations[0], findings.gaps[0], gain, request.method, left
-    )
-    action, advice = advise(findings.n_samples, gain, tests, request.method)
+    headline = _conclude(case, tests)
     return Report(
         name=request.name,
-        action=action,
-        advice=advice,
-        verdict=sentence,
-        judgement=judgement,
+        **headline,
         n_samples=findings.n_samples,
         n_classes=len(names),
         classes=names,
@@ -191,6 +185,22 @@ def _compose(
         groups=groups,
         is_weighted=has_weights(given.sample),
     )
+
+
+def _conclude(case: Case, tests: Sequence[CheckRow]) -> dict[str, str]:
+    """What to do and why; see `Report`."""
+    findings, method, gain = case.findings, case.request.method, case.findings.gain
+    is_held_out = case.fits.is_held_out
+    has_rest, rest = remaining(findings.gaps[1], tests, is_held_out=is_held_out)
+    possible = possible_error(case.drawn, case.names)
+    last = rest if gain.judgement == "good" else ""
+    if gain.judgement == "mixed" and not shows_error(tests):
+        last = possible_sentence(possible)
+    judgement, sentence = verdict(findings.evaluations[0], findings.gaps[0], gain, method, last)
+    action, advice = advise(
+        findings.n_samples, gain, tests, method, possible=possible.worst, has_rest=has_rest
+    )
+    return {"action": action, "advice": advice, "verdict": sentence, "judgement": judgement}
 
 
 def _warnings(case: Case) -> tuple[str, ...]:

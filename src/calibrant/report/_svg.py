@@ -123,12 +123,12 @@ def _bars(plane: _Plane, curve: Curve, when: str, shift: float) -> Iterator[str]
 
 
 def ks_svg(graph: KsGraph, label: str) -> str:
-    """Outcomes minus confidences, added up over rows in the order of their confidence."""
+    """Confidences minus outcomes, added up over rows in the order of their confidence."""
     lines = {when: getattr(graph, when) for when in _WHEN}
     reach = max((abs(value) for line in lines.values() for value in line), default=0.0)
     edge = _ceiling(max(reach, 1e-4))
     plane = _Plane(960, 320, (0.0, 1.0), (-edge, edge))
-    frame = _frame(plane, "share of rows, least sure first", "outcomes minus confidences")
+    frame = _frame(plane, "share of rows, least sure first", "confidences minus outcomes")
     zero = _path(plane, ((0.0, 0.0), (1.0, 0.0)), "honest")
     drawn = [
         _path(plane, tuple(zip(graph.share, line, strict=True)), f"{when} line")

@@ -314,7 +314,7 @@ def _as_samples(
             classes=classes,
             inputs=inputs,
             columns=() if names is None else (names,),
-        )[0]
+        )[0].countable()
         for name, one in scores.items()
     }
     if names is not None and samples["data"].n_rows not in (None, len(names)):

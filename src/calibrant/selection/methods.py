@@ -77,7 +77,7 @@ _TABLE = (
     Method("histogram", binary.HistogramBinning, "frequencies in bins, guaranteed", is_binary=True),
     Method("bbq", binary.BayesianBinning, "an average of many binnings", is_binary=True),
     Method("spline", binary.SplineCalibration, "a spline of cumulative outcomes", is_binary=True),
-    Method("venn-abers", binary.VennAbers, "two isotonic maps, with intervals", is_binary=True),
+    Method("venn-abers", binary.VennAbers, "two isotonic maps, two probabilities", is_binary=True),
 )
 
 METHODS: dict[str, Method] = {entry.name: entry for entry in _TABLE}
