@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant._data import fold_plan
 from calibrant._data.fold_plan import N_GROUPS, plan_folds
 from calibrant._data.read import as_sample
 from parts import Slices
@@ -48,6 +49,13 @@ def test_a_single_fold_has_groups(rows):
         group = np.concatenate([group for _, _, group in plan.sum_held_out(gather)])
         assert np.unique(group).tolist() == list(range(N_GROUPS))
         np.testing.assert_array_equal(np.bincount(group), 5)
+
+
+def test_a_single_fold_of_many_chunked_rows_is_small(rows, monkeypatch):
+    monkeypatch.setattr(fold_plan, "MOST_HELD_OUT", 10)
+    _, chunked = samples(rows)
+    held_out = plan_folds(4, chunked, one_fold=True).sum_held_out(gather)
+    assert sum(len(u) for _, u, _ in held_out) == 10
 
 
 def test_runs_of_chunked_rows_stay_together(rows):

@@ -148,3 +148,11 @@ def test_lines_between_scores_that_are_barely_numbers_are_finite():
     fitted = IsotonicCalibration("linear").fit(score, [0, 1, 0, 1, 1, 1])
     found = fitted.predict_proba(5e-324 * np.arange(12))[:, 1]
     assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_clipped_values_follow_the_rule_of_succession():
+    score, outcome = np.linspace(0.1, 0.9, 8), np.repeat([0, 1], 4)
+    plain = IsotonicCalibration("linear", smoothing=1.0).fit(score, outcome)
+    clipped = IsotonicCalibration("linear", smoothing=1.0, clip=True).fit(score, outcome)
+    np.testing.assert_allclose(clipped.values_, np.clip(plain.values_, 0.1, 0.9))
+    assert IsotonicCalibration(clip=True).fit(score, outcome).values_.tolist() == [0.1, 0.9]

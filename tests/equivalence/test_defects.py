@@ -47,9 +47,12 @@ def test_a_stack_of_a_dask_array_chooses_the_model_that_memory_chooses():
     logits[np.arange(n_rows), y] += 2
     logits[:, 5:] += 2
     rows = Rows(softmax(logits, axis=1), y)
-    memory = AutoCalibration(cv=folds_by_number(n_rows, 5)).fit(*in_memory(rows))
-    chunks = AutoCalibration(cv=5).fit(*as_dask(rows, sizes=(150, 150, 150)))
-    assert list(chunks.members_) == list(memory.members_) == ["structured-matrix"]
+    members = ["bayesian-temperature", "structured-matrix"]
+    memory = AutoCalibration(members, cv=folds_by_number(n_rows, 5)).fit(*in_memory(rows))
+    chunks = AutoCalibration(members, cv=5).fit(*as_dask(rows, sizes=(150, 150, 150)))
+    assert list(chunks.members_) == list(memory.members_)
+    assert chunks.weights_[2] == pytest.approx(memory.weights_[2], abs=1e-6)
+    assert chunks.weights_[2] > 0.9
     assert chunks.gain_.gain == pytest.approx(memory.gain_.gain, abs=1e-6)
 
 

@@ -28,11 +28,13 @@ from sklearn.model_selection import KFold
 
 from calibrant import (
     AutoCalibration,
+    BayesianTemperatureScaling,
     CrossFitted,
     DirichletCalibration,
     GaussianProcessCalibration,
     HistogramBinning,
     IsotonicCalibration,
+    MulticlassToBinary,
     PlattScaling,
     StructuredScaling,
     TemperatureScaling,
@@ -75,6 +77,11 @@ def with_isotonic():
     return {"temperature": TemperatureScaling(), "isotonic": IsotonicCalibration("linear", 1.0)}
 
 
+def with_confidence():
+    confidence = MulticlassToBinary(IsotonicCalibration("linear", 1.0, True), notion="confidence")
+    return {"temperature": BayesianTemperatureScaling(), "confidence": confidence}
+
+
 def overconfident_rows(n_rows=N_ROWS):
     """A confidence that no scaling of logits corrects: above 0.8 half of the rows are wrong."""
     rng = np.random.default_rng(0)
@@ -84,20 +91,21 @@ def overconfident_rows(n_rows=N_ROWS):
     return Rows(proba, np.where(is_right, first, (first + rng.integers(1, 3, n_rows)) % 3))
 
 
-REGIMES = {
-    # name: (rows, candidates, folds, declared); test_defects has the regime in which a matrix wins
+CASES = {
+    # name: (rows, candidates, folds, declared)
     "two candidates": (make_rows(inputs="logits"), two_members(), 3, STACKED),
     "candidates by name": (make_rows(), ["temperature", "structured-vector"], 2, STACKED),
     "two classes": (make_rows(n_classes=2), two_members(), 2, STACKED),
     "one candidate": (make_rows(inputs="logits"), ["temperature"], 2, STACKED),
     "fewer than 100 rows": (make_rows(83), ["temperature"], None, STACKED),
-    "few rows per class": (make_rows(230, 25, scale=4, slope=1.2), None, None, STACKED),
-    "thin, fewer rows than classes": (make_rows(40, 50, scale=3), None, None, STACKED),
-    "thin, a temperature wins": (make_rows(150, 50, scale=3), None, None, STACKED),
+    "few rows per class": (make_rows(230, 25, scale=4, slope=1.2), None, None, CELLS),
+    "fewer rows than classes": (make_rows(40, 50, scale=3), None, None, CELLS),
+    "four classes per row": (make_rows(25, 101, scale=3), None, None, CELLS),
     "an isotonic candidate": (make_rows(seed=1), with_isotonic(), 3, CELLS),
     "an isotonic candidate, tied": (make_tied_rows(seed=1), with_isotonic(), 3, STACKED),
     "default, with isotonic, tied": (make_tied_rows(seed=0), None, None, STACKED),
     "corrected confidence": (overconfident_rows(), two_members(), 3, CELLS),
+    "confidence candidate": (overconfident_rows(), with_confidence(), 3, CELLS),
 }
 
 
@@ -108,8 +116,8 @@ def view(model, scores):
     return shown
 
 
-def check(regime, data, rows=None):
-    own, candidates, cv, declared = REGIMES[regime]
+def check(case, data, rows=None):
+    own, candidates, cv, declared = CASES[case]
     rows = rows or own
     n_rows, is_small = len(rows.y), len(rows.y) < 100
     folds = folds_by_number(n_rows, cv or (20 if is_small else 5))
@@ -125,9 +133,9 @@ def check(regime, data, rows=None):
         np.testing.assert_allclose(chunks.losses_, memory.losses_, atol=0.01)
 
 
-@pytest.mark.parametrize("regime", ["two candidates", "default, with isotonic, tied"])
-def test_a_stack_of_a_memory_map_is_the_stack_of_the_array(regime, make):
-    rows, candidates, cv, _ = REGIMES[regime]
+@pytest.mark.parametrize("case", ["two candidates", "default, with isotonic, tied"])
+def test_a_stack_of_a_memory_map_is_the_stack_of_the_array(case, make):
+    rows, candidates, cv, _ = CASES[case]
     memory, mapped = (
         AutoCalibration(candidates, cv=cv, inputs=rows.inputs).fit(*data)
         for data in (in_memory(rows), make("memory map", rows))
@@ -135,14 +143,14 @@ def test_a_stack_of_a_memory_map_is_the_stack_of_the_array(regime, make):
     assert_close(view(mapped, rows.scores), view(memory, rows.scores), EQUAL.tolerance)
 
 
-@pytest.mark.parametrize(("regime", "kind"), cells(REGIMES, ["own chunks"]))
-def test_a_stack_of_chunks_is_the_stack_in_memory(regime, kind, make):
-    check(regime, make(kind, REGIMES[regime][0]))
+@pytest.mark.parametrize(("case", "kind"), cells(CASES, ["own chunks"]))
+def test_a_stack_of_chunks_is_the_stack_in_memory(case, kind, make):
+    check(case, make(kind, CASES[case][0]))
 
 
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_every_kind_of_chunks_gives_the_same_stack(kind, make):
-    check("one candidate", make(kind, REGIMES["one candidate"][0]))
+    check("one candidate", make(kind, CASES["one candidate"][0]))
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -262,7 +270,8 @@ def test_cross_fitted_maps_of_chunks_are_those_of_memory(name, kind, make):
 @pytest.mark.parametrize(("weight", "kind"), [("none", "own chunks"), ("integer", "dask array")])
 def test_many_rows_are_evaluated_in_one_fold_on_chunks_as_in_memory(weight, kind):
     """From 2^21 scores on, the first fold is held out. Its rows are cut into five groups, in which
-    weights are evaluated: by content in memory, by number on chunks.
+    weights are evaluated: by content in memory, by number on chunks. The correction of the
+    confidence is cross-fitted on these groups, so its weight differs slightly.
     """
     n_rows = 2**19 + 3
     base = make_rows(n_rows, 4, inputs="logits", scale=6)
@@ -278,6 +287,6 @@ def test_many_rows_are_evaluated_in_one_fold_on_chunks_as_in_memory(weight, kind
     else:
         chunks = clone(made).fit(*as_own_chunks(rows, size=size))
     assert chunks.names_ == memory.names_
-    np.testing.assert_allclose(chunks.weights_, memory.weights_, atol=1e-6)
+    np.testing.assert_allclose(chunks.weights_, memory.weights_, atol=0.005)
     np.testing.assert_allclose(chunks.losses_, memory.losses_, atol=1e-9)
     assert abs(chunks.gain_.gain - memory.gain_.gain) < 0.2 * memory.gain_.standard_error

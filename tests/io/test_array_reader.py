@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from calibrant.io import _array_reader
 from calibrant.io._array_reader import ArrayReader
 from calibrant.io._roles import FileOptions, ModelScores
 
@@ -45,3 +46,21 @@ def test_columns_are_put_in_the_order_of_a_model(tmp_path):
     model = ModelScores(np.array(["b", "a"]), "proba")
     (block,) = opened(tmp_path / "a.npz", model).blocks()
     np.testing.assert_array_equal(block.scores, PROBA[:, ::-1])
+
+
+def test_labels_in_a_file_of_their_own_are_not_kept_in_memory(tmp_path, monkeypatch):
+    np.save(tmp_path / "p.npy", np.tile(PROBA, (100, 1)))
+    np.save(tmp_path / "y.npy", np.tile([0, 1, 1], 100))
+    monkeypatch.setattr(_array_reader, "WORK_MEMORY", 200)
+    sizes = []
+    read = _array_reader.FileArray.__getitem__
+    monkeypatch.setattr(
+        _array_reader.FileArray,
+        "__getitem__",
+        lambda array, rows: (sizes.append(rows.stop - rows.start), read(array, rows))[1],
+    )
+    reader = opened(tmp_path / "p.npy", labels=tmp_path / "y.npy")
+    blocks = list(reader.blocks())
+    assert sum(len(block.labels) for block in blocks) == 300
+    assert reader.distinct_labels() == {"0", "1"}
+    assert max(sizes) <= 100

@@ -112,3 +112,26 @@ def test_probabilities_of_the_ensemble_are_those_of_its_logarithms(rng):
         np.testing.assert_allclose(
             model.predict_proba(proba), np.exp(model.predict_log_proba(proba)), rtol=1e-13
         )
+
+
+def test_explanation_uses_all_rows_to_tell_overconfidence_from_chance(rng):
+    """A temperature of 1.05 is certain with 100,000 rows, but not with the rows of a summary."""
+    logits = rng.normal(scale=2.0, size=(100_000, 10))
+    y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    assert (
+        "was overconfident" in TemperatureScaling(inputs="logits").fit(1.05 * logits, y).explain()
+    )
+    assert "chance" in TemperatureScaling(inputs="logits").fit(logits, y).explain()
+
+
+def test_curvature_is_the_second_derivative_of_the_loss_in_the_logarithm_of_the_temperature(rng):
+    logits = rng.normal(scale=2.0, size=(400, 5))
+    y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    model = TemperatureScaling(inputs="logits").fit(1.3 * logits, y)
+
+    def loss(log_t):
+        return log_loss(y, softmax(1.3 * logits / np.exp(log_t)))
+
+    t, h = np.log(model.temperature_), 1e-3
+    second = (loss(t + h) - 2 * loss(t) + loss(t - h)) / h**2
+    assert model.curvature_ == pytest.approx(second, rel=1e-4)

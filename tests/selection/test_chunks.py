@@ -51,7 +51,7 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
 
 
 def test_one_fold_judges_many_rows(data, monkeypatch):
-    logits, y = 3 * data[0], data[1]  # so wrong that caution is least, whatever the groups
+    logits, y = 3 * data[0], data[1]
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1000)
     made = {"candidates": MEMBERS, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(len(y), 5)[:1], **made).fit(logits, y)
@@ -60,17 +60,6 @@ def test_one_fold_judges_many_rows(data, monkeypatch):
     # The groups that weights are judged on differ.
     difference = parts.gain_.gain - whole.gain_.gain
     assert abs(difference) < 0.2 * whole.gain_.standard_error
-
-
-def test_many_classes_of_few_rows_have_no_uniform_forecast(rng):
-    logits = 6 * rng.normal(size=(80, 50))  # so sure and so wrong that spreading would gain
-    y = (0.05 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    made = {"candidates": MEMBERS, "inputs": "logits"}
-    whole = AutoCalibration(cv=folds(80, 3), **made).fit(logits, y)
-    parts = AutoCalibration(cv=3, **made).fit(Slices(logits, y, size=30), None)
-    assert whole.weights_[-1] == parts.weights_[-1] == 0
-    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
-    assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
 
 
 def test_default_members_are_those_of_rows_in_memory(data):
@@ -83,18 +72,14 @@ def test_default_members_are_those_of_rows_in_memory(data):
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=0.02)
 
 
-def test_few_rows_of_many_classes_choose_the_same_member():
-    """A member that gains much over the temperature is chosen on chunks, too."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 5, 195)
-    logits = rng.normal(size=(195, 50))
-    logits[np.arange(195), y] += 2
-    logits[:, 5:] += 2
-    whole = AutoCalibration(cv=folds(195, 5), inputs="logits").fit(logits, y)
-    parts = AutoCalibration(cv=5, inputs="logits").fit(Slices(logits, y, size=50), None)
-    assert list(parts.members_) == list(whole.members_) == ["structured-matrix"]
-    assert parts.gain_.gain == pytest.approx(whole.gain_.gain, abs=1e-8)
-    assert parts.gain_.gain > 2
+def test_few_rows_of_many_classes_have_the_same_weights(rng):
+    logits = 3 * rng.normal(size=(20, 100))
+    y = (logits / 1.2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    members = ["bayesian-temperature", "structured-vector"]
+    made = {"candidates": members, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(20, 5), **made).fit(logits, y)
+    parts = AutoCalibration(cv=5, **made).fit(Slices(logits, y, size=7), None)
+    np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-7)
 
 
 def test_time_budget_holds_for_chunks_too(data):

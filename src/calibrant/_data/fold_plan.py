@@ -22,6 +22,10 @@ from calibrant._validation import check_count
 N_GROUPS = 5
 """Groups of held-out rows if a single fold is evaluated."""
 
+MOST_HELD_OUT = 2**18
+"""Chunked rows that a single evaluated fold holds at most: what is predicted for them is kept, and
+more rows would not change weights of an ensemble in their third digit."""
+
 _RUN_LENGTH = 60
 """Consecutive chunked rows that stay in one fold, so that fits inside can split them again."""
 
@@ -157,8 +161,8 @@ def plan_folds(
 ) -> FoldPlan:
     """Folds of a sample: by content if its rows are in memory, else by the number of the row.
 
-    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter. ``by_runs`` keeps
-    consecutive chunked rows together.
+    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter. If rows are chunked,
+    this fold has at most `MOST_HELD_OUT` rows. ``by_runs`` keeps consecutive chunked rows together.
     """
     is_number = cv is None or isinstance(cv, int | np.integer)
     if not sample.is_chunked:
@@ -171,6 +175,8 @@ def plan_folds(
             f"got {cv!r}. Pass cv=5, for example."
         )
     n_folds = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
+    if one_fold:
+        n_folds = max(n_folds, -(-sample.shape[0] // MOST_HELD_OUT))
     n_folds = min(n_folds, sample.shape[0])
     if n_folds < 2:  # one row has no folds
         return NumberedFolds(sample, _NumberRule(1, 0, 1))

@@ -434,6 +434,8 @@ class ArraySample(Sample):
         return ArraySample(*self.columns_of(self._rows_at(places)))
 
     def summary_rows(self) -> ArraySample:
+        if len(self.summary_places) == self.shape[0]:
+            return self
         # Rows of many classes are large: they are copied block by block, when they are read.
         rows = self._rows_at(self.summary_places)
         return ArraySample(

@@ -98,7 +98,7 @@ def _next_weights(
     where that fails or would at best double a share that is far too small. Where rounding hides
     the loss, the Newton point if it is closer to the optimum; None where nothing is better.
     """
-    point = _newton_point((ratio * c[:, None]).T @ ratio, mean)
+    point = newton_point((ratio * c[:, None]).T @ ratio, mean)
     lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
     if lower is not None:
         return lower / lower.sum()
@@ -148,7 +148,7 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
     return float(w.sum() - 1.0 - c @ np.log(np.maximum(p @ w, TINY)))
 
 
-def _newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
+def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c.
 
     Members are scaled to a diagonal of ones: one of weight zero may have ratios of 1e10, which
@@ -231,7 +231,7 @@ def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
         value, mean = sums.loss / sums.total, sums.ratio / sums.total
         if _violation(mean, w) <= _TOLERANCE:
             return Solution(w, value, n_iter, Outcome.CONVERGED)
-        point = _newton_point(sums.product / sums.total, mean)
+        point = newton_point(sums.product / sums.total, mean)
         length, best = 1.0, None
         while best is None and length > 1e-3:
             trial = w + length * (point - w)

@@ -95,7 +95,7 @@ def minimize_by_newton(derivatives: Callable[[float], Derivatives]) -> Solution:
     for n_iter in range(1, MAX_ITER + 1):
         value, slope, curvature = derivatives(t)
         if slope == 0.0 or value <= SEPARABLE_LOSS:
-            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
+            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED, max(curvature, 0.0))
         low, high = (t, high) if slope < 0 else (low, t)
         step = -slope / curvature if curvature > 0 else -np.copysign(LIMIT, slope)
         step = float(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
@@ -105,7 +105,7 @@ def minimize_by_newton(derivatives: Callable[[float], Derivatives]) -> Solution:
             step = 0.5 * (low + high) - t
         t += step
         if abs(step) <= _LAST_STEP:
-            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
+            return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED, max(curvature, 0.0))
     return Solution(np.array([t]), value, MAX_ITER, Outcome.ITERATION_LIMIT)
 
 

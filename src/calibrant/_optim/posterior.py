@@ -1,7 +1,7 @@
 r"""The posterior of the logarithm of a temperature, as a few temperatures with weights.
 
 The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`: its value and
-two derivatives at `KNOTS`, one pass over the data, give a piecewise quintic. With a prior on a fine
+two derivatives at some of the `KNOTS` give a piecewise quintic. With a prior on a fine
 grid that is the posterior, and the Gauss quadrature of it a handful of points that have all of its
 first moments.
 """
@@ -43,8 +43,9 @@ def log_temperature_posterior(
     """Logarithms of temperatures, with weights: the Gauss quadrature of their posterior. The prior
     is given up to a factor.
     """
-    log_likelihood = _log_likelihood(sample)
-    grid, log_mass = np.linspace(KNOTS[0], KNOTS[-1], _POINTS), np.empty(0)
+    log_likelihood = _log_likelihood(sample, log_prior)
+    low, high = log_likelihood.x[[0, -1]]
+    grid, log_mass = np.linspace(low, high, _POINTS), np.empty(0)
     for _ in range(2):  # where the mass is, and once more there
         log_mass = log_likelihood(grid) + log_prior(grid)
         inside = grid[log_mass > log_mass.max() - _NEGLIGIBLE]
@@ -57,14 +58,38 @@ def log_temperature_posterior(
     return Posterior(*gauss_quadrature(grid, mass, n_points), float(log_evidence))
 
 
-def _log_likelihood(sample: Sample) -> scipy.interpolate.BPoly:
-    """The logarithm of the likelihood of all rows, as a function of log T."""
-    betas = np.exp(-KNOTS)
+def _log_likelihood(
+    sample: Sample, log_prior: Callable[[FloatArray], FloatArray]
+) -> scipy.interpolate.BPoly:
+    """The logarithm of the likelihood of all rows as a function of log T, where the posterior is
+    not negligible.
+
+    The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is of no use if
+    it lies beyond another knot at which the posterior is negligible. Knots are added in four
+    passes, each of which halves the distance between them: many rows need 11 knots instead of 33.
+    """
+    known: dict[int, FloatArray] = {}
+    first, last = 0, len(KNOTS) - 1
+    for step in (8, 4, 2, 1):
+        new = [k for k in range(first, last + 1, step) if k not in known]
+        known.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
+        knots = np.array(sorted(k for k in known if first <= k <= last))
+        log_mass = np.array([known[k][0] for k in knots]) + log_prior(KNOTS[knots])
+        kept = np.flatnonzero(log_mass > log_mass.max() - _NEGLIGIBLE)
+        # The maximum is between the neighbors of the best knot, so both stay.
+        first = int(knots[max(kept[0] - 1, 0)])
+        last = int(knots[min(kept[-1] + 1, len(knots) - 1)])
+    knots = np.array(sorted(k for k in known if first <= k <= last))
+    return scipy.interpolate.BPoly.from_derivatives(KNOTS[knots], [known[k] for k in knots])
+
+
+def _derivatives_at(sample: Sample, log_temperatures: FloatArray) -> FloatArray:
+    """The log-likelihood and its first two derivatives in log T, (m, 3): one pass."""
+    betas = np.exp(-log_temperatures)
     sums = sample.sum(partial(loss_sums_at, betas), elements=READ_BLOCK)
     value, slope, square = sums.T
     first = betas * slope
-    derivatives = np.column_stack([-value, first, -(betas**2 * square + first)])
-    return scipy.interpolate.BPoly.from_derivatives(KNOTS, derivatives)
+    return np.column_stack([-value, first, -(betas**2 * square + first)])
 
 
 def gauss_quadrature(

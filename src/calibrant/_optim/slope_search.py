@@ -2,10 +2,10 @@ r"""The minimum of a log-loss as a function of log beta, from as few evaluations
 
 An evaluation is a pass over all rows, so it returns more than one number: the slope of the function
 and the first derivatives of the slope. A polynomial that has the m known numbers at the last point
-t, and the slope and the curvature at the point t' before it, predicts where the slope is zero. The
-error of the predicted root r is about
+t, and the m' known numbers at the point t' before it, predicts where the slope is zero. The error
+of the predicted root r is about
 
-.. math:: |r - t|^m\, |r - t'|^2 / (m + 2)^2 ,
+.. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 ,
 
 the remainder of the interpolation. The denominator is an estimate from log-losses as functions of
 :math:`\log \beta`. A bracket keeps the search safe where the prediction is not good.
@@ -14,7 +14,7 @@ the remainder of the interpolation. The denominator is an estimate from log-loss
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import copysign, inf
+from math import comb, copysign, factorial, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ def minimize_scalar(
     for n_iter in range(1, MAX_ITER + 1):
         point = evaluate(t)
         if point.slopes[0] == 0.0 or point.value <= SEPARABLE_LOSS:
-            return SearchResult(_solution(t, point.value, n_iter), point)
+            return SearchResult(_solution(t, point.value, n_iter, point.slopes[1]), point)
         low, high = (t, high) if point.slopes[0] < 0 else (low, t)
         before = None if before is None or before.t == t else before
         terms = interpolate_slope(point, before)
@@ -65,33 +65,47 @@ def minimize_scalar(
         step = _safe_step(t, newton if root is None else root, low, high)
         error = _root_error(t + step, point, before) if step == root else inf
         if min(error, step * step) <= tolerance:
-            value = point.value + _integral(terms, step)
-            return SearchResult(_solution(t + step, value, n_iter), point)
+            value, curvature = point.value + _integral(terms, step), _polynomial(terms, step)[1]
+            return SearchResult(_solution(t + step, value, n_iter, curvature), point)
         before, t = point, t + step
     unfinished = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
     return SearchResult(unfinished, point)
 
 
-def _solution(t: float, value: float, n_iter: int) -> Solution:
-    return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED)
+def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution:
+    return Solution(np.array([t]), value, n_iter, Outcome.CONVERGED, max(curvature, 0.0))
 
 
 def interpolate_slope(point: Point, before: Point | None) -> list[float]:
-    """Taylor coefficients of the slope at ``point``: those that the point knows, and two more with
-    which the polynomial has the slope and the curvature of ``before``.
+    """Taylor coefficients of the slope at ``point``: those that the point knows, and more with
+    which the polynomial has the slope of ``before`` and its derivatives there.
     """
-    terms = list(point.slopes)
-    if len(terms) > 2:
-        terms[2] *= 0.5  # the coefficient of the square is half the second derivative
+    terms = _taylor(point.slopes)
     if before is None:
         return terms
     away, order = before.t - point.t, len(terms)
-    value, slope = _polynomial(terms, away)
-    # The rest of the slope is away^order times a line: its value and its slope at ``before``.
-    power = away**order
-    height = (before.slopes[0] - value) / power
-    tilt = (before.slopes[1] - slope) / power - order * height / away
-    return [*terms, height - tilt * away, tilt]
+    # What the known terms miss is x^order q(x). The coefficients of q at ``before`` follow one by
+    # one from those of the product, in which x^order has binomial coefficients.
+    known = _moved([*terms, 0.0], away)
+    power = [comb(order, k) * away ** (order - k) for k in range(len(before.slopes))]
+    rest: list[float] = []
+    for k, value in enumerate(_taylor(before.slopes)):
+        explained = sum(power[k - j] * rest[j] for j in range(k))
+        rest.append((value - known[k] - explained) / power[0])
+    return [*terms, *_moved(rest, -away)]
+
+
+def _taylor(derivatives: tuple[float, ...]) -> list[float]:
+    return [value / factorial(k) for k, value in enumerate(derivatives)]
+
+
+def _moved(terms: list[float], x: float) -> list[float]:
+    """The Taylor coefficients at ``x`` of a polynomial that has ``terms`` at 0."""
+    terms = list(terms)
+    for k in range(len(terms) - 1):  # Horner's rule, again and again
+        for j in range(len(terms) - 2, k - 1, -1):
+            terms[j] += x * terms[j + 1]
+    return terms
 
 
 def _newton_step(point: Point) -> float:
@@ -125,7 +139,8 @@ def _root_error(root: float, point: Point, before: Point | None) -> float:
     error = abs(root - point.t) ** order
     if before is None:
         return error / order**2
-    return error * (root - before.t) ** 2 / (order + 2) ** 2
+    more = len(before.slopes)
+    return error * abs(root - before.t) ** more / (order + more) ** 2
 
 
 def _safe_step(t: float, step: float, low: float, high: float) -> float:

@@ -41,13 +41,14 @@ class Outcome(Enum):
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Parameters that a solver found, the objective there, the iterations it took, and how it
-    ended.
+    ended. Searches for one parameter also return the curvature of the objective.
     """
 
     parameters: FloatArray
     objective: float
     n_iter: int
     outcome: Outcome
+    curvature: float = 0.0
 
     @property
     def converged(self) -> bool:

@@ -49,7 +49,9 @@ def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Soluti
             return name_cause(minimize_scalar(partial(loss, n_powers=4), 0.0, ERROR).solution)
         near = _approach(loss, prior_scale)
         start = float(near.solution.parameters[0])
-        return name_cause(minimize_scalar(loss, start, ERROR, before=near.point).solution)
+        # A third derivative in single precision, or an estimated one, is not good enough here.
+        before = near.point._replace(slopes=near.point.slopes[:2])
+        return name_cause(minimize_scalar(loss, start, ERROR, before=before).solution)
 
 
 def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:

@@ -15,8 +15,9 @@ _FEW_NUMBERS = 4
 _FEW_MEMBERS = 5
 """Folds, members or claims that have a line each."""
 
-_RATIO = 3.84
-"""Of likelihoods, twice its logarithm, that one parameter exceeds by chance in 5 % of the cases."""
+CHI2_95 = 3.84
+"""The 95% quantile of chi-squared with one degree of freedom: twice the logarithm of a likelihood
+ratio exceeds it in 5% of the cases by chance."""
 
 _ABOUT_THE_FIT = frozenset(
     {"classes_", "class_prior_", "class_weights_", "converged_", "n_classes_", "n_features_in_"}
@@ -60,10 +61,13 @@ def _words_of(part: Any) -> str:
     return str(part._words()) if hasattr(part, "_words") else plain_words(part)
 
 
-def is_beyond_chance(training: TrainingSummary) -> bool:
-    """Whether a map of one parameter gained more than chance explains, by the likelihood ratio."""
-    gain = training.log_loss_before - training.log_loss_after
-    return bool(2 * training.n_rows * gain > _RATIO)
+def likelihood_ratio(training: TrainingSummary | None) -> float:
+    """Twice the logarithm of the likelihood ratio of a fit on the rows of its summary; 0 if it has
+    none.
+    """
+    if training is None:
+        return 0.0
+    return 2 * training.n_rows * (training.log_loss_before - training.log_loss_after)
 
 
 def _sentence(title: str, values: dict[str, str]) -> str:

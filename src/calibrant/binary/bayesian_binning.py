@@ -26,32 +26,21 @@ _NEGLIGIBLE = 1e-17
 
 
 class BayesianBinning(BaseBinaryCalibrator):
-    r"""BBQ: Bayesian binning into quantiles.
+    r"""Average quantile binning models with different numbers of bins (BBQ).
 
-    Equal-frequency binning models M with different numbers of bins B are averaged,
-
-    .. math:: q(p) = \sum_M P(M \mid D)\, \theta_{M, b(p)} , \quad
-        \theta_{M,b} = \frac{m_b + \alpha_b}{n_b + \alpha_b + \beta_b} ,
-
-    where :math:`n_b` and :math:`m_b` are the weights of all rows and of outcome 1 in bin b, and
-    :math:`\theta` the posterior mean under the prior :math:`\mathrm{Beta}(\alpha_b, \beta_b)` with
-    :math:`\alpha_b = (N'/B)\, p_b`,
-    :math:`\beta_b = (N'/B)(1 - p_b)`, N' the prior strength and :math:`p_b` the midpoint of the
-    bin. All models are equally likely beforehand, and so their weights are proportional to their
-    marginal likelihood,
-
-    .. math:: P(D \mid M) = \prod_b
-        \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
+    Use it for two classes if you want bins without choosing their number.
 
     Parameters
     ----------
     n_models : int, optional
-        How many numbers of bins to try, evenly spread over the range from :math:`n^{1/3}/10` to
-        :math:`10\, n^{1/3}`, but at most the number of distinct scores. None tries every one.
+        How many numbers of bins are tried, spread evenly from :math:`n^{1/3}/10` to
+        :math:`10\, n^{1/3}`. If None, every number in this range is tried.
     prior_strength : float, default 2.0
-        N', the pseudo-count of a model, shared by its bins.
+        Pseudo-count N' of a model, shared by its bins.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
 
     Attributes
     ----------
@@ -62,16 +51,33 @@ class BayesianBinning(BaseBinaryCalibrator):
     weights_ : array of shape (n_models,)
         Posterior probability of each model.
     edges_, values_ : arrays of shape (n_steps,)
-        The averaged map is one step function: scores above ``edges_[b - 1]`` and up to
-        ``edges_[b]`` get ``values_[b]``.
+        The average is one step function. Scores above ``edges_[b - 1]`` and up to ``edges_[b]``
+        have the calibrated probability ``values_[b]``.
+
+    See Also
+    --------
+    HistogramBinning : One number of bins, with distribution-free guarantees.
 
     Notes
     -----
-    O(n log n) for the sort, O(B log n) for each of at most about :math:`10\, n^{1/3}` models, and
-    O(n) for each that has weight. Bins are right-closed, at fit and at prediction alike, and tied
-    scores stay in one bin; where ties leave a bin empty, B counts the bins that are left. No value
-    is exactly 0 or 1. The map need not increase: scores are used through their order and through
-    the midpoints of the bins alone. Nothing is guaranteed for a finite sample.
+    The average over quantile binning models M with B bins is
+
+    .. math:: q(p) = \sum_M P(M \mid D)\, \theta_{M, b(p)} , \quad
+        \theta_{M,b} = \frac{m_b + \alpha_b}{n_b + \alpha_b + \beta_b} ,
+
+    where :math:`n_b` and :math:`m_b` are the weights of all rows and of outcome 1 in bin b. The
+    prior is :math:`\mathrm{Beta}(\alpha_b, \beta_b)` with :math:`\alpha_b = (N'/B)\, p_b`,
+    :math:`\beta_b = (N'/B)(1 - p_b)` and the midpoint :math:`p_b` of the bin. All models have the
+    same prior probability, so their weights are proportional to the marginal likelihood
+
+    .. math:: P(D \mid M) = \prod_b
+        \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
+
+    Bins are right-closed, and equal scores share a bin. B counts the bins that remain if equal
+    scores leave a bin empty. No value is exactly 0 or 1. The function need not increase. There is
+    no finite-sample guarantee.
+
+    The fit costs O(n log n), plus O(B log n) for each model and O(n) for each model with a weight.
 
     References
     ----------

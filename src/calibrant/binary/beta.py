@@ -27,49 +27,50 @@ _LOG_ODDS_END = 745.0
 
 
 class BetaCalibration(BaseBinaryCalibrator):
-    r"""Beta calibration: the map between two Beta distributions of scores.
+    r"""Calibrate by the beta family of functions.
 
-    .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m ,
+    Use it for two classes and some hundred rows. Unlike Platt scaling it can represent the
+    identity, so calibrated scores can stay as they are. The calibrated probability is
 
-    fitted by maximum likelihood: a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`.
-    The identity is a = b = 1, c = 0; unlike Platt's map, the family can leave scores that are
-    calibrated as they are.
+    .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m .
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default "abm"
-        What is free: all three; a = b and m (Platt's family, without smoothed targets); a and b
-        with m = 1/2.
+        Free parameters: "abm" fits all three, "am" sets a = b, "ab" sets m = 1/2.
     constrained : bool, default True
-        Keep a, b >= 0, so that the map increases: a negative coefficient is dropped and the rest
-        fitted again. Where both are negative, the better of the two remaining fits is taken; so the
-        result is the maximum under the constraint.
+        Require a >= 0 and b >= 0, so the function increases.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        The logarithms of logits are exact, without a floor.
+        Type of the scores. Logarithms are exact for logits, without clipping.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
     eps : float, default 1e-12
-        Probabilities are clipped to [eps, 1 - eps] before their logarithms are taken.
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken.
 
     Attributes
     ----------
     a_, b_, c_ : float
+        The parameters of the formula.
     m_ : float
-        The score that is mapped to 1/2; 0 or 1 where all scores are mapped above or below it. With
-        ``constrained=False`` and coefficients of opposite signs there may be two such scores or
-        none, and ``m_`` is 0 or 1 all the same.
-    objective_ : float
-        Mean log-loss of the fit.
-    converged_ : bool
-    n_iter_ : int
-        Newton iterations of the last fit.
+        The score with the calibrated probability 1/2. It is 0 or 1 if no single score has it.
+    converged_, n_iter_, objective_ : bool, int, float
+        Whether the fit converged, its number of iterations, and the minimum that it reached.
+
+    See Also
+    --------
+    PlattScaling : Two parameters, for fewer rows.
+    SplineCalibration : A smooth function of any shape.
 
     Notes
     -----
-    O(n): each Newton iteration is one pass. The map is right if
-    the scores of each outcome follow Beta distributions; nothing is guaranteed otherwise. Where the
-    scores separate the outcomes, or all outcomes are equal, the likelihood has no maximum: the fit
-    stops at finite values and warns. Where there are too few different scores to determine all
-    parameters, the flattest of the best maps is taken.
+    The fit is a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`, O(n) per Newton
+    iteration. With ``constrained=True``, negative coefficients are set to zero one at a time and
+    the others are fitted again; the best of these fits is the maximum under the constraint.
+
+    The model is correct if the scores of each outcome follow beta distributions. There is no
+    guarantee otherwise. If the scores separate the outcomes, the likelihood has no maximum: the fit
+    stops at finite values and warns. If there are too few different scores to determine all
+    parameters, the fit with the smallest coefficients is returned.
 
     References
     ----------

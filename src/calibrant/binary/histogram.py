@@ -44,70 +44,76 @@ _MOST_BINS = 1000
 
 
 class HistogramBinning(BaseBinaryCalibrator):
-    r"""Histogram binning: every score of a bin is given the frequency of the outcome among the
-    calibration rows of the bin.
+    r"""Calibrate by the frequency of the outcome in bins of scores.
 
-    With upper edges :math:`e_1 < \dots < e_B`, score s belongs to the bin b with :math:`e_{b-1} < s
-    \le e_b` (the first bin has no lower limit, the last no upper one) and
-
-    .. math:: h(s) = \frac{\sum_{i \in b} w_i\, o_i}{\sum_{i \in b} w_i} .
-
-    Bins of equal mass are the groups of ``np.array_split(sorted scores, B)``, the edges the largest
-    score of each group.
+    Use it if you need a guarantee that holds for every distribution: `guarantee` computes it from
+    the fitted calibrator.
 
     Parameters
     ----------
     n_bins : int, optional
-        Number of bins; ``None`` means ``floor(n / points_per_bin)``, at least one.
-    points_per_bin : int
-        Rows a bin, where ``n_bins`` is None. Inside `MulticlassToBinary` it may be one number per
-        class.
-    strategy : {"quantile", "uniform"}
-        Bins of equal mass, or of equal width (the bins of the metrics: score s goes to ``min(int(s
-        * B), B - 1)``).
-    boundary : {"exclude", "include"}
-        A score that became an edge is not an independent draw from its bin. "exclude" leaves one
-        row of each edge between two bins out of the estimate, as the guarantees need; "include"
-        counts it. Edges of equal width depend on no row: there nothing is left out.
-    delta : float
-        Largest change of a value by which bins of equal value are told apart; 0 leaves them equal.
+        Number of bins. If None, ``floor(n / points_per_bin)``, at least one.
+    points_per_bin : int, default 50
+        Rows per bin, used if ``n_bins`` is None. Inside `MulticlassToBinary` it may be one number
+        per class.
+    strategy : {"quantile", "uniform"}, default "quantile"
+        Bins with equal numbers of rows, or of equal width.
+    boundary : {"exclude", "include"}, default "exclude"
+        Whether the row whose score is the edge between two bins counts in the frequency of its bin.
+        The guarantees need "exclude", because this row is not an independent draw from its bin.
+        Edges of bins of equal width do not depend on rows, so every row counts.
+    delta : float, default 1e-10
+        Largest change of a value that makes equal values of two bins different. 0 leaves them
+        equal.
     random_state : int or Generator, optional
-        Orders bins of equal value at random; without it, the bin of higher scores gets the higher
-        value. A Generator is copied, not advanced.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the two columns, optional
+        Order of bins with equal values. If None, the bin of higher scores gets the higher value. A
+        Generator is copied, not advanced.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
 
     Attributes
     ----------
     edges_ : array of shape (B,)
-        Upper edges. Equal edges are one bin, so that B may be smaller than ``n_bins``.
+        Upper edges of the bins. Equal edges form one bin, so B can be smaller than ``n_bins``.
     values_ : array of shape (B,)
-        Calibrated probability of each bin; 0.5 where the estimate has no rows.
+        Calibrated probability of each bin; 0.5 if no row counts in it.
     counts_, hits_ : arrays of shape (B,)
-        Weight of the rows, and of those with outcome 1, behind each value. A count of 0 marks a
-        value as unreliable.
+        Weight of the rows, and of the rows with outcome 1, in each bin. A value with the count 0 is
+        unreliable.
     n_tied_edges_ : int
-        Edges between two bins whose score belongs to several rows.
+        Number of edges between two bins whose score belongs to several rows.
     is_weighted_ : bool
-        Whether rows had weights other than one (or zero, which is no row).
+        Whether some rows had weights other than 0 and 1.
     bins_ : Bins
-        The bins, so that other forecasts can be judged on them: ``expected_calibration_error(...,
-        bins=calibrator)``.
+        The bins. Pass the calibrator as ``bins=`` to evaluate other predictions in the same bins.
+
+    See Also
+    --------
+    guarantee : Intervals for the values that hold for every distribution.
+    BayesianBinning : An average over numbers of bins.
 
     Notes
     -----
-    O(n log n) time and O(n) memory to fit: scores must be ordered.
+    With upper edges :math:`e_1 < \dots < e_B`, score s belongs to the bin b with :math:`e_{b-1} < s
+    \le e_b`. The first bin has no lower limit and the last bin has no upper limit. The calibrated
+    probability is
 
-    A tied score stays in one bin. Where several rows share the score of an edge, "exclude" takes
-    one row's part from their common weight and leaves their frequency as it is, so that the result
-    depends on no order of rows.
+    .. math:: h(s) = \frac{\sum_{i \in b} w_i\, o_i}{\sum_{i \in b} w_i} .
 
-    Weights: groups are cut at equal cumulative weight. Whole weights count rows, so that weight 2
-    is the row twice with ``boundary="include"``; with "exclude" it is not, because the row that is
-    left out is then heavier than one of two copies.
+    Quantile bins are the groups of ``np.array_split(sorted scores, B)``, and the edge is the
+    largest score of a group. Bins of equal width are those of the metrics: ``min(int(s * B), B -
+    1)``.
 
-    With "exclude", rows drawn independently and no ties, the outcomes of a bin are independent
-    given the edges; what this guarantees is computed by `guarantee`.
+    Equal scores share a bin. If several rows have the score of an edge, "exclude" subtracts the
+    part of one row from their weight and keeps their frequency, so the order of rows does not
+    matter. Weighted rows are cut at equal cumulative weight. A weight of 2 is equivalent to
+    duplicating the row with ``boundary="include"``, but not with "exclude", because the excluded
+    row is then heavier.
+
+    If rows are drawn independently and all scores differ, the outcomes of a bin are independent
+    given the edges. The fit costs O(n log n).
 
     References
     ----------

@@ -19,25 +19,26 @@ from calibrant.notions import Claim
 
 
 class IsotonicCalibration(BaseBinaryCalibrator):
-    r"""Isotonic calibration: the increasing map that minimises the squared error.
+    r"""Calibrate by isotonic regression: the increasing function with the smallest squared error.
 
-    Tied scores are pooled; then neighbouring groups whose frequencies fall are pooled to blocks
-    until the block means
-    :math:`q_b = S_b / W_b` increase, where :math:`W_b` and :math:`S_b` are the weights of all rows
-    and of outcome 1.
+    Use it for two classes and about a thousand rows or more. Set ``smoothing=1`` if you evaluate by
+    log-loss, because the plain method often predicts exactly 0 and 1.
 
     Parameters
     ----------
     interpolation : {"step", "linear"}, default "step"
-        ``"step"``: a score above the last one of a block and up to the last one of the next gets
-        the value of the next (right-closed, as all bins here). ``"linear"``: between the block
-        centres, the mean scores of the blocks.
+        "step" returns the value of the block of a score. "linear" interpolates between the mean
+        scores of the blocks.
     smoothing : float, optional
-        A pseudo-count s > 0 that mixes the base rate into every block, so that no value is 0 or 1:
-        :math:`q_b = (S_b + s\,r) / (W_b + s)` with :math:`r = (S + s/2) / (W + s)`, the base rate
-        mixed with 1/2 in the same way. Blocks that lose their order by this are pooled again.
+        A pseudo-count s > 0 that adds the base rate to every block, so no value is 0 or 1. See
+        Notes.
+    clip : bool, default False
+        Clip all values to :math:`[1/(W+2), 1 - 1/(W+2)]` for a total weight W (the rule of
+        succession).
     inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
 
     Attributes
     ----------
@@ -46,13 +47,25 @@ class IsotonicCalibration(BaseBinaryCalibrator):
     centres_ : array of shape (n_blocks,)
         Mean score of each block.
     values_ : array of shape (n_blocks,)
-        Calibrated probability of each block, increasing.
+        Calibrated probability of each block, in increasing order.
+
+    See Also
+    --------
+    VennAbers : Two isotonic fits that bound the calibrated probability.
+    SplineCalibration : A smooth function, for fewer rows.
 
     Notes
     -----
-    O(n log n) for the sort. The squared error on the calibration data is never above that of the
-    scores themselves, nor is the log-loss. Without smoothing the lowest and the highest block are
-    often exactly 0 and 1, and one surprise makes the log-loss infinite.
+    Rows with equal scores form a group. Neighboring groups whose frequencies decrease are merged
+    into blocks until the means :math:`q_b = S_b / W_b` increase; :math:`W_b` and :math:`S_b` are
+    the weights of all rows and of outcome 1. Blocks are right-closed: a score between two blocks
+    belongs to the upper one.
+
+    With smoothing, :math:`q_b = (S_b + s\,r) / (W_b + s)` and :math:`r = (S + s/2) / (W + s)`.
+    Blocks that lose their order by smoothing are merged again.
+
+    The fit costs O(n log n). On the calibration rows, neither the squared error nor the log-loss
+    exceeds that of the uncalibrated scores.
 
     References
     ----------
@@ -70,12 +83,14 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self,
         interpolation: str = "step",
         smoothing: float | None = None,
+        clip: bool = False,
         *,
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> None:
         self.interpolation = interpolation
         self.smoothing = smoothing
+        self.clip = clip
         self.inputs = inputs
         self.classes = classes
 
@@ -106,6 +121,9 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         self.edges_ = values[np.append(starts[1:], len(values)) - 1]
         self.centres_ = np.add.reduceat(moment, starts) / np.add.reduceat(mass, starts)
         self.values_ = np.add.reduceat(hits, starts) / np.add.reduceat(total, starts)
+        if self.clip:
+            edge = 1.0 / (float(mass.sum()) + 2.0)
+            self.values_ = np.clip(self.values_, edge, 1.0 - edge)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":

@@ -20,43 +20,47 @@ from calibrant.notions import Claim, share_rows, stack_claims
 
 
 class PlattScaling(BaseBinaryCalibrator):
-    r"""Platt scaling: a line through the log-odds of the score.
+    r"""Calibrate by a logistic function of the log-odds (Platt scaling).
+
+    Use it for two classes and few rows: it fits two parameters and always has a finite solution.
+    The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))},
         \quad z = \log\frac{p}{1 - p} .
 
-    The line is fitted by logistic regression to Platt's smoothed targets :math:`(N_+ + 1) / (N_+ +
-    2)` for outcome 1 and
-    :math:`1 / (N_- + 2)` for outcome 0, where :math:`N_+` and :math:`N_-` are the weights of the
-    two outcomes.
-
     Parameters
     ----------
     target_smoothing : bool, default True
-        False fits the outcomes themselves: plain maximum likelihood, which has no finite solution
-        where the scores separate the outcomes.
+        Fit Platt's smoothed targets instead of 0 and 1. If False, the fit has no finite solution
+        for scores that separate the outcomes.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        Log-odds given as logits are used as they are, never sent through probabilities.
+        Type of the scores. Logits are used as log-odds without a detour through probabilities.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
     eps : float, default 1e-12
-        Probabilities are clipped to [eps, 1 - eps] before their log-odds are taken.
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken.
 
     Attributes
     ----------
     coef_, intercept_ : float
-        Slope and intercept. A negative slope is allowed: scores that point the wrong way are turned
-        round. The slope is 0 where all scores are equal.
-    objective_ : float
-        Mean log-loss of the fit against its targets.
-    converged_ : bool
-    n_iter_ : int
-        Newton iterations.
+        Slope and intercept. The slope is negative if higher scores go with outcome 0, and 0 if all
+        scores are equal.
+    converged_, n_iter_, objective_ : bool, int, float
+        Whether the fit converged, its number of iterations, and the minimum that it reached.
+
+    See Also
+    --------
+    BetaCalibration : Three parameters; can represent the identity.
+    IsotonicCalibration : Any increasing function, for a thousand rows and more.
 
     Notes
     -----
-    O(n): each Newton iteration is one pass. With smoothed targets the optimum is finite and unique
-    whenever there are two different scores. The map is right if the log-odds of each outcome's
-    scores are normal with equal variances; nothing is guaranteed otherwise.
+    The smoothed targets are :math:`(N_+ + 1) / (N_+ + 2)` for outcome 1 and :math:`1 / (N_- + 2)`
+    for outcome 0, where :math:`N_+` and :math:`N_-` are the total weights of the two outcomes. The
+    optimum is then finite and unique if there are two different scores.
+
+    The model is correct if the log-odds of the scores of each outcome are normal with equal
+    variances. There is no guarantee otherwise. The fit costs O(n) per Newton iteration.
 
     References
     ----------

@@ -36,65 +36,66 @@ _MAX_ROUNDS = 200
 
 
 class SplineCalibration(BaseBinaryCalibrator):
-    r"""Spline calibration: the slope of the cumulative outcome over the fractile of the score.
+    r"""Calibrate by a cubic spline of the cumulative outcomes, without bins.
 
-    Let t in [0, 1] be the fractile, the share of calibration rows up to a score s(t), and H(t) the
-    cumulative outcome of these rows, as a share of all. The slope of H at t is the frequency of
-    outcome 1 among the scores s(t). A cubic spline h with evenly spaced knots is fitted to H by
-    least squares,
-
-    .. math:: \min_h \int_0^1 (h(t) - H(t))^2\, dt ,
-
-    and its slope is the map: :math:`q(s(t)) = h'(t)`. By default (``residual=True``) H cumulates
-    outcome minus score, and the score is added back: :math:`q(s(t)) = s(t) + h'(t)`.
+    Use it for the confidence of a classifier and for two classes, with some hundred rows or more.
 
     Parameters
     ----------
     n_knots : int, default 6
-        At least 2, 3 and 4 for the three kinds of ``runout``.
+        Number of knots. At least 2, 3 and 4 for the three kinds of ``runout``.
     residual : bool, default True
-        Fit what the score leaves to explain. This is what the authors' code does and what their
-        published figures rest on; False fits the outcome itself, as their text says. A spline with
-        few knots cannot follow the steep end of the outcome curve of a confident classifier, but it
-        can follow the small difference.
+        Fit the difference between outcome and score, as the authors' code does. If False, fit the
+        outcome itself, as their paper describes. Few knots follow the small difference better than
+        the steep outcome curve of a confident classifier.
     runout : {"natural", "quadratic", "cubic"}, default "natural"
-        What happens at the two ends: the second derivative vanishes there, is constant over the
-        last interval, or is linear over the last two.
+        Condition at both ends: the second derivative is zero, constant over the last interval, or
+        linear over the last two intervals.
     constrained : bool, default False
-        Keep 0 <= q <= 1 at all calibration scores within the fit: a quadratic program. Else q is
-        clipped afterwards.
+        Keep the values within [0, 1] by a quadratic program. If False, they are clipped afterwards.
     monotone : bool, default False
-        Make q increase: isotonic regression of its values at the calibration scores, each with the
-        weight of its rows.
+        Make the function increase, by isotonic regression of its values.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
 
     Attributes
     ----------
     knots_ : array of shape (n_knots,)
         Fractiles of the knots.
     knot_values_ : array of shape (n_knots,)
-        Values of the spline there: its parameters.
+        Values of the spline at the knots.
     scores_, values_ : arrays of shape (n_distinct,)
-        Distinct calibration scores and the map at each. Between them the map is linear, beyond them
-        constant.
+        Distinct calibration scores and their calibrated probabilities. The function is linear
+        between them and constant beyond them.
     objective_ : float
-        What was minimised: the integral above, up to a constant of the data.
-    converged_ : bool
-    n_iter_ : int
-        Rounds of the quadratic program; 0 where it was not needed.
+        The minimum of the integral in Notes, up to a constant of the data.
+    converged_, n_iter_ : bool, int
+        Whether the quadratic program converged, and its number of rounds (0 if it was not needed).
+
+    See Also
+    --------
+    IsotonicCalibration : An increasing step function, for many rows.
+    metrics.ks_error : The binning-free error of the same paper.
 
     Notes
     -----
-    O(n log n) for the sort and O(n K) for K knots; the quadratic program, of K variables, takes a
-    few passes more.
+    Let t be the fractile of a score s(t), the share of calibration rows up to it, and H(t) the
+    cumulative outcome of these rows as a share of all rows. The slope of H at t is the frequency of
+    outcome 1 among rows with score s(t). A cubic spline h with evenly spaced knots minimizes
 
-    H is linear over a group of tied scores, as if their rows came in random order, and all of them
-    get the mean slope of h over the group. So ties and weights are exact. The paper sums squares at
-    the points t = i/n instead of integrating: for n different scores the two differ by O(1/n).
+    .. math:: \min_h \int_0^1 (h(t) - H(t))^2\, dt ,
 
-    The map is consistent where it is smooth and the knots grow with n; with few knots it is stable
-    but coarse. Nothing is guaranteed for a finite sample.
+    and the calibrated probability is :math:`q(s(t)) = h'(t)`, or :math:`q(s(t)) = s(t) + h'(t)`
+    with ``residual=True``.
+
+    H is linear over rows with equal scores, and these rows get the mean slope of h. So the result
+    does not depend on the order of rows, and weights are exact. The paper sums squares at the
+    points i/n instead of integrating; the two differ by O(1/n).
+
+    The fit costs O(n log n + n K) for K knots. The estimate is consistent if the true function is
+    smooth and the number of knots grows with n. There is no finite-sample guarantee.
 
     References
     ----------

@@ -25,38 +25,50 @@ _LOOP_COST = 200
 
 
 class VennAbers(BaseBinaryCalibrator):
-    r"""Inductive Venn-Abers predictor: two probabilities, and one probability from them.
+    r"""Calibrate by two isotonic fits that bound the probability (inductive Venn-Abers predictor).
 
-    For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and
-    with (s, 1) added; the two fits at s are :math:`p_0 \le p_1`. `predict_proba` gives
-
-    .. math:: q = \frac{p_1}{1 - p_0 + p_1} ,
-
-    the probability that minimises the regret of the log-loss over the two.
+    `predict_interval` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability
+    between them. The interval shows how much one additional row can change the fit. It is not a
+    confidence interval of the true probability.
 
     Parameters
     ----------
     inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
+        Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
 
     Attributes
     ----------
     scores_ : array of shape (n_distinct,)
         Distinct calibration scores.
     p0_, p1_ : arrays of shape (n_distinct,)
-        The two probabilities at each of them.
+        The two fits at these scores.
+
+    See Also
+    --------
+    IsotonicCalibration : One isotonic fit.
+    inference.calibration_band : Simultaneous confidence band of the calibration curve.
 
     Notes
     -----
-    If calibration rows and new row are exchangeable, one of :math:`p_0` and :math:`p_1`, the one
-    for the outcome that comes, is perfectly calibrated, whatever the distribution; nobody knows in
-    advance which. The pair is not a confidence interval of the true probability: it contains it
-    the less often, the more rows there are. `calibrant.inference.calibration_band` is one. The new
-    row has weight 1.
+    For a new score s, isotonic regression is fitted to the calibration rows with (s, 0) added, and
+    again with (s, 1) added. The two fits at s are :math:`p_0` and :math:`p_1`. `predict_proba`
+    returns
 
-    Both fits are exact for every new score: O(n log n) for the sort and O(n) to build, O(log n) for
-    each prediction. Between two calibration scores, p0 is that of the lower and p1 that of the
-    upper one.
+    .. math:: q = \frac{p_1}{1 - p_0 + p_1} ,
+
+    which minimizes the regret of the log-loss over the two outcomes.
+
+    If the calibration rows and the new row are exchangeable, one of :math:`p_0` and :math:`p_1` is
+    perfectly calibrated for any distribution: the one that belongs to the outcome of the new row.
+    This outcome is unknown at prediction. The pair is no confidence interval: it contains the true
+    probability less often with more rows. `calibrant.inference.calibration_band` returns a band
+    that does.
+
+    Both fits are exact for every new score. The fit costs O(n log n), a prediction O(log n).
+    Between two calibration scores, :math:`p_0` is that of the lower and :math:`p_1` that of the
+    upper score. The new row has weight 1.
 
     References
     ----------

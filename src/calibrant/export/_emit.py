@@ -414,6 +414,14 @@ def _auto(model: AutoCalibration, scores: Value) -> Value:
     uniform = float(model.weights_[-1] / model.n_classes_)
     if not members:
         return scores.fill(*np.full(model.n_classes_, uniform))
-    weights = [model.weights_[model.names_.index(name)] for name in model.members_]
-    rows = mix(members, weights, uniform)
-    return rows if model.top_ is None else emit(model.top_, rows)
+    places = [model.names_.index(name) for name in model.members_]
+    if model.top_ is None:
+        return mix(members, model.weights_[places], uniform)
+    share = float(model.top_weights_.sum())
+    ensemble, rest = model.top_weights_ / share, model.weights_ - model.top_weights_
+    rows = mix(members, ensemble[places], float(ensemble[-1] / model.n_classes_))
+    return mix(
+        [*members, emit(model.top_, rows)],
+        [*rest[places], share],
+        float(rest[-1] / model.n_classes_),
+    )

@@ -30,7 +30,7 @@ class _Arrays(NamedTuple):
     scores: Any
     score_name: str
     inputs: str
-    labels: AnyArray | None
+    labels: AnyArray | FileArray | None
     by_name: Mapping[str, Any]
 
 
@@ -136,7 +136,9 @@ class ArrayReader(FileReader):
             yield FileBlock(rows.start, scores, labels, weight, table)
 
     def _label_blocks(self) -> Iterator[Any]:
-        yield pa.array(self.labels)
+        assert self.labels is not None
+        for rows in row_blocks(len(self.labels), 1, elements=WORK_MEMORY // 2):
+            yield pa.array(self.labels[rows])
 
 
 def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
@@ -150,12 +152,11 @@ def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
     return _Arrays(data, name, inputs, labels, {name: data})
 
 
-def _load_labels(path: Path) -> AnyArray:
+def _load_labels(path: Path) -> FileArray:
     labels = _load(path)
     if isinstance(labels, ArchiveArrays) or labels.ndim == 0:
         raise ParameterError("{labels} must be an .npy file of labels, got {path}", {"path": path})
-    array: AnyArray = labels[:]
-    return array
+    return labels
 
 
 def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
@@ -171,7 +172,7 @@ def _arrays_of_npz(
     data: Mapping[str, Any],
     options: FileOptions,
     model: ModelScores | None,
-    labels: AnyArray | None,
+    labels: FileArray | None,
 ) -> _Arrays:
     start = f"{options.split}_" if options.split else ""
     candidates = [
@@ -195,8 +196,8 @@ def _arrays_of_npz(
             },
         )
     inputs, name = candidates[0]
-    labels = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
-    return _Arrays(data[name], name, inputs, labels, data)
+    stored = next((data[start + n] for n in LABEL_ARRAYS if start + n in data), labels)
+    return _Arrays(data[name], name, inputs, stored, data)
 
 
 def _split_names(data: Mapping[str, Any]) -> list[str]:

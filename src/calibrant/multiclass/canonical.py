@@ -46,64 +46,75 @@ MOST_RESOLUTION = 2**20
 
 
 class CanonicalBinning(Calibrator):
-    r"""Binning of whole probability vectors: each is replaced by the frequencies of the labels in
-    its bin.
+    r"""Calibrate whole probability vectors by the frequencies of the labels in bins of the simplex.
 
-    With :math:`\mathcal B(s)` the bin of vector s,
-
-    .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
-        {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
-
-    and 1/L in a bin without calibration rows. Meant for few classes: bins grow exponentially with
-    L.
+    Use it for three or four classes and many rows: the number of bins grows exponentially with the
+    number of classes.
 
     Parameters
     ----------
-    partition : {"projection", "sierpinski", "grid"}
-        "projection" (Algorithm 10) cuts off one bin after another: in direction :math:`q_b` the
-        :math:`\lfloor (n+1)/B \rfloor` rows of smallest :math:`s \cdot q_b`. "sierpinski" halves
-        the simplex towards a class with more than half of the probability, again and again. "grid"
-        is a grid of triangles for L = 3 and its like for more.
+    partition : {"projection", "sierpinski", "grid"}, default "projection"
+        How the simplex is divided. "projection" separates one bin after another by random or given
+        directions. "sierpinski" halves the simplex repeatedly towards a class with more than half
+        of the probability. "grid" is a grid of triangles for three classes, and its analog for
+        more.
     n_bins : int, optional
-        Of the projection partition; ``None`` means ``floor(n / 50)``, at least one.
+        Number of bins of "projection". If None, ``floor(n / 50)``, at least one.
     depth : int
-        Of the Sierpinski partition: :math:`(L^{q+1} - 1)/(L - 1)` bins for depth q.
+        Depth q of "sierpinski", which has :math:`(L^{q+1} - 1)/(L - 1)` bins for L classes.
     resolution : int
-        Of the grid: bins are :math:`1/K` wide in every coordinate, K the resolution.
+        Resolution of "grid": bins have the width 1 / resolution in every coordinate.
     directions : {"cyclic", "random"} or array of shape (m, L)
-        Of the projection partition: :math:`-e_1, \dots, -e_L` in turn (the rows surest of each
-        class first), random ones, or those given, scaled to length one and repeated in turn.
+        Directions of "projection". "cyclic" takes :math:`-e_1, \dots, -e_L` in turn, so the rows
+        with the highest probability of each class come first. An array is scaled to length one and
+        repeated.
     random_state : int or Generator, optional
-        Seed of random directions; the default is a fixed one. A Generator is copied, not advanced.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+        Seed for random directions. None is a fixed seed. A Generator is copied, not advanced.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
 
     Attributes
     ----------
     n_bins_ : int
-        Bins of the partition, empty ones included.
+        Number of bins, including empty ones.
     occupied_ : array of int
-        Bins that hold calibration rows, in increasing order.
+        Bins with calibration rows, in increasing order.
     values_ : array of shape (n_occupied, L)
-        Frequencies of the labels in these.
+        Frequencies of the labels in these bins.
     counts_ : array of shape (n_occupied,)
-        Weight of the rows behind them.
+        Weight of the rows in these bins.
     directions_, thresholds_ : arrays of shape (n_bins_ - 1, L) and (n_bins_ - 1,)
-        Of the projection partition: bin b holds the vectors with :math:`s \cdot q_b < T_b` that no
-        earlier bin holds.
+        Bin b of "projection" has the vectors with :math:`s \cdot q_b < T_b` that are in no earlier
+        bin.
     n_tied_ : int
-        Rows that share the threshold of a projection with others.
+        Rows that share the threshold of a projection with other rows.
     is_weighted_ : bool
-        Whether rows had weights other than one (or zero, which is no row).
+        Whether some rows had weights other than 0 and 1.
+
+    See Also
+    --------
+    HistogramBinning : Bins of one probability.
 
     Notes
     -----
-    Cost O(n L depth), O(n L), and O(n n_bins) for projections, which hold the data in memory.
+    With the bin :math:`\mathcal B(s)` of vector s, the calibrated probabilities are
 
-    Rows that became a threshold of a projection are left out of the estimate (line 13 of the
-    algorithm); of rows that tie there, one row's part of their weight is, so that no order of rows
-    matters. Weight 2 is then not the row twice. The other partitions do not depend on the data, and
-    all rows count.
+    .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
+        {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
+
+    and 1/L in a bin without calibration rows. "projection" is Algorithm 10 of the paper: bin b has
+    the :math:`\lfloor (n+1)/B \rfloor` remaining rows with the smallest :math:`s \cdot q_b`.
+
+    Rows at a threshold of a projection do not count in the frequencies (line 13 of the algorithm).
+    If several rows are at the threshold, the part of one row is subtracted from their weight, so
+    the order of rows does not matter. Therefore a weight of 2 is not equivalent to duplicating a
+    row. The other partitions do not depend on the data, and all rows count.
+
+    The cost is O(n L depth), O(n L), and O(n n_bins) for projections, which need all rows in
+    memory.
 
     References
     ----------

@@ -42,54 +42,69 @@ class _Choice(NamedTuple):
 
 
 class DirichletCalibration(AffineCalibrator):
-    r"""Multinomial logistic regression on log-probabilities, :math:`\mathrm{softmax}(W \log p +
-    b)`.
+    r"""Calibrate by multinomial logistic regression on log-probabilities, with the ODIR penalty.
 
-    Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2`` (``penalty="odir"``), or
-    ``mean NLL + lam * (sum_kl W_kl^2 + sum_k b_k^2)`` (``penalty="l2"``).
+    Use it for 3 to about 20 classes and some hundred rows or more. It corrects confusions between
+    pairs of classes. The calibrated probabilities are :math:`\mathrm{softmax}(W \log p + b)`.
 
     Parameters
     ----------
     lam : float, optional
-        Strength of the penalty, for raw sums. Kull's normalised strengths are ``K (K - 1) lam`` and
-        ``K mu``. None: chosen from ``grid`` by cross-validation.
+        Strength of the penalty, which multiplies plain sums. If None, it is chosen from ``grid`` by
+        cross-validation.
     mu : float, optional
-        Strength on the intercepts ("odir" only); None means ``lam``.
-    penalty : {"odir", "l2"}
-    eps : float
-        Probabilities are clipped to [eps, 1 - eps], not renormalised, before their logarithm is
-        taken. Logits enter as their ``log_softmax``, unfloored.
-    grid : sequence of float
+        Strength of the penalty on the intercepts, for "odir" only. If None, ``lam``.
+    penalty : {"odir", "l2"}, default "odir"
+        "odir" penalizes off-diagonal entries and intercepts, "l2" all entries.
+    eps : float, default 1e-12
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken; they are not
+        normalized again. Logits are not clipped.
+    grid : sequence of float, default (0, 1e-4, 1e-3, 1e-2, 1e-1)
         Candidates for ``lam``.
-    cv : int
+    cv : int, default 3
         Largest number of folds.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (K, K)
-        W; row k gives the logit of class k.
-    intercept_ : ndarray of shape (K,)
+    coef_ : array of shape (K, K)
+        The matrix W. Row k gives the logit of class k.
+    intercept_ : array of shape (K,)
+        The intercepts b.
     lam_, mu_ : float
-        The strengths in use.
-    cv_scores_ : ndarray or None
-        Mean held-out log-loss of each candidate, where ``lam`` was chosen.
-    converged_, n_iter_, objective_ : how the fit ended
+        The strengths that were used.
+    cv_scores_ : array or None
+        Mean held-out log-loss of each candidate, if ``lam`` was chosen.
+    converged_, n_iter_, objective_ : bool, int, float
+        Whether the fit converged, its number of iterations, and the minimum that it reached.
+
+    See Also
+    --------
+    MatrixScaling : The same function of logits.
+    StructuredScaling : A matrix with a penalty that needs no tuning.
 
     Notes
     -----
-    ``lam=None`` follows the specification of cal_dirichlet: at most ``cv`` deterministic folds, the
-    rows of each class dealt to them in their existing order; the candidate with the smallest
-    unweighted mean of the folds' mean held-out log-losses, the first of ties; 1e-3 where the
-    smallest class has fewer than two rows. So the choice, and only it, depends on the order of the
-    rows. The path over ``grid`` is warm-started from the strongest penalty down.
+    The fit minimizes ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2`` for "odir", or
+    ``mean NLL + lam * (sum_kl W_kl^2 + sum_k b_k^2)`` for "l2". Kull's normalized strengths are ``K
+    (K - 1) lam`` and ``K mu``.
 
-    For two-dimensional grids over (lam, mu) use scikit-learn's ``GridSearchCV`` with
+    ``lam=None`` follows the specification of cal_dirichlet. There are at most ``cv`` folds, and the
+    rows of each class are assigned to them in their existing order. The candidate with the smallest
+    unweighted mean of the held-out log-losses of the folds is chosen, the first one of ties. The
+    value is 1e-3 if the smallest class has fewer than two rows. So only this choice depends on the
+    order of rows. Each fit of the grid starts from the fit with the next stronger penalty.
+
+    For a grid over (lam, mu), use ``GridSearchCV`` of scikit-learn with
     ``calibrant.metrics.scorer("log_loss")``, as in Kull's experiments.
 
-    Newton's method: exact Hessian as preconditioner for K <= 21, its K blocks beyond. A pass costs
-    O(n K^2) time; memory is O(block + K^2) (K^3 up to 160 classes, at most 33 MB), never n K^2.
+    Newton's method uses the exact Hessian as preconditioner up to 21 classes, and its K diagonal
+    blocks above. A pass costs O(n K^2) time. The memory is O(block + K^2), and at most 33 MB more
+    for K^3 entries up to 160 classes.
 
     References
     ----------

@@ -51,106 +51,101 @@ _JITTER = 1e-8
 
 
 class GaussianProcessCalibration(BaseCalibrator):
-    r"""Softmax of a latent Gaussian process, evaluated at every score of a row: the calibration map
-    is learned, not chosen.
+    r"""Calibrate by a latent Gaussian process that is applied to every score of a row.
 
-    With u the inner form of the scores (``log(clip(p, eps, 1 - eps))`` of probabilities, logits
-    minus their row mean),
+    Use it for some hundred rows or more if no parametric function fits. The same smooth function
+    transforms all scores, and it stays near the identity where there are no calibration scores. The
+    model is
 
     .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
               f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u =
               u'}\bigr).
 
-    The prior mean ``f(u) = u`` says that the classifier is calibrated already; ``f(u) = u / T``
-    would be temperature scaling. M inducing variables with distribution ``N(m, S)`` carry the
-    posterior; m, S, the M inducing inputs and the kernel parameters maximise a variational bound on
-    the evidence.
-
     Parameters
     ----------
     n_inducing : int, default 10
-        M, the number of inducing inputs.
+        Number M of inducing inputs.
     n_samples : int, default 100
-        Draws of the latent function that a prediction averages over. 0: the softmax of the latent
-        mean.
+        Number of draws of the latent function that a prediction averages. 0 uses the latent mean.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Whether the part of a row's prior covariance that the inducing inputs leave unexplained is
-        taken as diagonal or kept as a K x K matrix. See Notes.
+        Whether the prior covariance of a row that the inducing inputs do not explain is diagonal or
+        a full K x K matrix. See Notes.
     monotone : bool, default False
-        Constrain the latent mean to increase, so that no prediction changes its class. See Notes.
+        Require an increasing latent mean, so no predicted class changes. See Notes.
     random_state : int, Generator or None, default None
-        Seed of the draws. They are made once, in `fit`, and used for every row. None is a fixed
-        seed, and a Generator is copied, not advanced: refitting gives the same result.
+        Seed for the draws, which `fit` makes once for all rows. None is a fixed seed. A Generator
+        is copied, not advanced.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-    classes : labels of the columns, optional
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
     eps : float, default 1e-12
-        Floor of the probabilities before their logarithm is taken.
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken.
 
     Attributes
     ----------
     elbo_ : float
-        The bound on the log evidence that was reached, its expectations approximated to second
-        order.
+        Lower bound on the log evidence, with expectations approximated to second order.
     kernel_variance_, lengthscale_, noise_ : float
-        v, l and the variance of the white noise; l in units of u.
-    inducing_inputs_ : ndarray of shape (M,)
-        In units of u.
-    inducing_mean_, inducing_covariance_ : ndarrays of shape (M,) and (M, M)
-        m and S, of the whitened inducing variables.
-    score_range_ : ndarray of shape (2,)
-        Smallest and largest u of the calibration data.
-    draws_ : ndarray of shape (n_samples, M + K)
+        The kernel parameters v and l, and the variance of the white noise. l is in units of u.
+    inducing_inputs_ : array of shape (M,)
+        The inducing inputs, in units of u.
+    inducing_mean_, inducing_covariance_ : arrays of shape (M,) and (M, M)
+        Mean m and covariance S of the whitened inducing variables.
+    score_range_ : array of shape (2,)
+        Smallest and largest u of the calibration rows.
+    draws_ : array of shape (n_samples, M + K)
         Standard normal numbers, in antithetic pairs.
-    converged_ : bool
-    n_iter_ : int
-        Iterations over kernel parameters and inducing inputs.
+    converged_, n_iter_ : bool, int
+        Whether the fit converged, and its number of iterations.
     objective_ : float
-        What was minimised: the negative of `elbo_` and of the log prior of the kernel parameters,
-        per unit of weight.
-
-    Notes
-    -----
-    *Objective.* A row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S
-    A'``. With ``s = softmax(phi)`` and ``H = diag(s) - s s'`` its expected log-likelihood is taken
-    as ``log s_y - tr(H C) / 2``: eq. 7 of the paper, an approximation of the bound of eq. 6 that
-    may lie above the evidence. For given kernel parameters and inducing inputs S is ``(I + sum A' H
-    A)^-1`` in closed form and m comes from a few Newton steps; the rest is found by L-BFGS with
-    exact gradients from the best of four starts.
-
-    *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I``, K_w the RBF
-    kernel of the inducing inputs w. The prior covariance of the row is ``K_u + noise I``, of which
-    the inducing variables explain ``A A'``: ``R = K_u + noise I - A A'``. "diagonal" keeps the
-    diagonal of R alone; ``A S A'`` stays whole either way. White noise is independent between
-    evaluations of f, so that it stands on the diagonals of ``K_w`` and R and nowhere else. For
-    given m and S the objective falls with the noise, because the log-likelihood is concave: it ends
-    at its floor of 1e-6.
-
-    *Beside the paper.* (1) The kernel acts on u, that of the paper on z. For probabilities the
-    latter ties the latent values of 1e-12 and 1e-3 together; on u the bound was at least as large
-    on all ten files tried (by 120 on 20 newsgroups, where three quarters of the probabilities are
-    exactly zero). (2) Kernel parameters have the log prior ``-sqrt(v) / a - sd(u) / (2 l)`` with
-    ``a = max(3, sd(u) / 3)``: eq. 7 hardly charges for a large variance, Monte-Carlo predictions
-    do. (3) Scores are changed only where the objective, a penalised and approximated bound, gains
-    3: else v is set to 1e-4 and the classifier is left alone. A fixed threshold, which errs on the
-    side of doing nothing: of 430 calibrated samples none was changed, and of 30 with T = 1.5 and 50
-    rows all but one were left alone as well.
-
-    *Guarantees.* Far from the calibration scores the latent function reverts to the prior mean.
-    With ``monotone=True`` the latent mean has slope at least 1e-3 / max(1, sd(u)) on the range of
-    the calibration scores (enforced on a grid, between its points by a bound on the third
-    derivative), and slope 1 beyond, where the deviation at the end of the range is kept; each draw
-    is arranged in increasing order over the scores of a row. Hence every row keeps the order of its
-    scores, and no prediction changes its class, up to rounding and to differences that the floor
-    ``eps`` removes. The result depends neither on the order of rows or classes nor on whether a row
-    is repeated or weighted; equal scores of a row get equal probabilities.
-
-    *Cost.* A pass over the data evaluates n K M kernels and costs O(n K M^2), with "full" O(n K^2)
-    more; a fit takes about a hundred passes, with ``monotone=True`` several times as many where the
-    constraint is active. Weights multiply the log-likelihood.
+        The minimum: the negative sum of `elbo_` and the log prior of the kernel parameters, per
+        unit of weight.
 
     See Also
     --------
-    TemperatureScaling : the latent function restricted to a line through the origin.
+    TemperatureScaling : The latent function is a line through the origin.
+
+    Notes
+    -----
+    *Inputs.* u is ``log(clip(p, eps, 1 - eps))`` for probabilities, and the logit minus its row
+    mean for logits. The prior mean ``f(u) = u`` assumes a calibrated classifier; ``f(u) = u / T``
+    would be temperature scaling.
+
+    *Objective.* M inducing variables with the distribution ``N(m, S)`` represent the posterior. m,
+    S, the inducing inputs and the kernel parameters maximize a variational bound on the evidence. A
+    row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S A'``. With ``s
+    = softmax(phi)`` and ``H = diag(s) - s s'``, its expected log-likelihood is approximated by
+    ``log s_y - tr(H C) / 2`` (eq. 7 of the paper). This approximates the bound of eq. 6 and can
+    exceed the evidence. For given kernel parameters and inducing inputs, S is ``(I + sum A' H
+    A)^-1``, and m comes from a few Newton steps. L-BFGS with exact gradients finds the rest from
+    the best of four starts.
+
+    *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I`` and the RBF
+    kernel K_w of the inducing inputs w. The prior covariance of a row is ``K_u + noise I``. The
+    inducing variables explain ``A A'`` of it, so ``R = K_u + noise I - A A'``. "diagonal" keeps the
+    diagonal of R only. White noise is independent between evaluations of f, so it is on the
+    diagonals of ``K_w`` and R only. The log-likelihood is concave, so the objective decreases with
+    the noise, which ends at its lower limit of 1e-6.
+
+    *Differences from the paper.* (1) The kernel acts on u, not on the probability. Otherwise it
+    ties the latent values of 1e-12 and 1e-3. The bound on u was at least as large on all ten data
+    sets tried. (2) The kernel parameters have the log prior ``-sqrt(v) / a - sd(u) / (2 l)`` with
+    ``a = max(3, sd(u) / 3)``, because eq. 7 hardly penalizes a large variance. (3) The scores stay
+    unchanged unless the objective gains at least 3; otherwise v is 1e-4. This fixed threshold
+    favors no change: no fit changed any of 430 calibrated samples, and one of 30 fits changed a
+    sample with T = 1.5 and 50 rows.
+
+    *Properties.* The latent function returns to the prior mean far from the calibration scores.
+    With ``monotone=True``, the latent mean has a slope of at least 1e-3 / max(1, sd(u)) on the
+    range of the calibration scores, and slope 1 beyond it. The slope is enforced on a grid, and a
+    bound on the third derivative covers the points between. Each draw is sorted over the scores of
+    a row. So every row keeps the order of its scores, up to rounding and clipping. The result does
+    not depend on the order of rows or classes. Weighted and repeated rows are equivalent.
+
+    *Cost.* A pass over the data costs O(n K M^2), and O(n K^2) more with "full". A fit takes about
+    a hundred passes, and several times as many with an active monotone constraint.
 
     References
     ----------

@@ -11,12 +11,15 @@ from calibrant.base import Calibrator, Citation
 
 
 class Identity(Calibrator):
-    """Returns probabilities as they are, and the softmax of logits: what others must beat.
+    """Return probabilities unchanged, and the softmax of logits: the baseline of every comparison.
 
     Parameters
     ----------
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
 
     Examples
     --------

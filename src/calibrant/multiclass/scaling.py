@@ -63,29 +63,39 @@ class AffineCalibrator(SoftmaxCalibrator):
 
 
 class VectorScaling(AffineCalibrator):
-    r"""A scale and an offset per class: :math:`\mathrm{softmax}(d \odot u + b)` by maximum
-    likelihood.
+    r"""Scale and shift the logit of each class: :math:`\mathrm{softmax}(d \odot u + b)`.
+
+    The 2K parameters are fitted by maximum likelihood without a penalty. With fewer than about 50
+    rows per class use ``StructuredScaling("vector")`` instead.
 
     Parameters
     ----------
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
-    eps : float
-        Floor of probabilities before their logarithm is taken.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
+    eps : float, default 1e-12
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (K,)
-        d.
-    intercept_ : ndarray of shape (K,)
-        b; its sum is zero, which no probability depends on.
-    converged_, n_iter_, objective_ : how the fit ended
+    coef_ : array of shape (K,)
+        The scales d.
+    intercept_ : array of shape (K,)
+        The shifts b. Their sum is zero, because a common shift changes no probability.
+    converged_, n_iter_, objective_ : bool, int, float
+        Whether the fit converged, its number of iterations, and the minimum that it reached.
+
+    See Also
+    --------
+    StructuredScaling : The same function with a penalty.
+    MatrixScaling : A full matrix instead of scales.
 
     Notes
     -----
-    Logits enter minus their row mean, so that a constant added to a row changes nothing. Newton's
-    method; O(n K) memory is never needed beside the data. 2K parameters without a penalty: with
-    less than about 50 rows a class prefer `StructuredScaling(structure="vector")`.
+    The row mean is subtracted from logits first, so a constant that is added to a row changes
+    nothing. Newton's method takes passes over the data of O(n K) time.
 
     References
     ----------
@@ -120,34 +130,46 @@ class VectorScaling(AffineCalibrator):
 
 
 class MatrixScaling(AffineCalibrator):
-    r"""A full affine map of the logits, :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
+    r"""Transform the logits by a matrix: :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
-    Minimises ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``.
+    Use it for many rows and few classes. Without a penalty it overfits unless n is far above
+    :math:`K^2`.
 
     Parameters
     ----------
-    lam : float
-        Strength on the off-diagonal entries; 0 is plain matrix scaling, which overfits unless n is
-        far above K^2.
+    lam : float, default 0
+        Strength of the penalty on the off-diagonal entries of W. 0 is plain matrix scaling.
     mu : float, optional
-        Strength on the intercepts; None means ``lam``.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
-    eps : float
-        Floor of probabilities before their logarithm is taken.
+        Strength of the penalty on the intercepts. If None, ``lam``.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
+    eps : float, default 1e-12
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (K, K)
-        Row k gives the logit of class k.
-    intercept_ : ndarray of shape (K,)
-    converged_, n_iter_, objective_ : how the fit ended
+    coef_ : array of shape (K, K)
+        The matrix W. Row k gives the logit of class k.
+    intercept_ : array of shape (K,)
+        The intercepts b.
+    converged_, n_iter_, objective_ : bool, int, float
+        Whether the fit converged, its number of iterations, and the minimum that it reached.
+
+    See Also
+    --------
+    DirichletCalibration : The same function of log-probabilities, with a search for ``lam``.
+    StructuredScaling : A matrix with a penalty that needs no tuning.
 
     Notes
     -----
-    Logits enter minus their row mean. With probabilities this is `DirichletCalibration` with a
-    given ``lam``. Newton's method; a pass costs O(n K^2) time, memory is O(block + K^2) (K^3 up to
-    160 classes, at most 33 MB).
+    The fit minimizes ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``. The row mean is
+    subtracted from logits first.
+
+    Newton's method takes passes over the data of O(n K^2) time. The memory is O(block + K^2), and
+    at most 33 MB more for the K^3 entries of the preconditioner up to 160 classes.
 
     References
     ----------

@@ -41,17 +41,62 @@ __all__ = ["MulticlassToBinary"]
 
 
 class MulticlassToBinary(Calibrator):
-    r"""Calibrate each claim of a notion by a binary calibrator (Gupta & Ramdas 2022, Algorithm 5).
+    """Calibrate binary events of a multiclass problem by a binary calibrator.
 
-    Claim c, a score :math:`s_i` and an outcome :math:`o_i` for some rows, is calibrated by a clone
-    :math:`h_c` of ``calibrator`` that was fitted to these rows alone; a new row is given
-    :math:`h_c(s)` of the claims that it makes. With ``A`` the calibrator and ``k`` the points per
-    bin,
+    Use it to calibrate exactly the probabilities that you act on: the confidence, the probability
+    of one class, the top three. ``notion`` names these events, and one clone of the calibrator is
+    fitted to each of them.
+
+    Parameters
+    ----------
+    calibrator : binary calibrator
+        Cloned for each event and fitted to probabilities. `HistogramBinning` may have one
+        ``points_per_bin`` per class.
+    notion : str, default "top-label"
+        Type of calibration, which determines the events. See `calibrant.notions`.
+    normalize : bool, default False
+        Divide the rows of `predict_proba` by their sum, for "class-wise" only. Rows of the other
+        notions sum to one anyway.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
+
+    Attributes
+    ----------
+    calibrators_ : list of calibrators
+        The fitted calibrator of each event ("claim").
+    claim_weights_ : array of shape (n_claims,)
+        Sum of the weights of the rows of each claim.
+    fallback_classes_ : array of labels
+        Classes with too few rows for a claim of their own. They share one claim of all labels. Too
+        few means fewer than ``max(2, n_bins)`` rows for histogram binning (fewer than
+        ``points_per_bin`` if ``n_bins`` is None), and fewer than 2 rows for other calibrators.
+    fallback_claims_ : array of int
+        The claims of these classes.
+    is_weighted_ : bool
+        Whether some rows had weights other than 0 and 1.
+    bins_ : Bins
+        The bins of histogram binning per claim. Pass the calibrator as ``bins=`` to evaluate other
+        predictions in the same bins.
+
+    See Also
+    --------
+    guarantee : Intervals for histogram binning that hold for every distribution.
+    calibrant.notions : All types of calibration.
+
+    Notes
+    -----
+    This is Algorithm 5 of Gupta & Ramdas (2022). Claim c has a score :math:`s_i` and an outcome
+    :math:`o_i` for some of the rows. A clone :math:`h_c` of the calibrator is fitted to these rows,
+    and a new row gets :math:`h_c(s)`. The other algorithms of the paper are, with a calibrator
+    ``A`` and k points per bin:
 
     - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
     - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
     - Algorithm 3, class-wise: ``MulticlassToBinary(A, notion="class-wise")``
-    - Algorithm 4, normalised: ``MulticlassToBinary(A, notion="class-wise", normalize=True)``
+    - Algorithm 4, normalized: ``MulticlassToBinary(A, notion="class-wise", normalize=True)``
     - Algorithm 6, top-K-label: ``MulticlassToBinary(A, notion="top-3-label")``
     - Algorithm 7, top-K-confidence: ``MulticlassToBinary(A, notion="top-3-confidence")``
     - Algorithm 8, top-label histogram binning:
@@ -59,58 +104,25 @@ class MulticlassToBinary(Calibrator):
     - Algorithm 9, class-wise histogram binning:
       ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]), notion="class-wise")``
 
-    Parameters
-    ----------
-    calibrator : binary calibrator
-        Cloned for each claim; it sees probabilities. `HistogramBinning` may have one
-        ``points_per_bin`` per class.
-    notion : str
-        Which claims are calibrated, see `calibrant.notions`.
-    normalize : bool
-        For ``"class-wise"``: divide the rows of `predict_proba` by their sum. Other notions give
-        rows that sum to one anyway.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+    The calibration, and the guarantee of `guarantee`, belong to `predict_claims`. For notions of
+    ranks (confidence, top-label, rank-r, top-k) `predict_top` returns the same values with labels.
+    `predict_proba` fits the claims into a matrix:
 
-    Attributes
-    ----------
-    calibrators_ : list of fitted calibrators, one per claim
-    claim_weights_ : array of shape (n_claims,)
-        Rows (sum of weights) that make each claim.
-    fallback_classes_ : array of labels
-        Where claims are split by label: classes with too few rows for a claim of their own, which
-        share the pooled claim of all labels. Too few are fewer than ``max(2, n_bins)`` for
-        histogram binning (fewer than ``points_per_bin`` where ``n_bins`` is None), fewer than 2 for
-        others.
-    fallback_claims_ : array of int
-        The claims of these classes.
-    is_weighted_ : bool
-        Whether rows had weights other than one (or zero, which is no row).
-    bins_ : Bins
-        Of histogram binning: edges per claim, so that other forecasts can be judged on them by
-        ``bins=``.
+    - "class-wise" keeps the claims, so rows need not sum to one. ``normalize`` divides them by
+    their
+      sum, and a row of zeros becomes uniform.
+    - Other notions keep the claimed entries, scaled down together if they exceed one, and rescale
+    the
+      rest of the row. "within-top-r" scales the top r entries. Classes other than the top class
+      stay just below it.
 
-    Notes
-    -----
-    Only `predict_claims` is calibrated, and guaranteed where `guarantee` says so; for notions of
-    ranks (confidence, top-label, rank-r, top-k) `predict_top` is the same with labels. The
-    matrix of `predict_proba` carries these claims where it can:
+    `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
+    the scores if the calibrated probability of the top class is at most 1/K, or below that of
+    another rank. On 10,000 rows of CIFAR-100 (ResNet-110), it differs in 2 rows for a spline of the
+    confidence, in 143 rows for one spline per top label, and in none for histogram binning. The
+    accuracy is 0.7490 in all cases.
 
-    - class-wise: the claims as they are, whose rows need not sum to one; with ``normalize`` divided
-      by their sum, a row of zeros becomes uniform;
-    - other notions: rows on the simplex, the claimed entries as calibrated (scaled down together if
-      they exceed one), the rest of the row rescaled to what is left; "within-top-r" scales the top
-      r to the claim. Where the top class is claimed, other classes are held just below it, so that
-      it stays on top.
-
-    `predict` is the highest entry of `predict_proba`. For the notions of the top class it is the
-    top class of the scores wherever a row allows that: not where the calibrated probability of the
-    top class is 1/K or less, nor where that of another rank is higher. On 10,000 rows of CIFAR-100
-    (a ResNet-110) a spline of the confidence leaves it in 2 rows, one of each top label in 143,
-    histogram binning in none, and the accuracy stays at 0.7490. `predict_top` gives the labels of
-    the scores in any case.
-
-    The cost is that of one binary fit per claim; memory that of a few columns of scores.
+    The cost is that of one binary fit per claim. The memory is that of a few columns of scores.
 
     References
     ----------

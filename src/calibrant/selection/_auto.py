@@ -1,4 +1,4 @@
-"""Calibration without choosing a method: methods stacked so that the result rarely harms."""
+"""Calibration without choosing a method: a stacked ensemble of calibrators."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.sample import Sample
 from calibrant._output.progress import tracked
-from calibrant._typing import FloatArray, LabelsLike
+from calibrant._typing import BoolArray, FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
 from calibrant.base import Calibrator, Citation
 from calibrant.base.fitted import FittedValue
 from calibrant.base.references import WOLPERT_1992
 from calibrant.inference import Gain
-from calibrant.multiclass import (
-    Identity,
-)
+from calibrant.multiclass import Identity
 from calibrant.reductions import MulticlassToBinary
-from calibrant.selection._candidates import candidates_for, named_candidates
-from calibrant.selection._confidence_correction import correct_confidence
-from calibrant.selection._pool import (
-    Effort,
-    Maps,
-    cautious_weights,
-    fit_members,
-    is_thin,
-    pool_gain,
-    pool_members,
-    stacked_rows,
+from calibrant.selection._candidates import (
+    calibrates_confidence,
+    default_candidates,
+    is_trusted,
+    named_candidates,
 )
+from calibrant.selection._confidence_correction import (
+    FEWEST_ROWS,
+    corrected_likelihood,
+    fit_correction,
+    predict_ensemble,
+)
+from calibrant.selection._out_of_fold import (
+    Effort,
+    FoldFits,
+    OutOfFold,
+    fit_members,
+    predict_held_out,
+)
+from calibrant.selection._weights import stack_gain, stack_weights
 from calibrant.selection.methods import check_members, needs_rows
 
 __all__ = ["AutoCalibration"]
 
 
 class AutoCalibration(Calibrator):
-    r"""Stack calibrators so that the result rarely harms: :math:`\sum_j w_j\, g_j(p)`.
+    r"""Combine several calibrators by stacking; rarely increases the log-loss.
 
-    Every candidate is cross-fitted; the weights, on the simplex, maximise the likelihood of the
-    probabilities that the candidates gave to rows that they had not seen. The identity and the
-    uniform forecast are always among them. Caution keeps the result near the identity where rows
-    tell too little: up to a row more that only the identity foresaw, and 1/n taken off the weight
-    of the uniform forecast; all of that where the scores were wrong on four rows or fewer or where
-    the stack does not gain out of fold, and less, down to :math:`(4 / e)^2` of e wrong rows, where
-    it gains a standard error; none where it gains :math:`\log 10^6` in log-likelihood out of fold,
-    a million to one against the identity. Then the candidates are fitted on all rows.
+    Use it if you do not want to choose a method: it works from 30 calibration rows on, for two
+    classes or a thousand. It returns a weighted average of the calibrated probabilities.
 
-    Last the top probability is made honest: a mixture of it as it is and of maps of it, by beta
-    calibration and a spline, is fitted on what the stack gave to rows that it had not seen, and
-    kept where it lowers the log-loss of yet other rows by more than half a standard error. The
-    other classes share what is left.
+    The identity and the averaged temperature are combined in proportion to their out-of-fold
+    likelihoods. The weights of this combination and of the other calibrators maximize the
+    out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
+    one standard error of the gain over it. From 300 rows on, the average of the other calibrators
+    with its confidence calibrated by a spline is one more member with a weight by the same rule.
 
     Parameters
     ----------
     candidates : dict of name -> calibrator, or list of calibrators or of their names, optional
-        By default temperature scaling with a prior, structured vector scaling, structured matrix
-        scaling, Dirichlet calibration (or structured matrix scaling of row-centred scores), and
-        smoothed isotonic regression per class; see Notes for when.
+        Calibrators to combine. The identity and the uniform forecast are always added. See Notes
+        for the default.
     cv : int, splitter or iterable of (train, test) rows, optional
-        By default 5 folds, 20 of fewer than 100 rows. With ``fit(X, y, groups=...)`` a number of
-        folds deals whole groups, a splitter is given them.
+        By default 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y, groups=...)`` rows of a
+        group stay in one fold.
     random_state : int, optional
-        Decides the folds; None is 0, so that a refit gives the same result.
+        Seed for the folds. None means 0, so a second fit gives the same result.
     n_jobs : int, optional
-        Folds fitted at the same time.
+        Number of folds that are fitted in parallel.
     progress : bool
-        Show a bar of the members, on a terminal.
+        Show a progress bar on a terminal.
     time_budget : float, optional
-        Seconds after which no other candidate is begun; those that were not are left out, in the
-        order in which they are given. What is fitted then depends on the speed of the machine.
+        Seconds after which no other candidate is started. Candidates are fitted in the given order,
+        so the last ones are left out. The result depends on the speed of the machine.
     inputs : {"proba", "logits", "log_proba"}
     classes : labels of the columns, optional
 
@@ -82,49 +82,73 @@ class AutoCalibration(Calibrator):
     names_ : tuple of str
         The members: "identity", the candidates, "uniform".
     left_out_ : tuple of str
-        Candidates that the time was too short for.
+        Candidates that were not fitted because of ``time_budget``.
     weights_ : array of shape (n_members,)
-    members_ : dict of name -> fitted calibrator
-        Those with a weight above zero, but for the uniform forecast.
-    gain_ : Gain
-        Cross-fitted log-loss gain of the stack over the scores as they are, with its 95 % interval.
-        The weights were cross-fitted for it as well.
-    losses_ : array of shape (n_members,)
-        Cross-fitted log-loss of every member.
+        The weight of each member, with its weight inside the corrected average. They sum to one.
     top_ : MulticlassToBinary or None
-        The map of the top probability of the stack, where there is one.
-    top_gain_ : Gain or None
-        Cross-fitted log-loss gain of that map over the stack.
+        The calibrator of the confidence (the highest probability) of the average of the members,
+        if the corrected average has a weight.
+    top_weights_ : array of shape (n_members,)
+        The part of ``weights_`` that belongs to the corrected average.
+    members_ : dict of name -> fitted calibrator
+        The members with a positive weight, without the uniform forecast.
+    gain_ : Gain
+        Cross-fitted reduction of the log-loss compared with the uncalibrated scores, with its 95%
+        interval. The weights are cross-fitted as well.
+    losses_ : array of shape (n_members,)
+        Cross-fitted log-loss of each member.
+
+    See Also
+    --------
+    compare : Evaluate several calibrators on the same folds.
+    CrossFitted : Average the fits of one calibrator over folds.
+    BayesianTemperatureScaling : The averaged temperature.
 
     Notes
     -----
-    By default, with n the sum of the weights: the prior of the temperature is wide (1) from 50
-    classes on, where every row tells much about it, and narrow (0.25) below. Below four rows a
-    class of 50 or more classes one member has all of the weight: `BayesianTemperatureScaling`,
-    whose prior is caution enough, or, with a row a class, structured matrix scaling, where it gains
-    two standard errors over that out of fold. The matrix members take part up to n K^2 = 2^30
-    (time): structured matrix scaling, and beside it Dirichlet calibration that is hardly
-    regularised, with 3 to 20 classes, 100 rows or more, and at least 3 rows a class on which the
-    highest score is not that of what happened, which tell what is taken for what; elsewhere
-    structured matrix scaling of row-centred scores. Isotonic takes part where there are at least 10
-    rows a class on average, and 8 on which the highest score is not that of what happened. A single
-    row gives the identity.
-    Costs J fits of every candidate, and one more of those with a weight. From n K = 2^21 on one of
-    the J folds judges, where ``cv`` is no splitter: a fifth of so many rows is plenty for a handful
-    of weights.
+    Let :math:`P_{ij}` be the probability that member j, fitted without the fold of row i, gives to
+    the true class of row i, and :math:`c_i` the weight of the row. Member 0 is the combination of
+    the identity and `BayesianTemperatureScaling`. The share of each is proportional to
+    :math:`\exp(L - S \min(1, n / K))`, with its total log-likelihood L and the standard error S of
+    its total gain over the identity. The weights maximize
 
-    On 22 files of real predictions, on which it was also designed, with five draws of 30 to 1,000
-    calibration rows each (docs/do-no-harm.md), it raised the test log-loss by more than 0.005 in
-    0.9 % of 545 cases, by 0.055 at worst (30 rows, 100 classes) and by 0.009 from 50 rows on; rules
-    chosen without the file that judges them harm more often (docs/caution.md). That is no law. In
-    940 cases of 20 other data sets and 5 classifiers a version that knew no correction of the top
-    probability did so in 3.2 % (5 % of those with 30 rows, 6 % with 60, 4 % with 120, none from 250
-    rows on), by 0.064 at worst; scores that are calibrated already suffer most often.
+    .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
+        g_i = \log \frac{(P w)_i}{P_{i0}}.
+
+    The first term is stacking with the log-loss (Wolpert 1992; Breiman 1996; van der Laan, Polley &
+    Hubbard 2007). The second term is a Dirichlet prior: some weight stays on members that few rows
+    cannot mislead, which limits the loss of a surprising label. The third term is sample variance
+    penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
+
+    An average of calibrated probabilities is not calibrated. So the weights are found twice. The
+    first weights v are those of the members that do not calibrate the confidence. A spline h
+    (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
+    its out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
+    likelihoods of this corrected average come from splines of the other folds, and they are one
+    more column of P.
+    The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))`
+    with the second weights w.
+
+    The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
+    smoothed isotonic regression of the confidence. With at least one row per class and at most 300
+    classes, smoothed isotonic regression per class and `StructuredScaling` ("matrix") are added.
+    `DirichletCalibration` with ``lam=1e-4`` also needs 50 rows and at most 20 classes. The two
+    matrix methods need :math:`n K^2 \le 2^{30}`. The limits on K only bound the run time.
+
+    The cost is one fit of each candidate per fold, and another fit of each member with a positive
+    weight. From :math:`n K = 2^{21}` on, a single fold is held out, unless ``cv`` is a splitter. A
+    single row gives the identity.
 
     References
     ----------
-    Wolpert (1992), Stacked generalization, doi:10.1016/S0893-6080(05)80023-1; Kim et al. (2020),
-    arXiv:1806.01412 (the weights).
+    Wolpert (1992), Stacked generalization, doi:10.1016/S0893-6080(05)80023-1.
+
+    Breiman (1996), Stacked regressions, doi:10.1007/BF00117832.
+
+    van der Laan, Polley & Hubbard (2007), Super learner, doi:10.2202/1544-6115.1309.
+
+    Maurer & Pontil (2009), Empirical Bernstein bounds and sample variance penalization,
+    arXiv:0907.3740.
 
     Examples
     --------
@@ -158,10 +182,13 @@ class AutoCalibration(Calibrator):
 
     gain_: Gain | None
     top_: MulticlassToBinary | None
-    top_gain_: Gain | None
+    top_weights_: FloatArray
     left_out_: tuple[str, ...]
     _folds_by_row: ClassVar[bool] = True
-    fitted_values: ClassVar[Mapping[str, FittedValue]] = {"weights_": FittedValue(("M",), 0.0, 1.0)}
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "weights_": FittedValue(("M",), 0.0, 1.0),
+        "top_weights_": FittedValue(("M",), 0.0, 1.0),
+    }
 
     @property
     def citation(self) -> Citation:
@@ -182,9 +209,11 @@ class AutoCalibration(Calibrator):
         top = fitted.get("top_")
         if top is None:
             return
-        is_map = isinstance(top, MulticlassToBinary) and top.inputs == "proba"
-        if not is_map or top.n_classes_ != fitted.get("n_classes_"):
-            raise ValueError("top_ must be a map of the probabilities of as many classes")
+        is_calibrator = isinstance(top, MulticlassToBinary) and top.inputs == "proba"
+        if not is_calibrator or top.n_classes_ != fitted.get("n_classes_"):
+            raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes")
+        if not np.sum(fitted.get("top_weights_", 0.0)) > 0:
+            raise ValueError("top_weights_ must have a positive sum if there is a top_")
 
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
@@ -196,7 +225,9 @@ class AutoCalibration(Calibrator):
 
     def _fit(self, sample: Sample) -> None:
         candidates = (
-            candidates_for(sample) if self.candidates is None else named_candidates(self.candidates)
+            default_candidates(sample.total, sample.n_columns)
+            if self.candidates is None
+            else named_candidates(self.candidates)
         )
         members = {
             name: set_up(member, self.inputs, sample.n_columns)
@@ -205,48 +236,66 @@ class AutoCalibration(Calibrator):
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
         plan = plan_folds(self.cv, sample, self.random_state, one_fold=is_large)
         # Members that do not converge are evaluated by their held-out loss, without a warning.
-        maps = self._weigh(members, sample, plan) if plan.n_folds else self._keep(members)
+        fits = self._weigh(members, plan, sample) if plan.n_folds else self._keep(members)
         # The last weight is that of the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
         for name in used:
-            if name in maps and isinstance(members[name], Calibrator):
-                members[name]._start_like(maps[name][0])
+            if name in fits and isinstance(members[name], Calibrator):
+                members[name]._start_like(fits[name][0])
         rows = sample.present()
         work = (delayed(fit_on)(members[name], rows, self.inputs) for name in used)
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         shown = tracked(fitted, total=len(used), description="Fitting", progress=self.progress)
         self.members_ = dict(zip(used, shown, strict=True))
 
-    def _keep(self, members: Mapping[str, Any]) -> Maps:
+    def _keep(self, members: Mapping[str, Any]) -> FoldFits:
         """Keep the scores as they are: one row cannot be cross-fitted."""
-        self.top_, self.top_gain_, self.left_out_ = None, None, ()
+        self.left_out_ = ()
         self.names_ = (*members, "uniform")
-        self.weights_ = np.eye(1, len(self.names_))[0]
+        self._keep_uncorrected(np.eye(1, len(self.names_))[0])
         self.losses_, self.gain_ = np.full(len(self.names_), np.nan), None
         return {}
 
-    def _weigh(self, members: Mapping[str, Any], sample: Sample, plan: FoldPlan) -> Maps:
-        """Find the weights; what was fitted for them."""
+    def _weigh(self, members: Mapping[str, Any], plan: FoldPlan, sample: Sample) -> FoldFits:
+        """Find the weights; return the fits of the folds."""
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
-        maps = fit_members(members, plan, self.inputs, effort)
-        self.names_ = (*maps, "uniform")
-        self.left_out_ = tuple(name for name in members if name not in maps)
-        is_few = is_thin(sample.total, sample.n_columns)
-        pool = pool_members(maps, plan, self.inputs, is_spread=not is_few)
-        # Default candidates have priors of their own, so one of them may have all of the weight.
-        if self.candidates is None and is_few and len(maps) > 1:
-            pool = pool._replace(is_settled=True)
-        self.weights_ = cautious_weights(pool)
-        self.losses_ = -(pool.weight @ np.log(pool.likelihood)) / pool.weight.sum()
-        self.gain_ = pool_gain(pool, plan.ratios)
-        self.top_, self.top_gain_ = None, None
-        if not pool.is_settled:
-            rows = stacked_rows(maps, self.weights_, plan, self.inputs)
-            correction = correct_confidence(rows, sample.n_columns, plan.ratios)
-            if correction is not None:
-                self.top_, self.top_gain_ = correction
-        return maps
+        fits = fit_members(members, plan, self.inputs, effort)
+        self.names_ = (*fits, "uniform")
+        self.left_out_ = tuple(name for name in members if name not in fits)
+        trusted = [is_trusted(members[name]) for name in fits]
+        rows = predict_held_out(fits, trusted, plan, self.inputs, sample.n_columns)
+        self.losses_ = -(rows.weight @ np.log(rows.likelihood)) / rows.weight.sum()
+        if len(np.unique(rows.group)) > 1 and rows.weight.sum() >= FEWEST_ROWS:
+            is_plain = [not calibrates_confidence(members[name]) for name in fits]
+            rows = self._weigh_with_correction(rows, np.array([*is_plain, True]), fits, plan)
+        else:  # a correction could not be evaluated, or would fit noise
+            self._keep_uncorrected(stack_weights(rows))
+        self.gain_ = stack_gain(rows, plan.ratios)
+        return fits
+
+    def _keep_uncorrected(self, weights: FloatArray) -> None:
+        self.weights_, self.top_weights_, self.top_ = weights, np.zeros_like(weights), None
+
+    def _weigh_with_correction(
+        self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
+    ) -> OutOfFold:
+        """Find the weights with one more member, the ensemble of the plain members with a
+        calibrated confidence; return the likelihoods with this member.
+
+        Calibrators of the confidence are not plain: their probabilities are corrected already.
+        """
+        first = np.zeros(len(is_plain))
+        first[is_plain] = stack_weights(rows.select(is_plain))
+        ensemble = predict_ensemble(fits, first, plan, self.inputs)
+        rows = rows.add_member(corrected_likelihood(ensemble, rows.n_classes))
+        weights = stack_weights(rows)
+        self._keep_uncorrected(weights[:-1])
+        if weights[-1] > 0:
+            self.top_ = fit_correction(ensemble, rows.n_classes)
+            self.top_weights_ = weights[-1] * first
+            self.weights_ = self.weights_ + self.top_weights_
+        return rows
 
     def _chunked_note(self) -> str:
         notes = ["Rows are assigned to folds by their number."]
@@ -256,13 +305,26 @@ class AutoCalibration(Calibrator):
         return " ".join(notes)
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        total = np.full(scores.shape, self.weights_[-1] / self.n_classes_)
+        if self.top_ is None:
+            return self._average(scores, self.weights_)[0]
+        share = self.top_weights_.sum()
+        plain, ensemble = self._average(
+            scores, self.weights_ - self.top_weights_, self.top_weights_ / share
+        )
+        plain += share * self.top_._proba_of(ensemble)
+        return plain
+
+    def _average(self, scores: FloatArray, *weights: FloatArray) -> list[FloatArray]:
+        """Weighted averages of the members: each member predicts once for all of them."""
+        totals = [np.full(scores.shape, one[-1] / self.n_classes_) for one in weights]
         for name, fitted in self.members_.items():
-            total += self.weights_[self.names_.index(name)] * proba_of(fitted, scores, self.inputs)
-        return total if self.top_ is None else self.top_._proba_of(total)
+            proba, member = proba_of(fitted, scores, self.inputs), self.names_.index(name)
+            for total, one in zip(totals, weights, strict=True):
+                total += one[member] * proba
+        return totals
 
     def explain(self) -> str:
-        """What was chosen, and why, in words, with the weights and losses of all members."""
+        """Summary of the fit, with the weight and the cross-fitted log-loss of each member."""
         check_fitted(self)
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
@@ -284,10 +346,13 @@ class AutoCalibration(Calibrator):
         return f"{said}{self._words_of_top()}{late}"
 
     def _words_of_top(self) -> str:
-        if self.top_ is None or self.top_gain_ is None:
+        if self.top_ is None:
             return ""
         said = self.top_.calibrators_[0]._words_at(_EXAMPLES)
-        return f" Last, the top probability is corrected: {said}; {self.top_gain_.numbers}."
+        return (
+            f" For {self.top_weights_.sum():.0%} of the weight the confidence of the mixture is "
+            f"corrected: {said}."
+        )
 
 
 def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
@@ -303,7 +368,7 @@ _ALONE = 0.99
 """Share of the identity above which nothing else is worth a word."""
 
 _EXAMPLES = (0.5, 0.7, 0.9)
-"""Top probabilities by which their correction is explained."""
+"""Confidences by which their correction is explained."""
 
 _WORTH_SAYING = 0.005
 """Weights below are not worth a word."""

@@ -17,33 +17,42 @@ __all__ = ["CrossFitted"]
 
 
 class CrossFitted(Calibrator):
-    r"""One map per fold, their predictions averaged: :math:`\frac 1 J \sum_j g_{-j}(p)`.
+    r"""Average the fits of one calibrator over folds: :math:`\frac 1 J \sum_j g_{-j}(p)`.
 
-    Each map is fitted on all folds but one, as Kull et al. report all their results. The average is
-    a little better than one map of all rows where maps vary from sample to sample.
+    Each calibrator :math:`g_{-j}` is fitted without fold j. The average has a slightly lower
+    log-loss than one fit on all rows if the fits vary from sample to sample. Kull et al. (2019)
+    report all their results in this way.
 
     Parameters
     ----------
-    calibrator : calibrator, or its name
-        Cloned for each fold, with ``inputs`` and ``classes`` set. A binary calibrator of a problem
-        with more than two classes becomes ``MulticlassToBinary(calibrator, notion="class-wise",
+    calibrator : calibrator or str
+        The calibrator, or its name, which is cloned for each fold. With more than two classes, a
+        binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
         normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
-        An integer deals rows to folds at random, whatever their order; a row of weight 2 as if it
-        were there twice. With ``fit(X, y, groups=...)`` it deals whole groups.
+        An integer assigns rows to folds at random, independent of their order; a weight of 2 is
+        equivalent to duplicating the row. With ``fit(X, y, groups=...)`` a group stays in one fold.
     random_state : int, optional
-        Decides the folds; None is 0, so that a refit gives the same result.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+        Seed for the folds. None means 0, so a second fit gives the same result.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
 
     Attributes
     ----------
-    calibrators_ : list of fitted calibrators, one per fold
+    calibrators_ : list of calibrators
+        The fitted calibrator of each fold.
+
+    See Also
+    --------
+    AutoCalibration : Combine several calibrators.
 
     Notes
     -----
-    Costs J fits and J predictions. One row alone has no folds: one map is fitted to it. Scores that
-    come in parts, such as dask arrays, are cut by the number of the row: row i is in fold i mod cv.
+    The cost is that of J fits and J predictions. A single row has no folds, so one calibrator is
+    fitted to it. Row i of chunked data, such as dask arrays, is in fold i mod cv.
 
     References
     ----------

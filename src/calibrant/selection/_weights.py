@@ -1,0 +1,199 @@
+r"""Weights of a stacked ensemble, by penalized out-of-fold likelihood.
+
+The trusted members, the identity and the averaged temperature, enter as one member: their average
+with probability :math:`P_{i0}` for the true class of row i. With the likelihoods P of this average
+and of all other members, and row weights c, the weights w on the simplex maximize
+
+.. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
+    g_i = \log \frac{(P w)_i}{P_{i0}}.
+
+The root is a norm of g, so the objective is a minimum over vectors u of functions
+:math:`\sum_i c_i (1 - u_i) \log (P w)_i + 2 \log w_0`. They are concave in w, and so is their
+minimum (for row weights of one or more).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant._crossfit.scores import likelihood_losses
+from calibrant._kernels.blocks import sum_blocks
+from calibrant._kernels.simplex import softmax_in_place
+from calibrant._optim.mixture import newton_point
+from calibrant._typing import FloatArray
+from calibrant.inference import Gain, paired_gain
+from calibrant.selection._out_of_fold import OutOfFold
+
+PSEUDO_ROWS = 2.0
+"""Additional rows that only the trusted members predicted. They bound the weight of the others, so
+one row with a surprising label costs little."""
+
+STANDARD_ERRORS = 1.0
+"""Standard errors of a total gain that are subtracted from it."""
+
+_SMOOTHING = (1e-1, 1e-3, 1e-5, 1e-7)
+"""Added to the standard error, in nats and in quadrature. It has a kink where all weight is on the
+trusted members. Newton steps would stall there, so the search approaches it in stages."""
+
+_TOLERANCE = 1e-2
+"""Of the optimality conditions, in units of the smoothing."""
+
+_MAX_STEPS = 100
+_SHORTEST_STEP = 1e-8
+
+_NEGLIGIBLE = 1e-6
+"""Smaller weights are set to zero: the member would be fitted and stored for nothing."""
+
+
+def stack_weights(rows: OutOfFold) -> FloatArray:
+    """Weights (J,) of the members of a stacked ensemble."""
+    shares = trusted_shares(rows)
+    trusted = rows.likelihood[:, rows.is_trusted] @ shares
+    problem = _Problem(
+        np.column_stack([trusted, rows.likelihood[:, ~rows.is_trusted]]), rows.weight
+    )
+    w = problem.solve()
+    weights = np.empty(len(rows.is_trusted))
+    weights[rows.is_trusted], weights[~rows.is_trusted] = w[0] * shares, w[1:]
+    weights[weights < _NEGLIGIBLE] = 0.0
+    return weights / weights.sum()
+
+
+def trusted_shares(rows: OutOfFold) -> FloatArray:
+    """Shares of the trusted members: proportional to the exponential of their out-of-fold
+    log-likelihoods, each minus a standard error of its gain over the identity.
+
+    With fewer rows than classes it is the share n / K of a standard error: so few rows cannot show
+    significantly what the identity loses, although each of them says much about the temperature.
+    """
+    logs = np.log(rows.likelihood[:, rows.is_trusted])
+    gain = logs - logs[:, :1]
+    total = float(rows.weight.sum())
+    deviation = gain - rows.weight @ gain / total
+    n_errors = STANDARD_ERRORS * min(1.0, total / rows.n_classes)
+    evidence = rows.weight @ gain - n_errors * np.sqrt(rows.weight @ deviation**2)
+    shares: FloatArray = softmax_in_place(evidence[None, :])[0]
+    return shares
+
+
+class _Sums(NamedTuple):
+    """Sums over rows at some weights: with a row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i,
+    the matrices of c a a' and of c g a a'.
+    """
+
+    products: FloatArray
+    gain_products: FloatArray
+
+    @property
+    def deviation(self) -> float:
+        """Sum of the squared deviations of the gains from their mean."""
+        total, gain, square = self.products[-1, -1], self.products[-2, -1], self.products[-2, -2]
+        return max(float(square - gain * gain / total), 0.0)
+
+
+class _Problem(NamedTuple):
+    """The likelihoods (n, J) of members, of which the first is the reference, and row weights."""
+
+    likelihood: FloatArray
+    weight: FloatArray
+
+    def solve(self) -> FloatArray:
+        """The weights (J,) on the simplex."""
+        n_members = self.likelihood.shape[1]
+        w = np.full(n_members, 1.0 / n_members)
+        sums = self._sums(w)
+        for smoothing in _SMOOTHING:
+            w, sums = self._maximize(w, sums, smoothing)
+        return w / w.sum()
+
+    def _maximize(self, w: FloatArray, sums: _Sums, smoothing: float) -> tuple[FloatArray, _Sums]:
+        """Newton's method over non-negative weights; the sums belong to the weights.
+
+        The objective of t w is that of w plus log t times the number of rows. So its maximum over
+        the simplex is that of the objective minus the sum of the weights, over w >= 0.
+        """
+        for _ in range(_MAX_STEPS):
+            gradient, curvature = _quadratic_model(sums, w, smoothing)
+            violation = np.maximum(gradient - 1.0, w * (1.0 - gradient)).max()
+            if violation <= _TOLERANCE * smoothing:
+                break
+            step = _newton_step(gradient, curvature, w)
+            value, length = _loss(sums, w, smoothing), 1.0
+            while length > _SHORTEST_STEP:
+                trial = w + length * step
+                found = self._sums(trial)
+                if _loss(found, trial, smoothing) < value:
+                    w, sums = trial, found
+                    break
+                length *= 0.5
+            else:  # rounding hides any further decrease
+                break
+        return w, sums
+
+    def _sums(self, w: FloatArray) -> _Sums:
+        """The sums over rows, block by block: nothing of the size of the data is made."""
+
+        def block_sums(block: slice) -> FloatArray:
+            likelihood, c = self.likelihood[block], self.weight[block]
+            mixed = likelihood @ w
+            gain = np.log(mixed / likelihood[:, 0])
+            row = np.column_stack([likelihood / mixed[:, None], gain, np.ones(len(c))])
+            weighted = row * c[:, None]
+            return np.array([weighted.T @ row, (weighted * gain[:, None]).T @ row])
+
+        return _Sums(*sum_blocks(block_sums, *self.likelihood.shape))
+
+
+def _loss(sums: _Sums, w: FloatArray, smoothing: float) -> float:
+    """Minus the objective per row, plus the sum of the weights, up to a constant."""
+    if w[0] <= 0.0:
+        return np.inf
+    total, gain = sums.products[-1, -1], sums.products[-2, -1]
+    error = np.sqrt(sums.deviation + smoothing**2)
+    objective = gain + PSEUDO_ROWS * np.log(w[0]) - STANDARD_ERRORS * error
+    return float(w.sum() - objective / (total + PSEUDO_ROWS))
+
+
+def _quadratic_model(sums: _Sums, w: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
+    """Gradient and negative Hessian of the objective per row."""
+    total = sums.products[-1, -1]
+    mean = sums.products[-2, -1] / total
+    error = np.sqrt(sums.deviation + smoothing**2)
+    ratio, ratio_gain = sums.products[:-2, -1], sums.products[:-2, -2]
+    products = sums.products[:-2, :-2]
+    # Gradient of the standard error, and the part of its Hessian that comes from the logarithms.
+    slope = (ratio_gain - mean * ratio) / error
+    bend = (sums.gain_products[:-2, :-2] - mean * products) / error
+    spread = products - np.outer(ratio, ratio) / total
+    gradient = ratio - STANDARD_ERRORS * slope
+    curvature = products + STANDARD_ERRORS * ((spread - np.outer(slope, slope)) / error - bend)
+    gradient[0] += PSEUDO_ROWS / w[0]
+    curvature[0, 0] += PSEUDO_ROWS / w[0] ** 2
+    n_rows = total + PSEUDO_ROWS
+    return gradient / n_rows, curvature / n_rows
+
+
+def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> FloatArray:
+    try:
+        if np.diag(curvature).min() > 0.0:
+            return newton_point(curvature, gradient) - w
+    except np.linalg.LinAlgError:
+        pass
+    # Row weights below one can make the objective convex somewhere. Take an EM step instead.
+    return w * np.maximum(gradient, 0.0) - w
+
+
+def stack_gain(rows: OutOfFold, ratios: FloatArray) -> Gain:
+    """Cross-fitted reduction of the log-loss: weights of the other groups evaluate each group."""
+    after = np.empty(len(rows.weight))
+    for number in np.unique(rows.group):
+        held_out = rows.group == number
+        others = rows.subset(~held_out)
+        weights = (
+            stack_weights(others) if len(others.weight) else np.eye(1, rows.likelihood.shape[1])[0]
+        )
+        after[held_out] = likelihood_losses(rows.likelihood[held_out] @ weights)
+    before = likelihood_losses(rows.likelihood[:, 0])
+    return paired_gain(before, after, rows.weight, ratios, score="log_loss")
