@@ -23,6 +23,7 @@ print(*sorted(sys.modules), file=open("modules.txt", "w"))
 
 NEEDLESS = {
     "pandas",
+    "psutil",
     "matplotlib",
     "onnx",
     "torch",

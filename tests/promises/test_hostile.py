@@ -615,7 +615,7 @@ def test_labels_that_look_like_numbers_are_read_right_or_rejected():
     made = hostile_cases()
     outcomes = [
         made.measure(made.Case(name, make, "evaluate x.csv --label y --json"))
-        for name, make in list(made.label_cases())[::3]
+        for name, make in list(made.label_cases())[::6]
     ]
     assert made.count_labels(outcomes)[2] == 0
     assert made.count_failures(outcomes) == [0, 0, 0]

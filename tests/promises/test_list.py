@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -29,3 +30,15 @@ def test_findings_are_told_apart_from_sentences(script):
         assert script["_FINDINGS"].match(f"{name}a_class_of_3").group() == name
         assert script["_spell"](name) == spelt
     assert script["_FINDINGS"].match("a_class_of_3") is None
+
+
+def test_every_test_that_the_page_of_trials_names_exists():
+    root = SCRIPT.parents[1]
+    page = (root / "docs" / "trials.md").read_text(encoding="utf-8")
+    sources = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")]
+    tests = set(re.findall(r"^def (test_\w+)", "\n".join(sources), re.MULTILINE))
+    named = re.findall(r"`(test_\w+)`", page)
+    assert len(named) > 80
+    assert not [name for name in named if name not in tests]
+    outcomes = [line.split("|") for line in page.splitlines() if re.search(r"\| fixed", line)]
+    assert all("`test_" in cells[3] for cells in outcomes)

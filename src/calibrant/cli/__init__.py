@@ -19,7 +19,7 @@ from typing import Any
 
 from calibrant import __version__
 from calibrant._output.files import completed
-from calibrant.cli._deferred import leave_out_pandas
+from calibrant.cli._deferred import leave_out_optional
 from calibrant.cli._signals import Termination, catch_signals
 
 BAD_INPUT = 2
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of classes that a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
-    leave_out_pandas()
+    leave_out_optional()
     raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
 
 

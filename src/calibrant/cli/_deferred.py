@@ -20,21 +20,25 @@ class _Deferred(ModuleType):
         return getattr(import_module(self.__name__), name)
 
 
-class _WithoutPandas:
-    """A finder that knows no pandas."""
+_OPTIONAL = frozenset({"pandas", "psutil"})
+"""Packages that scikit-learn, joblib and pyarrow import if they can, and no command needs."""
+
+
+class _WithoutOptional:
+    """A finder that knows no optional packages."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("No module named 'pandas'", name=name)
+        if name in _OPTIONAL:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def leave_out_pandas() -> None:
-    """Let this process be one without pandas, which scikit-learn and pyarrow import if they can.
+def leave_out_optional() -> None:
+    """Let this process be one without optional packages of other packages.
 
-    For the process of a command only: a program that calls `calibrant.cli.run` may need pandas.
+    For the process of a command only: a program that calls `calibrant.cli.run` may need them.
     """
-    sys.meta_path.insert(0, _WithoutPandas)  # type: ignore[arg-type]  # a class with static methods
+    sys.meta_path.insert(0, _WithoutOptional)  # type: ignore[arg-type]  # a class with static methods
 
 
 def import_sklearn() -> None:

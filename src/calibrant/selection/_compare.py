@@ -154,6 +154,19 @@ def compare(
         name: _Run(sample, _plan(cv, sample, seed, name), chosen, judges, inputs)
         for name, sample in samples.items()
     }
+    results = _evaluate_runs(runs, chosen, n_jobs, progress=progress)
+    whole = {name: result[ALL_ROWS] for name, result in results.items()}
+    comparison = collect(whole, chosen, judges, is_ranked=True)
+    if by is None:
+        return comparison
+    parts = {name: part for name, part in results["data"].items() if name != ALL_ROWS}
+    return replace(comparison, by_group=collect(parts, chosen, judges, is_ranked=False))
+
+
+def _evaluate_runs(
+    runs: Mapping[str, _Run], chosen: Mapping[str, Any], n_jobs: int | None, *, progress: bool
+) -> dict[str, dict[str, Result]]:
+    """Fit every method on every fold of every data set, and evaluate the fits."""
     tasks = [
         (name, method, fold)
         for name, run in runs.items()
@@ -168,16 +181,10 @@ def compare(
         progress=progress,
     )
     fitted = dict(zip(tasks, fits, strict=True))
-    results = {
+    return {
         name: run.evaluate({key[1:]: fit for key, fit in fitted.items() if key[0] == name})
         for name, run in runs.items()
     }
-    whole = {name: result[ALL_ROWS] for name, result in results.items()}
-    comparison = collect(whole, chosen, judges, is_ranked=True)
-    if by is None:
-        return comparison
-    parts = {name: part for name, part in results["data"].items() if name != ALL_ROWS}
-    return replace(comparison, by_group=collect(parts, chosen, judges, is_ranked=False))
 
 
 class Result(NamedTuple):
