@@ -297,7 +297,8 @@ def report(first: dict[str, Means], averaged: dict[str, Means], draws: dict[str,
             "the three methods is chosen by the rows that judge, for every file anew; an error of "
             "a hundredth, of a few thousand rows, is mostly chance. So the criterion is that no "
             f"file is above {MOST_TIMES} times the best by two standard errors, and none above "
-            f"the log-loss of the stack by {MOST_LOST}.",
+            f"the log-loss of the stack by {MOST_LOST}. A file passes if it is not shown to fail, "
+            "and with these standard errors an excess of several hundredths can be missed.",
             "",
             *table(
                 first,

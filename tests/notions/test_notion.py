@@ -201,7 +201,7 @@ def test_a_guarantee_says_what_the_claim_is(notion, words, data):
 
 
 def test_a_question_is_asked_of_its_claims():
-    assert ANY.question(0, "abcd") == "The probability of one of c, d: does it come true?"
+    assert ANY.question(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
     assert Even().title == "even"
 
 

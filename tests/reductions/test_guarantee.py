@@ -116,7 +116,7 @@ def test_normalised_rows_are_named_as_not_covered(rng):
     made = (
         MulticlassToBinary(HistogramBinning(), "class-wise", normalize=True).fit(P, y).guarantee()
     )
-    assert made.not_covered == ("the normalised rows of predict_proba",)
+    assert made.not_covered == ("the normalized rows of predict_proba",)
     assert (
         MulticlassToBinary(HistogramBinning(), "class-wise").fit(P, y).guarantee().not_covered == ()
     )
@@ -128,7 +128,7 @@ def test_a_class_with_single_points_a_bin_is_named_as_not_covered():
         :, None
     ] * [1, -1]
     made = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
-    assert made.not_covered == ("class 1, with fewer than two rows a bin",)
+    assert made.not_covered == ("class 1, with fewer than two rows per bin",)
     assert made.n_bins == 10
 
 
@@ -171,7 +171,7 @@ def test_one_alpha_is_split_between_the_claims_that_are_covered(rng):
     made = fitted.fit(P, y).guarantee(alpha=0.1)
     assert [q.name for q in made.quantities] == ["class 0", "class 1"]
     assert [q.alpha for q in made.quantities] == [0.05, 0.05]
-    assert made.not_covered == ("class 2, with fewer than two rows a bin",)
+    assert made.not_covered == ("class 2, with fewer than two rows per bin",)
 
 
 def test_alphas_of_claims_that_are_not_covered_do_not_count(rng):

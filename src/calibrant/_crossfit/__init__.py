@@ -1,3 +1,3 @@
-"""Fits on some rows judged on others: members that are fitted, and the scores of what they
-predict.
+"""Cross-fitting: members that are fitted on some rows, and scores of their predictions on
+others.
 """

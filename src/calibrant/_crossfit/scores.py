@@ -79,7 +79,7 @@ SCORES = {
 class PairedScores:
     """Scores of rows as they are and as recalibrated, fold after fold, with the rows' weights.
 
-    A row of weight 2 may be here twice, judged by two folds. ``excess`` estimates how much better
+    A row of weight 2 may be here twice, held out by two folds. ``excess`` estimates how much better
     the best map of the family would be than a map fitted on all rows: by the grouped jackknife
     ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean. ``own`` (2, m)
     holds the first two moments of the gain of a row if its label were drawn from the scores.

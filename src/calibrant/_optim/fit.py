@@ -26,7 +26,7 @@ def fit_map(
     tol: float = TOLERANCE,
     max_work: int | None = None,
 ) -> Solution:
-    """Parameters of a map, of its shape, that minimise the penalised mean log-loss; the search
+    """Parameters of a map, of its shape, that minimize the penalized mean log-loss; the search
     begins at ``start``, or where the best temperature puts the identity.
     """
     with one_blas_thread(sample.shape[0] * sample.shape[1]):

@@ -43,7 +43,7 @@ _GOOD_STEP = 0.1
 def fit_logistic(
     columns: FloatArray, target: FloatArray, weight: FloatArray, *, intercept: bool = True
 ) -> Solution:
-    r"""Minimise the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the d coefficients
+    r"""Minimize the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the d coefficients
     and the intercept of ``eta``: the parameters, (d + 1,), the intercept last (0 without one).
 
     ``columns`` has shape (m, d), d may be 0; the ``target`` t lies in [0, 1]. Columns are centred

@@ -1,4 +1,4 @@
-r"""Weights of a mixture of forecasts that minimise the log-loss.
+r"""Weights of a mixture of forecasts that minimize the log-loss.
 
 Over the simplex, :math:`\min_w -\sum_i c_i \log (P w)_i` has the solution of the same problem over
 :math:`w \ge 0` with
@@ -239,7 +239,7 @@ def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
             sums_there = yield trial
             best = (trial, sums_there) if sums_there.is_below(value) else None
             length *= 0.25
-        if best is None:  # expectation maximisation never raises the loss
+        if best is None:  # expectation maximization never raises the loss
             trial = w * mean / (w @ mean)
             sums_there = yield trial
             best = (trial, sums_there) if sums_there.is_below(value) else None

@@ -21,7 +21,7 @@ limit. Larger than that of `temperature`: with K^2 parameters each factor e of t
 another pass over the data, and finite optima of a mean loss this small are of no use."""
 
 # Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing,
-# penalised fits of many need about a hundred.
+# penalized fits of many need about a hundred.
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200

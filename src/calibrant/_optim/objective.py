@@ -1,4 +1,4 @@
-r"""The penalised log-loss of a score map, as sums over row blocks.
+r"""The penalized log-loss of a score map, as sums over row blocks.
 
 .. math:: \frac1n \sum_i w_i \big( \log \sum_k e^{s_{ik}} - s_{i y_i} \big) + \text{penalty},
     \qquad n = \sum_i w_i .
@@ -23,8 +23,8 @@ FEW_PARAMETERS = 500
 """Up to this many parameters the whole Hessian is made and factorised."""
 
 BROUGHT_PARAMETERS = 40
-"""Up to so many the Hessian costs less than the few products that it spares, of data in memory that
-are lifted anew at every pass."""
+"""Up to so many parameters the Hessian costs less than the few products that it saves, for data in
+memory that are transformed again at every pass."""
 
 BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
 """Rows that the blocks of a preconditioner are made of: so many for each of their columns, and so
@@ -45,12 +45,12 @@ def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
 
 
 class Objective:
-    """Value, gradient and curvature of the mean penalised log-loss at given parameters.
+    """Value, gradient and curvature of the mean penalized log-loss at given parameters.
 
-    Memory beside the data: a block, arrays of the size of the parameters, and, for data of at most
-    ``WORK_MEMORY`` elements, the probabilities of the last point and a single-precision copy of
-    the data, which the products of many- parameter problems use: their errors of 1e-7 only slow
-    conjugate gradients down, which correct themselves.
+    It needs memory for a block and for arrays of the size of the parameters. For data of at most
+    ``WORK_MEMORY`` elements it also keeps the probabilities of the last point and a
+    single-precision copy of the data. Problems with many parameters use the copy for products:
+    errors of 1e-7 only slow down conjugate gradients, which correct themselves.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Objective:
 
     def settled(self, theta: FloatArray, start: FloatArray) -> FloatArray:
         """Parameters of the same probabilities that the penalty prefers, or, where nothing is
-        penalised, that have not drifted from the start: round-off moves them.
+        penalized, that have not drifted from the start: round-off moves them.
         """
         axis, mask = self.map.gauge()
         theta = self.gauged(theta)

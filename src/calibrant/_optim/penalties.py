@@ -71,5 +71,5 @@ def diagonal_ridge_to_identity(
 
 
 def no_penalty(shape: tuple[int, int]) -> QuadraticPenalty:
-    """Nothing is penalised."""
+    """Nothing is penalized."""
     return QuadraticPenalty(np.zeros(shape), np.zeros(shape))

@@ -29,7 +29,7 @@ class Outcome(Enum):
         "classes become equally likely"
     )
     MISSING_CLASS = (
-        "some class never occurs among the calibration labels, so that an unpenalised fit drives "
+        "some class never occurs among the calibration labels, so that an unpenalized fit drives "
         "its probability to zero"
     )
 

@@ -89,7 +89,7 @@ def find_top_log_beta(
     *,
     prior_scale: float | None = None,
 ) -> Solution:
-    """``t = log beta`` that minimises the mean log-loss of m classes and the rest.
+    """``t = log beta`` that minimizes the mean log-loss of m classes and the rest.
 
     Without a tail, of the m classes alone: the likelihood given that the truth is among them, for
     which rows are expected whose truth is.

@@ -12,7 +12,7 @@ _BRIEF, _LINE = 40, 240
 
 
 class ShortRepr:
-    """Of a dataclass: a repr of one line, in which large values are told by their size."""
+    """A dataclass with a repr of one line, which shows the size of large values only."""
 
     def __repr__(self) -> str:
         names = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]

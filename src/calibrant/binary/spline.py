@@ -201,7 +201,7 @@ def _quadratic_bends(n_knots: int) -> FloatArray:
 
 
 def _mean_slopes(basis: scipy.interpolate.PPoly, fractile: FloatArray) -> FloatArray:
-    """Mean slope of each basis spline between neighbouring fractiles, (n, n_knots)."""
+    """Mean slope of each basis spline between neighboring fractiles, (n, n_knots)."""
     width = np.diff(fractile)
     is_narrow = width < _NARROW
     slopes = np.diff(basis(fractile), axis=0) / np.where(is_narrow, 1.0, width)[:, None]

@@ -27,9 +27,9 @@ _LOOP_COST = 200
 class VennAbers(BaseBinaryCalibrator):
     r"""Calibrate by two isotonic fits that bound the probability (inductive Venn-Abers predictor).
 
-    `predict_interval` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability
-    between them. The interval shows how much one additional row can change the fit. It is not a
-    confidence interval of the true probability.
+    `predict_pair` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability between
+    them. The pair shows how much one additional row can change the fit. It is not a confidence
+    interval of the true probability.
 
     Parameters
     ----------

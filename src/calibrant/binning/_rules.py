@@ -90,7 +90,7 @@ def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
 
 @runtime_checkable
 class HasBins(Protocol):
-    """A fitted calibrator on whose bins others can be judged."""
+    """A fitted calibrator whose bins can be used to evaluate others."""
 
     @property
     def bins_(self) -> Bins: ...
@@ -123,7 +123,7 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
 
 
 def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
-    """Upper edges of ``n_bins`` bins of equal mass of distinct ``values`` with weights ``total``.
+    """Upper edges of ``n_bins`` quantile bins of distinct ``values`` with weights ``total``.
 
     Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties
     never split, and a bin may stay empty.

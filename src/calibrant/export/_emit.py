@@ -136,8 +136,8 @@ def program(calibrator: Any) -> Program:
 def program_of_odds(calibrator: Calibrator) -> Program:
     """The program of a calibrator of two classes that takes the second score for the log-odds.
 
-    That is what a decision function of two classes is; converters write it beside a zero, or
-    beside its opposite, which taken for two logits would be twice as far apart.
+    That is what a decision function of two classes is; converters write it next to a zero, or
+    next to its opposite, which would be twice as far apart if they were two logits.
     """
     scores = Value(Builder(2), 0)
     odds = scores.column(1)

@@ -80,7 +80,7 @@ class _Graph:
         return self.op("ReduceSum", x, self.integers(-1), keepdims=1)
 
     def slice(self, x: str, first: int, end: int) -> str:
-        """Some columns, one beside the other."""
+        """Consecutive columns."""
         return self.op("Slice", x, self.integers(first), self.integers(end), self.integers(1))
 
     def subtract_max(self, x: str) -> str:
@@ -180,7 +180,7 @@ def _expit(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _affine(g: _Graph, x: list[str], c: Any) -> str:
-    # Not MatMul: runtimes fold a factor beside it into it, in single precision.
+    # Not MatMul: runtimes merge a factor next to it into it, in single precision.
     return g.op("Gemm", x[0], g.number(c["coef"]), g.number(c["offset"]), transB=1)
 
 
@@ -303,7 +303,7 @@ def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | N
 
     ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
     in double precision whatever ``dtype``: 1 - 1e-12 is no number of single precision, and a score
-    beside the edge of a bin would change sides.
+    next to the edge of a bin would change sides.
     """
     check_option(dtype, "dtype", tuple(_TYPES))
     if opset < LEAST_OPSET:

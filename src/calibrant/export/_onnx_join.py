@@ -30,7 +30,7 @@ _OUTPUTS = ["probabilities", "label"]
 _INVALID = (DecodeError, ValidationError, InferenceError, RuntimeError, TypeError)
 
 _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
-"""What the names of outputs of classifiers hold; "log" stands beside it for logarithms."""
+"""What the names of outputs of classifiers hold; "log" is added for logarithms."""
 
 
 def write_model(

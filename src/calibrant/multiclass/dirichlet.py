@@ -214,9 +214,7 @@ class DirichletCalibration(AffineCalibrator):
     def check_exceptions(self) -> Mapping[str, str]:
         if self.lam is not None:
             return {}
-        return {
-            "check_row_order_is_irrelevant": "lam=None deals rows to folds in their existing order"
-        }
+        return {"check_row_order_is_irrelevant": "lam=None assigns rows to folds in their order"}
 
     def _words(self) -> str:
         return (

@@ -151,7 +151,7 @@ class GaussianProcessCalibration(BaseCalibrator):
     ----------
     Wenger, Kjellström & Triebel (2020), Non-parametric calibration for classification, AISTATS,
     arXiv:1906.04933. Hensman, Matthews & Ghahramani (2015), Scalable variational Gaussian process
-    classification, AISTATS, arXiv:1411.2005. Simpson et al. (2017), Penalising model component
+    classification, AISTATS, arXiv:1411.2005. Simpson et al. (2017), Penalizing model component
     complexity, Statistical Science 32, doi:10.1214/16-STS576.
 
     Examples
@@ -378,8 +378,8 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
     ones merged.
 
     The bound does not change. But the result does not depend, not even by rounding, on the order of
-    rows or classes or on whether a row is repeated or weighted. Data that are lifted on demand stay
-    as they are.
+    rows or classes or on whether a row is repeated or weighted. Data that are transformed on demand
+    stay as they are.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LazyRows):

@@ -1,4 +1,4 @@
-"""Structured scaling: temperature first, then a penalised affine map of the tempered
+"""Structured scaling: temperature first, then a penalized affine map of the tempered
 log-probabilities.
 """
 

@@ -58,7 +58,7 @@ class ScoreCells:
         odds = np.log((score + _SOFT) / (1.0 - score + _SOFT))
         cell = np.ceil((odds / self.reach + 1.0) * (0.5 * n_cells)).astype(np.intp) - 1
         np.clip(cell, 0, n_cells - 1, out=cell)
-        # Rounding may have put a score beside its cell.
+        # Rounding may have put a score next to its cell.
         cell += score > self.ends[cell]
         cell -= (cell > 0) & (score <= self.ends[np.maximum(cell - 1, 0)])
         return cell

@@ -1,4 +1,4 @@
-"""What a notion is: which scores are claims, and what is said about them.
+"""Types of calibration: which scores are claims, and how they are described.
 
 A notion of one's own subclasses `Notion` and writes ``name``, ``n_quantities`` and ``select``.
 Everything else has a default, which is right for claims about a set of classes; ``members`` tells
@@ -153,8 +153,8 @@ class Notion(ABC):
         return self._numbered(f"'{self.name}'", claim, len(classes))
 
     def question(self, claim: int, classes: Labels) -> str:
-        """Which scores a claim is about and what is asked of them, below a diagram."""
-        return f"The probability of {self.claim_name(claim, classes)}: does it come true?"
+        """The caption of a diagram: the scores of a claim."""
+        return f"Predicted probability and observed frequency of {self.claim_name(claim, classes)}."
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
         """The short names of all claims, in the order of their index."""
@@ -165,7 +165,7 @@ class Notion(ABC):
         """Rows (m, K) that carry the calibrated ``claims`` selected from the rows ``proba``.
 
         Claims about a label stand in its column, claims about a set scale its members; the rest of
-        a row is rescaled to what is left. Where the notion names neither, or its sets overlap, rows
+        a row is rescaled to the rest. Where the notion names neither, or its sets overlap, rows
         stay as they are. Claims that are rows, or running sums of rows, say all of a row.
         """
         if self.claims_are_rows:

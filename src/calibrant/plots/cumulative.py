@@ -100,7 +100,7 @@ class CumulativeDisplay(GridDisplay):
         n_knots : int
             Of the spline.
         name : str, optional
-            Of the claim, for the title. To judge calibrated claims as they are
+            Name of the claim, for the title. To evaluate calibrated claims directly
             (``predict_claims``), pass their outcomes as ``y_true``, the claims as ``y_prob`` and
             ``notion="class-1"``.
         """

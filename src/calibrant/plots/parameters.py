@@ -27,7 +27,7 @@ MOST_NUMBERS = 12
 
 @dataclass(eq=False, repr=False)
 class ParameterDisplay(GridDisplay):
-    r"""The parameters of a map as a picture of a matrix with a column beside it.
+    r"""The parameters of a calibrator, drawn as a matrix with a column next to it.
 
     For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a
     large entry in row i and column j raises class i wherever class j has a high score; c is what

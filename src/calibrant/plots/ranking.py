@@ -97,7 +97,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         method: str = "nemenyi",
         tails: int = 1,
     ) -> Self:
-        """Judge every method on every dataset first: ``y_true[dataset]``,
+        """Evaluate every method on every data set first: ``y_true[dataset]``,
         ``y_prob[method][dataset]``; smaller is better.
         """
         table = [

@@ -346,8 +346,8 @@ class ReliabilityDisplay(GridDisplay):
         below.set_title(x, fontsize=SMALL + 1, pad=0)
 
     def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
-        """One legend for all axes, below them, where no data can lie; within ``main`` where others
-        stand beside them.
+        """One legend for all axes, below them; within ``main`` if other displays are next to
+        them.
         """
         if main is not None:
             return main.legend(handles=self._handles, loc="upper left", fontsize=SMALL - 1)
@@ -389,7 +389,7 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def details(self) -> tuple[int, ...]:
-        """The bin of at least 0.5 % of the rows whose star and plus differ most, and the fullest
+        """The bin of at least 0.5% of the rows whose star and plus differ most, and the fullest
         bin.
         """
         rows = self.table.weight.sum(axis=0)

@@ -1,4 +1,4 @@
-"""From many classes to one claim at a time: any binary calibrator, lifted to any notion."""
+"""Binary calibrators for any type of calibration of a multiclass problem."""
 
 from calibrant.reductions._reduction import MulticlassToBinary
 

@@ -55,7 +55,7 @@ def reduction_guarantee(
     if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):
         reasons.append(empty_bins(n_empty))
     if is_normalized:
-        reasons.append("the normalised rows of predict_proba")
+        reasons.append("the normalized rows of predict_proba")
     return binning_guarantee(
         _quantities(bins, claims),
         alpha,
@@ -91,4 +91,4 @@ def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterat
         yield f"{names}, with too few rows for bins of their own"
     few = [claim.name for claim in claims if not claim.is_covered]
     if few:
-        yield f"{shortened(few, 5)}, with fewer than two rows a bin"
+        yield f"{shortened(few, 5)}, with fewer than two rows per bin"

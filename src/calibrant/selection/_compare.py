@@ -71,7 +71,7 @@ def compare(
 ) -> Comparison:
     """Compare calibrators on one or many sets of predictions.
 
-    Every row is judged by maps that were fitted on other rows. What a method chooses by
+    Every row is predicted by calibrators that were fitted on other rows. What a method chooses by
     cross-validation of its own (the weights of `AutoCalibration`, the strength of
     `DirichletCalibration`) it chooses within these rows: nested cross-validation, so that choosing
     is charged for.
@@ -130,8 +130,8 @@ def compare(
 
     The best of several looks better than it is, the more so the fewer the rows: of eleven methods
     for 50 rows of a calibrated model the winner seemed to gain 0.008 in log-loss and lost 0.030 on
-    new rows, for 200 rows 0.002 and 0.016. Judge a winner on rows that did not choose it, or take
-    `AutoCalibration`, whose gain is one of rows that its weights have not seen.
+    new rows, for 200 rows 0.002 and 0.016. Evaluate a winner on rows that were not used to choose
+    it, or use `AutoCalibration`, whose gain is cross-fitted.
 
     References
     ----------

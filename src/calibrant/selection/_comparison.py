@@ -1,4 +1,4 @@
-"""Many calibrators on one or many sets of predictions, by honest cross-validation."""
+"""Many calibrators on one or several data sets, compared by cross-validation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _GAIN_NOTE = "Gain: reduction in log-loss compared with {first}."
 _GROUP_NOTE = "The intervals of groups are not adjusted for the number of groups."
 
 _BEST_OF_SEVERAL = (
-    "The best of several methods looks better than it is: judge it on rows that did not choose it."
+    "The best of several methods looks better than it is. "
+    "Evaluate it on rows that did not choose it."
 )
 
 

@@ -20,8 +20,8 @@ from calibrant.reductions import MulticlassToBinary
 class Method:
     """A calibrator by its name: how it is made, and what it does in one line.
 
-    ``is_binary`` calibrators are of one claim; for more than two classes they are lifted, class by
-    class unless a notion is said.
+    ``is_binary`` calibrators are for two classes. With more classes there is one per class, unless
+    another notion is given.
     """
 
     name: str
@@ -98,9 +98,8 @@ def method(name: str, *, notion: str | None = None) -> Any:
     name : str
         "auto", "identity", "temperature", "structured-matrix", "dirichlet", "platt", ...
     notion : str, optional
-        Lifts a method of one claim to this notion by `MulticlassToBinary`. Without it what takes a
-        name lifts it class by class where there are more than two classes: the map of
-        ``method(name, notion="class-wise")``.
+        Type of calibration of a binary method, by `MulticlassToBinary`. If None and there are more
+        than two classes, functions that accept a name use ``notion="class-wise"``.
 
     Returns
     -------

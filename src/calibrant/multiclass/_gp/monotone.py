@@ -1,4 +1,4 @@
-"""A latent mean that increases on an interval: the bound maximised under linear constraints on m,
+"""A latent mean that increases on an interval: the bound maximized under linear constraints on m,
 and a certificate.
 
 The latent mean ``u + g(x)`` with ``x = (u - centre) / scale`` and ``g(x) = a(x) . m`` has slope ``1
@@ -95,8 +95,8 @@ class Slopes:
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Factor of m that lifts the floor to the lowest slope allowed: slopes are 1 plus something
-        linear in m.
+        """Factor of m that raises the smallest slope to the limit: slopes are 1 plus a linear
+        function of m.
         """
         drop = 1.0 - self.floor(mean)
         return min(1.0, (1.0 - self.lowest) / drop) if drop > 0 else 1.0

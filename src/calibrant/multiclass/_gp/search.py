@@ -1,7 +1,7 @@
 """Kernel parameters and inducing inputs of largest variational bound, for a latent function shared
 by all classes.
 
-For given ones the posterior follows (`bound`). What is left is a smooth problem in M + 3 unknowns,
+For given ones the posterior follows (`bound`). The rest is a smooth problem in M + 3 unknowns,
 the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of
 a few starts.
 
@@ -39,7 +39,7 @@ TOLERANCE = 1e-7
 # Half a unit of the bound for a lengthscale of one standard deviation: a latent function that bends
 # once over the scores costs next to nothing, one that bends at every tenth of them 5.
 _ROUGHNESS = 0.5
-# A fixed threshold on the penalised bound, on the side of doing nothing.
+# A fixed threshold on the penalized bound, on the side of doing nothing.
 _STRONG_EVIDENCE = 3.0
 
 # The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent
@@ -76,7 +76,7 @@ class Evidence:
     inducing: InducingInputs
     point: Posterior
     solution: Solution
-    """The objective is what was minimised: the negative bound and negative log prior per unit of
+    """The objective is what was minimized: the negative bound and negative log prior per unit of
     weight."""
 
 
@@ -87,7 +87,7 @@ def fit_evidence(
     n_inducing: int,
     starts: Sequence[InducingInputs] = (),
 ) -> Evidence:
-    """Maximise a bound over kernel parameters and inducing inputs; ``starts`` compete with the
+    """Maximize a bound over kernel parameters and inducing inputs; ``starts`` compete with the
     usual ones.
     """
     profile = _Profile(summary, bound_of)
@@ -151,7 +151,7 @@ def _search(
     """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
-        result = _minimise(profile, start, limits, _MAX_ITER - n_iter)
+        result = _minimize(profile, start, limits, _MAX_ITER - n_iter)
         n_iter += int(result.nit)
         start = result.x
         if result.status == 0 or n_iter >= _MAX_ITER:
@@ -159,7 +159,7 @@ def _search(
     return result, n_iter
 
 
-def _minimise(
+def _minimize(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds, max_iter: int
 ) -> scipy.optimize.OptimizeResult:
     """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
@@ -186,7 +186,7 @@ def _minimise(
 
 class _Solved(NamedTuple):
     """The best point for given kernel parameters and inducing inputs; ``value`` is what the search
-    minimises.
+    minimizes.
     """
 
     value: float
@@ -195,7 +195,7 @@ class _Solved(NamedTuple):
 
 
 class _Profile:
-    """The negative bound and log prior per unit of weight, m and S maximised out, with its
+    """The negative bound and log prior per unit of weight, m and S maximized out, with its
     gradient.
 
     Each search for m starts from the latent function that the last one found (the first from the
