@@ -109,11 +109,9 @@ class MulticlassToBinary(Calibrator):
     `predict_proba` fits the claims into a matrix:
 
     - "class-wise" keeps the claims, so rows need not sum to one. ``normalize`` divides them by
-    their
-      sum, and a row of zeros becomes uniform.
+      their sum, and a row of zeros becomes uniform.
     - Other notions keep the claimed entries, scaled down together if they exceed one, and rescale
-    the
-      rest of the row. "within-top-r" scales the top r entries. Classes other than the top class
+      the rest of the row. "within-top-r" scales the top r entries. Classes other than the top class
       stay just below it.
 
     `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
