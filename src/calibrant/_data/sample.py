@@ -194,6 +194,10 @@ class Sample(ABC):
     def count_impossible(self, inputs: str) -> int:
         """Rows of positive weight whose true class has the score zero, or -inf."""
 
+    def known_impossible(self, inputs: str) -> int:
+        """The same count if it needs no additional pass over the data, else 0."""
+        return 0
+
     def rows(self, reason: str, remedy: str = "pass some of the rows") -> ArraySample:
         """All rows in memory; an error with the ``reason`` if they are read in chunks."""
         raise TypeError(
@@ -347,6 +351,9 @@ class ArraySample(Sample):
             return 0
         is_zero = true_class(self.u[:], self.y) == zero
         return int(np.count_nonzero(is_zero & (self.weight > 0))) if is_zero.any() else 0
+
+    def known_impossible(self, inputs: str) -> int:
+        return self.count_impossible(inputs)
 
     def rows(self, reason: str, remedy: str = "") -> ArraySample:
         return self

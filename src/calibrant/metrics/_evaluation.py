@@ -135,8 +135,8 @@ def evaluate(
         renormalize=renormalize,
         columns=tuple(columns.values()),
     )
-    if inputs != "proba" and not sample.is_chunked:
-        _remark_impossible(sample.count_impossible(inputs), sample.n_rows)
+    if inputs != "proba":
+        _remark_impossible(sample.known_impossible(inputs), sample.n_rows)
     if by is not None:
         return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
     accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
