@@ -48,6 +48,21 @@ def started(weeks, capsys):
     return weeks
 
 
+def test_the_start_names_classes_whose_errors_the_tolerance_hides(weeks, capsys, tmp_path, rng):
+    rare = rng.uniform(0.0, 0.02, 200)
+    rows = np.column_stack([rare, 0.7 - rare, np.full(200, 0.3)])
+    lines = [f"{a},{b},{c},{'abc'[k]}" for (a, b, c), k in zip(rows, draw(rows, rng), strict=True)]
+    text = "\n".join(["p_a,p_b,p_c,label", *lines])
+    (tmp_path / "rare.csv").write_text(text + "\n")
+    start = ("monitor", "start", "rare.csv", "-o")
+    note = "mean predicted probability of a is below twice the tolerance 0.02"
+    assert note in command(capsys, *start, "plain.json").err
+    shown = command(capsys, *start, "relative.json", "--relative-tolerance", "0.5")
+    assert "note" not in shown.err
+    state = json.loads((tmp_path / "relative.json").read_text())
+    assert state["rule"]["relative_tolerance"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("n_weeks", "drift"), [(15, 6), pytest.param(52, 30, marks=pytest.mark.slow)]
 )

@@ -35,6 +35,10 @@ StateToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="STATE", help="The state to write, JSON.")
 ]
 Tolerance = Annotated[float, typer.Option(metavar="GAP", help="Largest gap that raises no alarm.")]
+RelativeTolerance = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Also limit gaps to this share of each probability."),
+]
 FalseAlarm = Annotated[
     float, typer.Option(metavar="P", help="Probability of a false alarm within the horizon.")
 ]
@@ -78,6 +82,7 @@ def start(
     output_path: StateToWrite,
     printing: Printing,
     tolerance: Tolerance = 0.02,
+    relative_tolerance: RelativeTolerance = None,
     false_alarm: FalseAlarm = 0.05,
     horizon: Horizon = 1_000_000,
     force: Force = False,
@@ -85,6 +90,7 @@ def start(
     """Start to monitor a model. Classes, columns and options of the reference file are kept for the
     updates; its rows are evaluated but not counted.
     """
+    from calibrant._validation import shortened
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options
     from calibrant.monitoring import CalibrationMonitor
@@ -100,6 +106,7 @@ def start(
         "false_alarm": false_alarm,
         "horizon": horizon,
         "tolerance": tolerance,
+        "relative_tolerance": relative_tolerance,
         "classes": file.classes,
         "inputs": file.inputs,
     }
@@ -113,8 +120,25 @@ def start(
             "note: the reference itself would be an alarm: calibrate the model first, or allow "
             f"more by --tolerance. {judged.gaps()[0].claim}: {judged.gaps()[0].mean:+.4f}"
         )
+    rare = _rare_classes(rows, file, tolerance) if relative_tolerance is None else []
+    if rare:
+        output.say(
+            f"note: the mean predicted probability of {shortened(rare, 5)} is below twice the "
+            f"tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
+            "--relative-tolerance 0.5 to detect them."
+        )
     output.show(f"Wrote {output_path}; next: calibrant monitor update {output_path} FILE")
     output.result({"state": str(output_path), "reference": judged.to_dict()})
+
+
+def _rare_classes(rows: Any, file: Any, tolerance: float) -> list[str]:
+    """Classes whose errors the tolerance can hide, if there is a column for each class."""
+    from calibrant._kernels.simplex import as_proba
+
+    if file.has_top_scores or rows.scores.ndim == 1:
+        return []
+    mean = as_proba(rows.scores, file.inputs).mean(axis=0)
+    return [str(file.classes[k]) for k in range(len(mean)) if mean[k] < 2 * tolerance]
 
 
 @_command("calibrant monitor update state.json week-45.parquet --metrics calibrant.prom")
