@@ -179,7 +179,7 @@ def test_points_say_their_values_under_the_pointer(browser, pages):
     opened(browser, pages / "few.html")
     said = browser.execute_script("return document.querySelector('.point title').textContent")
     assert re.fullmatch(
-        r"before: said .* %?.*came true .*, 95 % interval .* to .*, [\d,]+ rows", said
+        r"before: predicted .* %?.*observed .*, 95% interval .* to .*, [\d,]+ rows", said
     )
 
 

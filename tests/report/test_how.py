@@ -16,7 +16,7 @@ def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, d
         calibration=(proba[:300], labels[:300]),
         n_resamples=19,
     )
-    assert "fitted on 300 calibration rows and judged on 300 others" in held_out.how[0]
+    assert "fitted on 300 calibration rows and evaluated on 300 others" in held_out.how[0]
     assert "heuristic" in " ".join(report.how)
     assert "heuristic" not in " ".join(held_out.how)
 

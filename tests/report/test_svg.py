@@ -58,7 +58,7 @@ def test_points_are_sized_by_rows():
 
 def test_points_say_their_values():
     text = reliability_svg(DIAGRAM, "")
-    said = "before: said 20.0%, came true 10.0%, 95 % interval 0.0% to 40.0%, 1 rows"
+    said = "before: predicted 20.0%, observed 10.0%, 95% interval 0.0% to 40.0%, 1 rows"
     assert f"<title>{said}</title>" in text
 
 

@@ -236,7 +236,7 @@ def prometheus_text(step: MonitorStep) -> str:
         kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f"{full} {value!r}"]
     full = "calibrant_monitor_gap"
-    lines += [f"# HELP {full} came true minus said", f"# TYPE {full} gauge"]
+    lines += [f"# HELP {full} predicted minus observed", f"# TYPE {full} gauge"]
     lines += [f'{full}{{claim="{_escaped(gap.claim)}"}} {gap.mean!r}' for gap in step.gaps]
     return "\n".join(lines) + "\n"
 

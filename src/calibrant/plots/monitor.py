@@ -88,4 +88,4 @@ class MonitorDisplay(GridDisplay):
         step = -(-len(x) // _MOST_TICKS)
         names = [entry.when for entry in self.history[::step]]
         ax.set_xticks(x[::step], names, rotation=30, ha="right", fontsize=SMALL)
-        label(ax, "", "came true minus said", f"Mean gap so far: {self.claim}")
+        label(ax, "", "predicted minus observed", f"Mean gap so far: {self.claim}")

@@ -144,7 +144,7 @@ def check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: st
     shape: tuple[int, ...] = getattr(scores, "shape", ())
     if len(shape) == 2 and shape[1] != len(labels):
         raise ValueError(
-            f"the calibration rows have {shape[1]} classes and the rows to judge {len(labels)}"
+            f"the calibration rows have {shape[1]} classes and the rows to evaluate {len(labels)}"
         )
     sample, _ = as_sample(scores, y, rest[0] if rest else None, classes=labels, inputs=inputs)
     return sample

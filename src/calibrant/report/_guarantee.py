@@ -29,7 +29,7 @@ def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> Guarantee
         return None
     widest = sorted(promise.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
     bins = tuple((i.claim, i.value, i.count, i.low, i.high) for i in widest)
-    method = "top-label histogram binning, 50 rows a bin"
+    method = "top-label histogram binning, 50 rows per bin"
     head = (
         f"Of another calibrator than the map of this report: if the top probabilities were "
         f"replaced by those of {method}, this would hold."

@@ -14,8 +14,8 @@ from calibrant.report._case import Case
 from calibrant.report._weights import weight_sentences
 
 _HEURISTIC = (
-    "P-values after cross-fitting are heuristic: a row's label has fitted the maps that judge "
-    "other rows, and errors of the maps cancel. Pass rows of their own to fit on for exact ones."
+    "P-values after cross-fitting are heuristic, because the label of a row was used to fit the "
+    "calibrators of other rows. Pass separate rows to fit on for exact p-values."
 )
 
 _GUARANTEE = (
@@ -28,14 +28,14 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
     request = case.request
     sentences = (
         _how_fitted(case),
-        f"Binned errors use {request.n_bins} bins of equal width, debiased ones bins of equal "
-        "mass. Ties go to the lowest column.",
+        f"Binned errors use {request.n_bins} bins of equal width, debiased ones quantile "
+        "bins. Ties go to the lowest column.",
         _how_many_tested(case),
         f"Tests use {request.n_resamples:,} resamples. Seed {request.seed}. P-values are adjusted "
         "for the number of tests (Holm). The gain is paired over rows, its interval asymptotic.",
         "" if case.fits.is_held_out else _HEURISTIC,
-        "Decomposition: calibration is what structured scaling gains by cross-fitting, refinement "
-        "what is left.",
+        "Decomposition: the calibration part is the gain of cross-fitted structured scaling, and "
+        "refinement is the rest.",
         "" if request.is_fitted else _GUARANTEE,
         _how_to_write(case.fits.model),
         *weight_sentences(given),
@@ -55,12 +55,12 @@ def _how_fitted(case: Case) -> str:
     if case.fits.is_held_out:
         n_fitted = case.fits.class_weights.sum()
         return (
-            f"{method} was fitted on {n_fitted:,.0f} calibration rows and judged on "
+            f"{method} was fitted on {n_fitted:,.0f} calibration rows and evaluated on "
             f"{n_samples:,.0f} others."
         )
     return (
         f"{method} was cross-fitted in {case.fits.n_folds} folds: each of {n_samples:,.0f} "
-        "rows is judged by a map fitted on the other folds. The map shown was fitted on all rows."
+        "rows is predicted by a fit on the other folds. The calibrator shown is fitted on all rows."
     )
 
 
@@ -90,7 +90,7 @@ def _how_chunked(case: Case) -> tuple[str, ...]:
         f"of equal width, the gain, the diagrams and the errors of classes are of all rows.{folds}",
         "The KS error and its graph are made of cells of scores: it is too small by at most the "
         f"share of the rows in the fullest one, {before:.1e} before and {after:.1e} after.",
-        "Debiased errors, the guarantee, the two-bin and cutoff errors, and remarks about ties and "
+        "Debiased errors, the guarantee, the two-bin and cutoff errors, and notes about ties and "
         f"certainty are of {len(case.drawn.y):,} rows, drawn at random; tests and decomposition of "
         "some of these.",
     )

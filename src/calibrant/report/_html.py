@@ -122,7 +122,7 @@ def _curve_table(diagram: Reliability) -> str:
         for when, curve in (("before", diagram.before), ("after", diagram.after))
         for *cells, count in curve.bins()
     ]
-    titles = ("when", "said", "came true", "low", "high", "rows")
+    titles = ("when", "predicted", "observed", "low", "high", "rows")
     return _table("Reliability, as a table", titles, rows)
 
 

@@ -85,7 +85,7 @@ def _reliability_table(report: Report) -> str:
         for when, curve in (("before", first.before), ("after", first.after))
         for cells in curve.bins()
     ]
-    return _table(["when", "said", "came true", "low", "high", "rows"], rows)
+    return _table(["when", "predicted", "observed", "low", "high", "rows"], rows)
 
 
 def _class_table(report: Report) -> str:

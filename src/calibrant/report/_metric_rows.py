@@ -28,9 +28,10 @@ _NOTIONS = ("confidence", "class-wise", "top-label")
 _PLUG_IN = ("conf_ece", "cw_ece", "tl_ece", "mce", "ks", "confidence_on_errors", "doubt_on_correct")
 _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
-    "averaged_two_bin_error": "Squared, over classes; smallest on average for who tells the truth",
+    "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
+    "true probabilities",
     "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
-    "benefits between 0 and 1; includes chance",
+    "benefits between 0 and 1; biased upward",
     "confidence_on_errors": "Mean confidence where the prediction is wrong",
     "doubt_on_correct": "Mean lack of confidence where the prediction is right",
 }
@@ -117,7 +118,7 @@ def _plug_in_row(
     for test in tests:
         if test.name == name and test.expected_before:
             chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
-            note = f"Includes chance: calibrated models would show {chance}{by_how_many}"
+            note = f"Biased upward: expected value under perfect calibration {chance}{by_how_many}"
     return _row(
         name, [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations], note
     )

@@ -54,7 +54,7 @@ class ReportRows(NamedTuple):
             folds = _folds_by_number(self.sample, cv)
         if folds.plan.n_folds < 2:
             raise ValueError(
-                "a report needs at least two rows, to fit on one part and judge on the other"
+                "a report needs at least two rows, to fit on some and evaluate on others"
             )
         return folds
 

@@ -19,7 +19,7 @@ from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow, Report
 
 NO_GUARANTEE = (
-    "There are too few calibration rows for a distribution-free guarantee: 50 rows a bin are "
+    "There are too few calibration rows for a distribution-free guarantee: 50 rows per bin are "
     "needed."
 )
 
@@ -32,7 +32,7 @@ _SHIFT_LEVEL = 1e-3
 """Of the test of label shift: a report is read once, so that one in a thousand is rare enough."""
 
 _TIED_SHARE = 0.5
-"""Of top probabilities that repeat another one: where most do, bins of equal mass are not equal."""
+"""Of top probabilities that repeat another one: if most do, quantile bins are not equal."""
 
 
 _OVERCONFIDENT = 0.01
@@ -166,7 +166,7 @@ def _ties(proba: FloatArray) -> str | None:
     if share <= _TIED_SHARE:
         return None
     return (
-        f"Ties: {share:.0%} of the top probabilities repeat another one. Bins of equal mass "
+        f"Ties: {share:.0%} of the top probabilities repeat another one. Quantile bins "
         f"cannot split them."
     )
 
@@ -182,7 +182,7 @@ def _certain(proba: FloatArray, y: IntArray) -> str | None:
 
 
 def facts(report: Report) -> str:
-    """What was judged."""
+    """Numbers of rows and classes."""
     return f"{report.n_samples:,.0f} rows, {report.n_classes} classes"
 
 

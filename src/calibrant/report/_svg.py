@@ -1,4 +1,4 @@
-"""The charts of a report as inline SVG: they print, need no JavaScript, and take their colours from
+"""The charts of a report as inline SVG: they print, need no JavaScript, and take their colors from
 the style of the page, so that a dark scheme and paper are served by one drawing.
 """
 
@@ -48,13 +48,13 @@ class _Plane:
 
 
 def reliability_svg(diagram: Reliability, label: str) -> str:
-    """How often claims came true against how sure they were; the area of a point says how many
-    rows it stands for.
+    """Observed frequency against predicted probability. The area of a point is proportional to its
+    number of rows.
     """
     plane = _Plane(560, 420, (0.0, 1.0), (0.0, 1.0))
     most = max((*diagram.before.count, *diagram.after.count), default=1.0)
     parts = [
-        _frame(plane, "reported probability", "how often it came true"),
+        _frame(plane, "predicted probability", "observed frequency"),
         _path(plane, ((0.0, 0.0), (1.0, 1.0)), "honest"),
         *(_points(plane, getattr(diagram, when), when, most) for when in _WHEN),
         _legend(plane, [*((when, when) for when in _WHEN), ("honest", "honest")]),
@@ -79,7 +79,7 @@ def _point(
 ) -> str:
     x, y, radius = plane.across(score), plane.up(share), _radius(rows, most)
     label = (
-        f"{when}: said {score:.1%}, came true {share:.1%}, 95 % interval {low:.1%} to {high:.1%}, "
+        f"{when}: predicted {score:.1%}, observed {share:.1%}, 95% interval {low:.1%} to {high:.1%}, "
         f"{rows:,.0f} rows"
     )
     faint = 0.15 + 0.5 * math.sqrt(rows / max(most, 1.0))  # few rows have the longest bars
@@ -152,7 +152,7 @@ def decomposition_svg(parts: Decomposition, label: str) -> str:
             f'<text class="name" x="{_LEFT - 8}" y="{plane.up(1.5 - place) + 4:.1f}" '
             f'text-anchor="end">{when}</text>',
         ]
-    names = [("before", "calibration (can be mended)"), ("after", "refinement (what is left)")]
+    names = [("before", "calibration error (can be corrected)"), ("after", "refinement")]
     frame = _frame(plane, "log-loss", "", has_rows=False)
     return plane.drawn(label, frame, *bars, _legend(plane, names, shape="square"))
 
