@@ -79,8 +79,8 @@ def _point(
 ) -> str:
     x, y, radius = plane.across(score), plane.up(share), _radius(rows, most)
     label = (
-        f"{when}: predicted {score:.1%}, observed {share:.1%}, 95% interval {low:.1%} to {high:.1%}, "
-        f"{rows:,.0f} rows"
+        f"{when}: predicted {score:.1%}, observed {share:.1%}, 95% interval {low:.1%} to "
+        f"{high:.1%}, {rows:,.0f} rows"
     )
     faint = 0.15 + 0.5 * math.sqrt(rows / max(most, 1.0))  # few rows have the longest bars
     bar = (
