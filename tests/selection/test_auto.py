@@ -228,7 +228,8 @@ def test_folds_in_parallel_and_a_bar_change_nothing(data):
     scores, labels = data.val_proba[:200], data.val_labels[:200]
     one = AutoCalibration(["temperature"]).fit(scores, labels)
     two = AutoCalibration(["temperature"], n_jobs=2, progress=True).fit(scores, labels)
-    np.testing.assert_array_equal(one.predict_proba(scores), two.predict_proba(scores))
+    # Sums of BLAS depend on the alignment of arrays in the last bit.
+    np.testing.assert_allclose(one.predict_proba(scores), two.predict_proba(scores), rtol=1e-14)
 
 
 def test_of_many_scores_one_fold_judges(monkeypatch, data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, Self
 
 _HINTS = {
@@ -21,7 +22,8 @@ class KeywordHints:
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         for name, hint in _HINTS.items():
-            if name in keywords:
+            # A subclass may have such a parameter.
+            if name in keywords and name not in signature(cls).parameters:
                 raise TypeError(
                     f"{cls.__name__} has no parameter {name!r}. {hint.format(value=keywords[name])}"
                 )
