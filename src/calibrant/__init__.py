@@ -145,7 +145,7 @@ def _suggest(name: str) -> str | None:
     """The nearest public name, or the place of the same name in a subpackage."""
     from difflib import get_close_matches  # only here: it doubles the time of the import
 
-    if name.startswith("_"):  # tools look for these, and are not told
+    if name.startswith("_"):  # tools look up these names and need no hint
         return None
     near = get_close_matches(name, _HOMES, n=1)
     if near:

@@ -8,7 +8,7 @@ from calibrant.inference import Gain
 from calibrant.report._content import CheckRow
 
 LEAST_ROWS = 100
-"""With fewer rows, neither a gain nor its absence can be told from sampling noise."""
+"""With fewer rows, sampling noise hides both a gain and its absence."""
 
 _LEVEL = 0.05
 _SMALL = 0.01
