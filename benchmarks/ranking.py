@@ -47,7 +47,7 @@ from calibrant.inference import critical_difference
 from calibrant.metrics import brier_score, expected_calibration_error, log_loss
 from calibrant.selection._table import markdown_table
 from calibrant.selection.methods import METHODS
-from do_no_harm import LEFT_OUT, MIN_TEST_ROWS, Rows, load
+from prediction_files import LEFT_OUT, MIN_TEST_ROWS, Rows, load
 
 sys.path.append(str(Path(__file__).parent / "papers"))
 from reproduction import short, write_text

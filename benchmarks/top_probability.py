@@ -36,7 +36,7 @@ from calibrant import (
     TemperatureScaling,
 )
 from calibrant.metrics import expected_calibration_error, log_loss
-from do_no_harm import LEFT_OUT, MIN_TEST_ROWS, Rows, load
+from prediction_files import LEFT_OUT, MIN_TEST_ROWS, Rows, load
 
 N_ROWS, N_RESAMPLES = 5000, 200
 MOST_TIMES, MOST_LOST = 1.2, 0.001

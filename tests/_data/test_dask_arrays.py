@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from calibrant import (
+    EnsembleTemperatureScaling,
     GaussianProcessCalibration,
     HistogramBinning,
     IsotonicCalibration,
@@ -23,11 +25,53 @@ from calibrant import (
     evaluate,
     metrics,
 )
+from calibrant._data import dask_arrays
+from calibrant._data.dask_arrays import _apply_to_chunk
 from calibrant._data.read import as_chunked
 from calibrant.io import ScoreChunks
+from calibrant.multiclass import temperature
 from calibrant.notions._cells import ScoreCells
 
 da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+cloudpickle = pytest.importorskip("cloudpickle")
+
+
+EXCHANGED = {
+    "temperature": TemperatureScaling(),
+    "ensemble": EnsembleTemperatureScaling(),
+    "vector": VectorScaling(),
+    "width": MulticlassToBinary(HistogramBinning(n_bins=5, strategy="uniform"), "class-wise"),
+    "mass": MulticlassToBinary(HistogramBinning(n_bins=5)),
+    "isotonic": MulticlassToBinary(IsotonicCalibration(), "class-wise"),
+    "metrics": None,
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_workers_receive_and_return_no_more_of_more_rows(name, rng, monkeypatch):
+    """Pickled functions and results of all passes, for one chunk of rows and for ten."""
+    monkeypatch.setattr(temperature, "_MAX_GATHERED_ROWS", 100)
+    exchanged = []
+    for n_rows in (5_000, 50_000):
+        sizes = []
+        monkeypatch.setattr(dask_arrays, "_apply_to_chunk", partial(_record_sizes, sizes))
+        logits = rng.normal(size=(n_rows, 3))
+        labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        X, y = da.from_array(logits, chunks=(5_000, 3)), da.from_array(labels)
+        with dask.config.set(scheduler="synchronous"):
+            if name == "metrics":
+                evaluate(y, X, inputs="logits")
+            else:
+                clone(EXCHANGED[name]).set_params(inputs="logits").fit(X, y)
+        exchanged.append(max(sizes))
+    assert exchanged[1] < 1.2 * exchanged[0]
+
+
+def _record_sizes(sizes, function, *chunk):
+    result = _apply_to_chunk(function, *chunk)
+    sizes.append(len(cloudpickle.dumps(function)) + len(cloudpickle.dumps(result)))
+    return result
 
 
 @pytest.fixture

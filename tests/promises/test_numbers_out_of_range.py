@@ -62,6 +62,26 @@ def test_weights_of_any_scale_give_probabilities(rng, name, scale, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m.json").predict_proba(score), expected)
 
 
+@pytest.mark.parametrize("name", [name for name in VECTOR if name not in ("auto", "gp")])
+@pytest.mark.parametrize("weight", [1e9, 1e20, 1e99])
+def test_large_whole_weights_need_no_more_memory_than_small_ones(logits, name, weight):
+    model = calibrant.method(name).set_params(inputs="logits")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(*logits, sample_weight=np.full(150, weight))
+    np.testing.assert_allclose(model.predict_proba(logits[0]).sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_the_average_over_temperatures_approaches_the_temperature_with_the_weights(logits):
+    z, y = logits
+    point = calibrant.TemperatureScaling(inputs="logits").fit(z, y).temperature_
+    model = calibrant.BayesianTemperatureScaling(inputs="logits")
+    for weight in (1e12, 1e20, 1e30):
+        model.fit(z, y, sample_weight=np.full(150, weight))
+        np.testing.assert_allclose(model.temperatures_, point, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", [*BINARY, "temperature", "vector"])
 def test_weights_beyond_measure_are_an_error(name):
     score, outcome = np.linspace(0.1, 0.9, 40), np.arange(40) % 2

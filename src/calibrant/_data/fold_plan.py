@@ -22,9 +22,9 @@ from calibrant._validation import check_count
 N_GROUPS = 5
 """Groups of held-out rows if a single fold is evaluated."""
 
-MOST_HELD_OUT = 2**18
-"""Chunked rows that a single evaluated fold holds at most: what is predicted for them is kept, and
-more rows would not change weights of an ensemble in their third digit."""
+MOST_HELD_OUT = 2**16
+"""Chunked rows that a single evaluated fold holds at most. Some hundred bytes per row are gathered
+in one process, and more rows would not change the weights of an ensemble in their third digit."""
 
 _RUN_LENGTH = 60
 """Consecutive chunked rows that stay in one fold, so that fits inside can split them again."""

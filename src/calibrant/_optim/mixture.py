@@ -10,7 +10,7 @@ needs thousands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,15 +70,14 @@ def mixture_weights(
 def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
     """The weights by sums over row blocks: nothing of the size of the data is made."""
 
-    def sums_of(w: FloatArray) -> MixtureSums:
+    def sums_at(w: FloatArray) -> MixtureSums:
         def block_sums(rows: slice) -> MixtureSums:
             return MixtureSums.of_rows(likelihood[rows], weight[rows], w)
 
         total: MixtureSums = sum_blocks(block_sums, *likelihood.shape)
         return total
 
-    steps = mixture_steps(likelihood.shape[1])
-    return search_together([steps], lambda asked: [sums_of(w) for _, w in asked])[0]
+    return search_mixture(likelihood.shape[1], sums_at)
 
 
 def _violation(mean: FloatArray, w: FloatArray) -> float:
@@ -197,54 +196,37 @@ class MixtureSums:
         )
 
 
-Search = Generator[FloatArray, MixtureSums, Solution]
-"""What gives weights, is sent the sums there, and ends with a solution."""
+def search_mixture(
+    n_members: int, sums_at: Callable[[FloatArray], MixtureSums], *, max_iter: int = 100
+) -> Solution:
+    """Find the weights of `mixture_weights` from sums alone, for rows that are not in memory.
 
-
-def search_together(
-    searches: Sequence[Search],
-    sums_at: Callable[[list[tuple[int, FloatArray]]], Sequence[MixtureSums]],
-) -> list[Solution]:
-    """The solutions of several searches, whose passes are shared: ``sums_at`` is given the numbers
-    of those that go on, and the weights that they ask about.
-    """
-    asked = {number: next(search) for number, search in enumerate(searches)}
-    solutions: dict[int, Solution] = {}
-    while asked:
-        answers = sums_at(list(asked.items()))
-        for number, sums in zip(list(asked), answers, strict=True):
-            try:
-                asked[number] = searches[number].send(sums)
-            except StopIteration as end:
-                solutions[number] = end.value
-                del asked[number]
-    return [solutions[number] for number in range(len(searches))]
-
-
-def mixture_steps(n_members: int, *, max_iter: int = 100) -> Search:
-    """The weights of `mixture_weights` from sums: gives weights and is sent the sums there, of rows
-    that it never sees. Each is a pass over the data; several searches can share their passes.
+    ``sums_at(w)`` returns the sums over all rows at the weights ``w``, which is one pass.
     """
     w = np.full(n_members, 1.0 / n_members)
-    sums = yield w
+    sums = sums_at(w)
     for n_iter in range(1, max_iter + 1):
         value, mean = sums.loss / sums.total, sums.ratio / sums.total
         if _violation(mean, w) <= _TOLERANCE:
             return Solution(w, value, n_iter, Outcome.CONVERGED)
-        point = newton_point(sums.product / sums.total, mean)
-        length, best = 1.0, None
-        while best is None and length > 1e-3:
-            trial = w + length * (point - w)
-            trial = trial / trial.sum()
-            sums_there = yield trial
-            best = (trial, sums_there) if sums_there.is_below(value) else None
-            length *= 0.25
-        if best is None:  # expectation maximization never raises the loss
-            trial = w * mean / (w @ mean)
-            sums_there = yield trial
-            best = (trial, sums_there) if sums_there.is_below(value) else None
-        if best is None:
+        trials = _trial_weights(w, newton_point(sums.product / sums.total, mean), mean)
+        better = next(
+            ((trial, there) for trial in trials if (there := sums_at(trial)).is_below(value)), None
+        )
+        if better is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF
             return Solution(w, value, n_iter, Outcome.CONVERGED if is_near else Outcome.STALLED)
-        w, sums = best
+        w, sums = better
     return Solution(w, sums.loss / sums.total, max_iter, Outcome.ITERATION_LIMIT)
+
+
+def _trial_weights(w: FloatArray, point: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+    """Weights to try: along the Newton step, then one step of expectation maximization, which
+    never increases the loss.
+    """
+    length = 1.0
+    while length > 1e-3:
+        trial = w + length * (point - w)
+        yield trial / trial.sum()
+        length *= 0.25
+    yield w * mean / (w @ mean)

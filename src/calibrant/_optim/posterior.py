@@ -48,14 +48,22 @@ def log_temperature_posterior(
     grid, log_mass = np.linspace(low, high, _POINTS), np.empty(0)
     for _ in range(2):  # where the mass is, and once more there
         log_mass = log_likelihood(grid) + log_prior(grid)
-        inside = grid[log_mass > log_mass.max() - _NEGLIGIBLE]
-        grid = np.linspace(inside[0], inside[-1], _POINTS) if len(inside) > 1 else grid
+        grid = _zoom(grid, log_mass)
     log_mass = log_likelihood(grid) + log_prior(grid)
     highest = log_mass.max()
     mass = np.exp(log_mass - highest)
     mass[[0, -1]] *= 0.5  # by trapezoids
     log_evidence = highest + np.log(mass.sum() * (grid[1] - grid[0]))
     return Posterior(*gauss_quadrature(grid, mass, n_points), float(log_evidence))
+
+
+def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
+    """A finer grid where the mass is. Around a single point, between its neighbors."""
+    inside = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
+    first, last = inside[0], inside[-1]
+    if first == last:
+        first, last = max(first - 1, 0), min(last + 1, len(grid) - 1)
+    return np.linspace(grid[first], grid[last], len(grid))
 
 
 def _log_likelihood(
@@ -75,7 +83,8 @@ def _log_likelihood(
         known.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
         knots = np.array(sorted(k for k in known if first <= k <= last))
         log_mass = np.array([known[k][0] for k in knots]) + log_prior(KNOTS[knots])
-        kept = np.flatnonzero(log_mass > log_mass.max() - _NEGLIGIBLE)
+        # The difference is compared, because 1e20 - 40 is 1e20.
+        kept = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
         # The maximum is between the neighbors of the best knot, so both stay.
         first = int(knots[max(kept[0] - 1, 0)])
         last = int(knots[min(kept[-1] + 1, len(knots) - 1)])

@@ -211,7 +211,8 @@ class CanonicalBinning(Calibrator):
         u, y, weight = rows.u, rows.y, rows.weight
         kept = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
-            n_bins = self.n_bins or max(1, int(kept.sum() // POINTS_PER_BIN))
+            # Large weights cannot make more bins than there are rows.
+            n_bins = self.n_bins or max(1, int(min(kept.sum() // POINTS_PER_BIN, len(kept))))
             cuts, kept = fit_projections(u[:], kept, self._unit_directions(n_bins - 1))
             self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
         partition = self._partition

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._data.sample import RowBlock, Sample
 from calibrant._data.top_scores import TopSample, TopScores
 from calibrant._kernels.simplex import EPS, log_softmax, softmax, softmax_in_place
-from calibrant._optim.mixture import mixture_weights
+from calibrant._optim.mixture import MixtureSums, mixture_weights, search_mixture
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._optim.temperature import find_log_beta
 from calibrant._optim.top_temperature import (
@@ -27,6 +27,9 @@ from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_ou
 from calibrant.base._words import CHI2_95, likelihood_ratio
 from calibrant.base.fitted import TEMPERATURE, FittedValue
 from calibrant.base.references import GUO_2017, ZHANG_2020
+
+_MAX_GATHERED_ROWS = 2**18
+"""Rows whose likelihoods under the three members of a mixture are gathered in one place (6 MB)."""
 
 
 class TemperatureScaling(SoftmaxCalibrator):
@@ -234,7 +237,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     -----
     The temperature is fitted first. The weights then minimize the log-loss on the simplex, which is
     a convex problem; they are accurate to 1e-6. The fit costs O(n K) time and stores three numbers
-    per row.
+    per row if the rows are in memory.
 
     References
     ----------
@@ -277,18 +280,42 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _fit(self, sample: Sample) -> None:
         temperature = find_log_beta(sample)
         self.temperature_ = float(np.exp(-temperature.parameters[0]))
-        # Three numbers per row are gathered, wherever the rows are stored.
-        blocks = sample.sum(self._likelihoods)
-        likelihood, weight = (np.concatenate(column) for column in zip(*blocks, strict=True))
-        mixture = mixture_weights(likelihood, weight)
+        mixture = self._fit_mixture(sample)
         self.weights_ = mixture.parameters
         outcome = mixture.outcome if temperature.converged else temperature.outcome
         store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
 
-    def _likelihoods(self, block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
-        """What each member predicts for the true classes of a block, (m, 3), and the weights."""
+    def _fit_mixture(self, sample: Sample) -> Solution:
+        if sample.shape[0] > _MAX_GATHERED_ROWS:
+            # Rows in memory keep their likelihoods between the passes; others compute them again.
+            store = sample.block_store()
+            solution = search_mixture(3, lambda w: sample.sum(partial(self._sums_at, w, store)))
+            if solution.converged:
+                return solution
+        # The search that sees all rows also converges if a weight is tiny or rounding dominates.
+        blocks = sample.sum(self._gather_likelihoods)
+        likelihood, weight = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        return mixture_weights(likelihood, weight)
+
+    def _sums_at(
+        self, w: FloatArray, store: dict[int, FloatArray] | None, block: RowBlock
+    ) -> MixtureSums:
+        """The sums that the search for the weights needs, at the weights ``w``."""
+        likelihood = None if store is None else store.get(block.start)
+        if likelihood is None:
+            likelihood = self._likelihoods(block)
+        if store is not None:
+            store[block.start] = likelihood
+        return MixtureSums.of_rows(likelihood, block.weight, w)
+
+    def _gather_likelihoods(self, block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
+        return [(self._likelihoods(block), block.weight)]
+
+    def _likelihoods(self, block: RowBlock) -> FloatArray:
+        """The probability that each member assigns to the true classes of a block, (m, 3)."""
         members = self._log_members(block.u)
-        return [(np.exp(members[:, np.arange(len(block.y)), block.y].T), block.weight)]
+        likelihoods: FloatArray = np.exp(members[:, np.arange(len(block.y)), block.y].T)
+        return likelihoods
 
     def _log_members(self, u: FloatArray) -> FloatArray:
         """Log-probabilities of the three members, (3, m, K)."""

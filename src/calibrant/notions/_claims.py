@@ -141,7 +141,7 @@ class Claims:
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to add up a chunk: not the data."""
-        return {**vars(self), "select": None}
+        return {**vars(self), "select": None, "weight": np.empty(0)}
 
     @property
     def total(self) -> float:
