@@ -429,8 +429,11 @@ class TimedScores(ChunkedScores):
 
     def __init__(self, X: Any) -> None:
         self.scores = as_chunked(X)
-        self.n_columns = self.scores.n_columns
         self.function_seconds = self.pass_seconds = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        return self.scores.n_columns
 
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         return TimedSource(self, self.scores.source(y, weight, groups))
@@ -441,8 +444,12 @@ class TimedSource(ChunkSource):
 
     def __init__(self, times: TimedScores, source: ChunkSource) -> None:
         self.times, self.chunks = times, source
-        self.n_columns, self.n_rows, self.classes = source.n_columns, source.n_rows, source.classes
+        self.n_rows, self.classes = source.n_rows, source.classes
         self.distinct_labels = source.distinct_labels
+
+    @property
+    def n_columns(self) -> int:
+        return self.chunks.n_columns
 
     def map_chunks(self, function: Callable[[Any], Any]) -> Any:
         return self.chunks.map_chunks(function)

@@ -24,8 +24,7 @@ import numpy as np
 
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels import cell_sums
-from calibrant._kernels.simplex import is_unit
-from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._typing import FloatArray, IntArray
 from calibrant.notions._claims import Claim, ClaimBlock, Claims
 
 if TYPE_CHECKING:
@@ -123,11 +122,14 @@ class ChunkedClaims(Claims):
         """Sums of weights, scores and hits in the cells of each claim, numbers of rows, and sums of
         squared weights, (5, n_claims, N).
         """
+        assert self.sample is not None
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
         size = self.n_claims, len(cells.ends)
-        sums = partial(_cell_sums, cells, self.index, size)
-        total = self.sum_over(sums, at_least=size[0] * size[1])
-        return cells, total.reshape(5, *size)
+        sums = partial(_cell_sums, cells, self.index, size, self.sample.is_weighted)
+        total = self.sum_over(sums, at_least=size[0] * size[1]).reshape(-1, *size)
+        if not self.sample.is_weighted:
+            total = total[[0, 1, 2, 0, 0]]
+        return cells, total
 
     def __iter__(self) -> Iterator[Claim]:
         assert self.sample is not None
@@ -206,15 +208,16 @@ def _cell_sums(
     cells: ScoreCells,
     index: Callable[[ClaimBlock], IntArray],
     size: tuple[int, int],
+    is_weighted: bool,
     block: ClaimBlock,
     weight: FloatArray,
 ) -> FloatArray:
     cell = cells.place(block.score) + index(block) * size[1]
     n_cells = size[0] * size[1]
     sums = cell_sums(cell, block.score, block.hit, weight, n_cells)
+    if not is_weighted:  # weights of 0 and 1: their sum is that of their squares and counts rows
+        return np.array(sums, dtype=np.float64)
     rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
-    squares: AnyArray = rows
-    if not is_unit(weight):
-        each = np.broadcast_to(weight[:, None] ** 2, cell.shape)
-        squares = np.bincount(cell.ravel(), each.ravel(), n_cells)
+    each = np.broadcast_to(weight[:, None] ** 2, cell.shape)
+    squares = np.bincount(cell.ravel(), each.ravel(), n_cells)
     return np.array([*sums, rows, squares], dtype=np.float64)
