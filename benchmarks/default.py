@@ -254,7 +254,7 @@ def forecasts(fits: Fits) -> dict[str, Any]:
     for name, method in methods.items():
         try:
             out[name] = method.fit(X[:n_train], y[:n_train]).predict_proba(X[n_train:])
-        except (ValueError, IndexError, FloatingPointError):
+        except (ValueError, IndexError, FloatingPointError, RuntimeError):
             out[name] = np.full((len(y) - n_train, y.max() + 1), 1.0 / (y.max() + 1))
     return out
 

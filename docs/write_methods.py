@@ -34,17 +34,18 @@ def evidence() -> str:
         f"|---|{'---:|' * (len(_MEASURED) + 1)}",
     ]
     for row in gains:
-        values = [row[f"mean gain, {name}"] for name in _MEASURED]
+        values = [row[name] for name in _MEASURED]
         lines.append(f"| {row['rows']} | {' | '.join(values)} | {row['auto worse by > 0.005']} |")
     overall = {name: value.strip("*") for name, value in family[-1].items()}
     best = {name: _better(overall, name) for name in ("temperature", "sigmoid", "isotonic")}
-    others = ", ".join(f"scikit-learn's {name} {value}" for name, value in best.items())
+    others = ", ".join(f"{value} with scikit-learn's {name} method" for name, value in best.items())
     lines += [
         "",
-        "Mean gain in test log-loss, from [Does it do harm?](../do-no-harm.md). Of scikit-learn "
-        f"classifiers, {overall['cases']} cases, mean test log-loss: uncalibrated "
-        f"{overall['uncalibrated']}, {others} (the better variant of each), "
-        f"`CalibratedClassifier(model)` {overall['default']} ([table](../default.md)).",
+        "The table shows the mean reduction of the test log-loss in nats, over files of real "
+        "predictions ([Does it do harm?](../do-no-harm.md)). The mean test log-loss of "
+        f"scikit-learn classifiers ({overall['cases']} cases) is {overall['uncalibrated']} without "
+        f"calibration, {others} (the better variant of each), and {overall['default']} with "
+        "`CalibratedClassifier(model)` ([table](../default.md)).",
     ]
     return "\n".join(lines)
 
