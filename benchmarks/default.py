@@ -259,12 +259,6 @@ def forecasts(fits: Fits) -> dict[str, Any]:
     return out
 
 
-def losses(fits: Fits) -> dict[str, float]:
-    """Test log-loss of every method."""
-    truth = fits.y[fits.n_train :]
-    return {name: log_loss(truth, _rows(proba)) for name, proba in forecasts(fits).items()}
-
-
 def scores_of(fits: Fits) -> dict[str, Scores]:
     """Scores of every method on the test rows."""
     truth = fits.y[fits.n_train :]
