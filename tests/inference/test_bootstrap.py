@@ -8,7 +8,7 @@ import pytest
 from calibrant import datasets
 from calibrant.inference import bootstrap_interval
 from calibrant.inference._bootstrap import RowDraws
-from calibrant.inference._skewed import own_spread, spread_of
+from calibrant.inference._skewed import model_spread, spread_of
 from calibrant.metrics import expected_calibration_error, log_loss
 
 
@@ -30,8 +30,10 @@ def data():
         partial(expected_calibration_error, norm=2, debias=False),
     ],
 )
-def test_plug_in_errors_are_refused_with_the_reason_and_the_remedy(metric, data):
-    with pytest.raises(ValueError, match=r"bias does not vanish.*use debiased_interval"):
+def test_plug_in_errors_are_rejected_with_the_reason_and_the_remedy(metric, data):
+    with pytest.raises(
+        ValueError, match=r"bias does not vanish.*use debiased_interval\(y_true, y_prob\)"
+    ):
         bootstrap_interval(metric, data.labels, data.proba)
 
 
@@ -82,7 +84,7 @@ def test_one_row_varies_not_and_proves_nothing():
     result = bootstrap_interval(log_loss, [0], [[0.5, 0.5]], n_resamples=5, rng=0)
     assert result.low == result.high == pytest.approx(np.log(2))
     assert result.guarantee == "heuristic"
-    assert result.note.startswith("nothing varies among these rows")
+    assert result.note.startswith("all rows give the same value")
 
 
 def test_few_rows_widen_the_interval_as_student_does(rng):
@@ -93,7 +95,7 @@ def test_few_rows_widen_the_interval_as_student_does(rng):
     assert result.high - result.low == pytest.approx(2 * reach, rel=0.1)
 
 
-def test_nonsense_is_refused(data):
+def test_nonsense_is_rejected(data):
     with pytest.raises(ValueError, match="unknown metric 'loss'"):
         bootstrap_interval("loss", data.labels, data.proba)
     with pytest.raises(ValueError, match="level must lie between"):
@@ -146,11 +148,11 @@ def test_dependent_rows_widen_the_interval_by_the_root_of_their_number(rng):
     assert patients.guarantee == "asymptotic"
 
 
-def test_few_groups_make_the_interval_heuristic_and_one_is_refused(rng):
+def test_few_groups_make_the_interval_heuristic_and_one_is_rejected(rng):
     y, proba, groups = clustered(rng, 10, 5)
     few = bootstrap_interval("brier_score", y, proba, groups=groups, n_resamples=50, rng=0)
     assert few.guarantee == "heuristic"
-    with pytest.raises(ValueError, match="all rows are of one group"):
+    with pytest.raises(ValueError, match="All rows belong to one group"):
         bootstrap_interval("brier_score", y, proba, groups=np.zeros(50))
     with pytest.raises(ValueError, match="groups has 3 rows"):
         bootstrap_interval("brier_score", y, proba, groups=[1, 2, 3])
@@ -180,7 +182,7 @@ def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
     reach = 2.262 * (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
     assert result.estimate == pytest.approx(losses[0])
     assert result.estimate - result.low == pytest.approx(reach, rel=1e-3)
-    assert result.high == pytest.approx(result.estimate + own_spread(name, proba).ends(0.95)[1])
+    assert result.high == pytest.approx(result.estimate + model_spread(name, proba).ends(0.95)[1])
     assert result.high - result.estimate > 1.5 * reach
     assert result.guarantee == "heuristic"
 
@@ -190,7 +192,7 @@ def test_an_interval_is_never_shorter_than_its_skewness_asks_for():
     proba, y = np.tile([0.95, 0.05], (60, 1)), np.repeat([1, 0], [3, 57])
     result = bootstrap_interval("log_loss", y, proba, n_resamples=200, rng=0)
     losses = -np.log(np.where(y == 0, 0.95, 0.05))
-    own, found = own_spread("log_loss", proba), spread_of(losses)
+    own, found = model_spread("log_loss", proba), spread_of(losses)
     assert own.error == pytest.approx(found.error)
     assert result.high == pytest.approx(result.estimate + found.ends(0.95)[1])
 

@@ -70,9 +70,9 @@ def test_a_class_that_is_not_honest_is_found_in_parts(data):
     assert consistency_test(blocks.labels, blocks.scores, "cw_ece", 200, rng=0).p_value < 0.01
 
 
-def test_what_would_need_rows_is_refused(data):
+def test_what_would_need_rows_is_rejected(data):
     _, _, labels, chunks = data
-    with pytest.raises(TypeError, match="bins of equal width"):
+    with pytest.raises(TypeError, match=r"equal-width bins.*y_prob\.compute\(\)"):
         consistency_test(labels, chunks, "ks_error", 10)
     with pytest.raises(TypeError, match="takes no weights"):
         consistency_test(labels, chunks, "conf_ece", 10, sample_weight=np.full(1500, 2.0))

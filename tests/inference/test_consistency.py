@@ -137,7 +137,7 @@ def test_an_overconfident_model_is_rejected_at_a_thousand_rows(metric, n_classes
     assert consistency_test(y, proba, metric, 999, rng=0).p_value == 0.001
 
 
-def test_nonsense_is_refused(honest):
+def test_nonsense_is_rejected(honest):
     with pytest.raises(ValueError, match=r"unknown metric 'eec'; .* or a function"):
         consistency_test(honest.labels, honest.proba, "eec")
     with pytest.raises(ValueError, match="n_resamples must be a whole number"):

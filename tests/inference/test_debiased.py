@@ -49,7 +49,7 @@ def test_claims_of_few_rows_have_fewer_bins(rng):
     assert table.weight.tolist() == [[5, 6, 6, 6]]
 
 
-def test_rows_alone_in_a_bin_widen_the_interval_and_are_said(rng):
+def test_rows_alone_in_a_bin_widen_the_interval_and_are_noted(rng):
     y, score = [0, 0, 0, 0, 1], np.array([0.2, 0.2, 0.2, 0.2, 0.9])
     result = debiased_interval(y, score, notion="class-1", strategy="uniform", n_bins=10)
     assert result.estimate == pytest.approx(0.2)
@@ -161,7 +161,7 @@ def test_one_row_and_certain_predictions():
     single = debiased_interval([1], [[0.3, 0.7]])
     assert np.isnan(single.estimate)
     assert (single.low, single.high) == (0.0, 0.7)
-    assert single.note == "not identifiable: no bin holds two rows"
+    assert single.note == "not identifiable, because no bin contains two rows"
     sure = debiased_interval([0, 1, 0], np.eye(2)[[0, 1, 0]])
     assert sure.low == sure.estimate == 0.0
     assert 0.5 < sure.high < 1.0

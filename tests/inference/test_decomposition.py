@@ -112,7 +112,7 @@ class Uniform(LogisticRegression):
         return np.full(X.shape, 1 / X.shape[1])
 
 
-def test_the_result_speaks(data):
+def test_the_result_has_a_text(data):
     parts = score_decomposition(data.labels, data.proba, model(), rng=0)
     lines = str(parts).splitlines()
     assert lines[0].startswith("log_loss ")

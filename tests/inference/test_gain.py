@@ -149,17 +149,17 @@ def test_a_higher_level_widens_the_interval(overconfident):
         calibration_gain(y, proba, Temperature(), level=95)
 
 
-def test_the_result_speaks(overconfident):
+def test_the_result_has_a_text(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
     assert str(result).startswith(
-        f"log_loss {result.before:.5g} -> {result.after:.5g}, gain {result.gain:.4g}, 95% interval"
+        f"log_loss {result.before:.5g} -> {result.after:.5g}, reduction {result.gain:.4g} (95% CI "
     )
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
     )
 
 
-def test_each_interval_says_what_it_is_one_of(overconfident, rng):
+def test_the_text_of_an_interval_names_its_quantity(overconfident, rng):
     best = calibration_gain(*overconfident, Temperature(), rng=0)
     before, after = rng.random(50), rng.random(50)
     crossed = paired_gain(before, after, np.ones(50), FIVE_FOLDS, score="log_loss")
@@ -169,9 +169,9 @@ def test_each_interval_says_what_it_is_one_of(overconfident, rng):
         "nadeau-bengio",
         "paired",
     )
-    assert "of the calibration error, the gain of the best map" in str(best)
-    assert "of the gain of a map fitted on as many rows" in str(crossed)
-    assert "of the gain of this map on new rows" in str(held)
+    assert "one of the calibration error, which is the improvement by the best" in str(best)
+    assert "one of the improvement by a calibrator fitted on as many rows" in str(crossed)
+    assert "one of the improvement by this calibrator on new rows" in str(held)
 
 
 FIVE_FOLDS = [0.25] * 5
@@ -236,19 +236,19 @@ def test_no_difference_is_known_to_one_row_at_best():
 
 
 @pytest.mark.parametrize(
-    ("after", "judgement", "said"),
+    ("after", "judgement", "text"),
     [
         (0.5, "good", "Calibration by magic helps: Brier score 1.0000 before and 0.5000 after"),
-        (1.5, "bad", "Calibration by magic harms, leave the probabilities as they are: "),
-        (1.0, "mixed", "Whether calibration by magic helps is not certain with these rows: "),
+        (1.5, "bad", "Calibration by magic increases the score, so keep the original prob"),
+        (1.0, "mixed", "No significant effect of calibration by magic was detected: "),
     ],
 )
-def test_a_gain_is_judged_and_said_in_words(after, judgement, said):
+def test_the_sentence_of_a_gain_states_its_conclusion(after, judgement, text):
     gain = paired_gain(
         np.ones(50), np.full(50, after), np.ones(50), FIVE_FOLDS, score="brier_score"
     )
     assert gain.judgement == judgement
-    assert gain.sentence("magic").startswith(said)
+    assert gain.sentence("magic").startswith(text)
     assert gain.sentence() == gain.sentence("magic").replace(" by magic", "")
 
 

@@ -115,7 +115,7 @@ def test_certain_predictions():
     assert kernel_test([1, 1, 2, 1], proba, n_resamples=99, rng=0).p_value == 0.01
 
 
-def test_what_cannot_be_tested_is_refused(honest):
+def test_what_cannot_be_tested_is_rejected(honest):
     with pytest.raises(ValueError, match="at least 2 rows are needed"):
         kernel_test([0], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="method must be one of"):

@@ -160,13 +160,13 @@ def test_one_row_and_the_result_speaks():
     assert json.loads(json.dumps(curve.to_dict()))["validity"] == [0.0, 1.0]
 
 
-def test_nonsense_is_refused():
+def test_nonsense_is_rejected():
     proba = np.full((4, 2), 0.5)
     with pytest.raises(ValueError, match="the bin number of every row"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0.5, 0.5, 1.0, 1.0])
     with pytest.raises(ValueError, match="rows do not match"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0, 1])
-    with pytest.raises(ValueError, match="y_pred goes with binary notions"):
+    with pytest.raises(ValueError, match="y_pred is only allowed for binary types"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", y_pred=[0, 1, 0, 1])
     with pytest.raises(TypeError, match="bins must be a fitted binning calibrator"):
         validity_curve([0, 1, 0, 1], proba, notion="confidence", bins=HalfPlane())

@@ -1,9 +1,8 @@
-"""Rows of tests and intervals, and how weights count in them.
+"""Check rows for tests and intervals, and define the effect of weights.
 
-A weight is what a row counts in a mean; a row has one label whatever its weight. So the variance of
-a weighted sum of outcomes has squared weights. Statistics that need a number of rows use the
-effective number of Kish (`effective_weights`). To say that weights are numbers of copies, repeat
-the rows with ``np.repeat``.
+A row has one label whatever its weight, so the variance of a weighted sum of outcomes contains
+squared weights. Statistics that need a number of rows use the effective number of Kish
+(`effective_weights`). If weights are numbers of copies, repeat the rows with ``np.repeat``.
 """
 
 from __future__ import annotations
@@ -25,9 +24,10 @@ def check_rows(
     *,
     only_equal: str = "",
 ) -> Predictions:
-    """Checked probabilities of any kind of scores, without rows of weight 0.
+    """Return checked probabilities for any type of scores, without rows of weight 0.
 
-    ``only_equal`` names a method that draws rows one by one and raises for unequal weights.
+    ``only_equal`` is the subject of the error message for methods that do not accept unequal
+    weights.
     """
     scores, y, weight, names = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs
@@ -50,9 +50,9 @@ def check_rows(
 
 
 def squared_weights(claim: Claim) -> FloatArray:
-    """What each entry of a claim contributes to the variance of a weighted sum of outcomes.
+    """Contribution of each entry of a claim to the variance of a weighted sum of outcomes.
 
-    An entry is a row, or a cell of scores in which rows were counted.
+    An entry is a row, or a cell of scores with several rows.
     """
     if claim.squares is not None:
         return claim.squares
