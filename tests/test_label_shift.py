@@ -127,12 +127,12 @@ def test_it_refuses_where_the_shift_cannot_be_identified(rng):
         adapt(twins, twins)
 
 
-def test_a_class_without_source_frequency_is_refused():
+def test_a_class_without_source_frequency_is_rejected():
     with pytest.raises(ValueError, match="class 2 has frequency zero"):
         adapt([[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]], [[0.3, 0.4, 0.3]])
 
 
-def test_bad_arguments_are_refused(rng):
+def test_bad_arguments_are_rejected(rng):
     proba = rng.dirichlet(np.ones(3), size=50)
     with pytest.raises(ValueError, match="level must lie"):
         adapt(proba, proba, level=1.5)

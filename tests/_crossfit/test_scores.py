@@ -143,7 +143,7 @@ def test_a_binary_calibrator_is_lifted_for_more_classes(rng):
     np.testing.assert_array_equal(plain.after, made.after)
 
 
-def test_what_cannot_be_cross_fitted_is_refused(rng):
+def test_what_cannot_be_cross_fitted_is_rejected(rng):
     with pytest.raises(ValueError, match="at least 2 rows of positive weight, got 1"):
         scores_of([0], [[0.5, 0.5]], Constant())
     with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):

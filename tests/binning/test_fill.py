@@ -107,9 +107,9 @@ def test_tables_on_other_bins_do_not_add(data):
         bin_table(claims, strategy="quantile") + bin_table(claims)
 
 
-def test_bins_of_another_number_of_claims_are_refused(data):
+def test_bins_of_another_number_of_claims_are_rejected(data):
     proba, y, weight = data
-    with pytest.raises(ValueError, match="bins are those of 2 claims, the data make 4"):
+    with pytest.raises(ValueError, match="bins are those of 2 claims, but the data have 4 claims"):
         bin_table(
             as_notion("class-wise").claims(proba, y, weight), bins=Bins((np.ones(1), np.ones(1)))
         )

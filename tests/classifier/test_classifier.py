@@ -134,7 +134,7 @@ def test_classifiers_without_probabilities_get_them(iris):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-def test_pairwise_decision_functions_are_refused_with_the_remedy(iris):
+def test_pairwise_decision_functions_are_rejected_with_the_remedy(iris):
     with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
         CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*iris)
 
@@ -303,7 +303,7 @@ def test_a_share_held_out_makes_one_pair_by_default(iris):
     assert model.calibrator_.class_weights_.sum() == 45
 
 
-def test_an_unknown_ensemble_is_refused(iris):
+def test_an_unknown_ensemble_is_rejected(iris):
     with pytest.raises(ValueError, match='ensemble must be "auto", True or False'):
         CalibratedClassifier(GaussianNB(), ensemble="always").fit(*iris)
 
@@ -409,12 +409,12 @@ def test_it_is_a_scikit_learn_citizen(iris):
     )
 
 
-def test_one_class_is_refused():
+def test_one_class_is_rejected():
     with pytest.raises(ValueError, match="at least two classes"):
         CalibratedClassifier(GaussianNB()).fit(np.eye(4), np.zeros(4, dtype=int))
 
 
-def test_something_without_scores_is_refused(iris):
+def test_something_without_scores_is_rejected(iris):
     class Mute(GaussianNB):
         predict_proba = None
 

@@ -61,11 +61,11 @@ def test_debiased_errors_are_accepted_and_centred_on_their_estimate(data):
 
 
 def test_a_plug_in_error_in_disguise_is_called_heuristic():
-    honest = datasets.noisy_simplex(400, 3, 0.0, rng=4)
+    calibrated = datasets.noisy_simplex(400, 3, 0.0, rng=4)
     hidden = bootstrap_interval(
         lambda y, p: expected_calibration_error(y, p),
-        honest.labels,
-        honest.proba,
+        calibrated.labels,
+        calibrated.proba,
         n_resamples=300,
         rng=0,
     )

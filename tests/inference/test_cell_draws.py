@@ -1,4 +1,4 @@
-"""The consistency test of rows that come in parts, beside that of all rows."""
+"""The consistency test of chunked rows, compared with that of rows in memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_counts_of_drawn_labels_have_the_mean_and_the_variance_of_their_law(data
         np.testing.assert_allclose(counts[:, k].var(axis=0), variance, rtol=0.06)
 
 
-def test_a_class_that_is_not_honest_is_found_in_parts(data):
+def test_a_class_that_is_miscalibrated_is_found_in_parts(data):
     y, proba, _, _ = data
     sharper = proba**1.5 / (proba**1.5).sum(axis=1, keepdims=True)
     blocks = RowBlocks(

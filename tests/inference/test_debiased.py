@@ -152,8 +152,8 @@ def test_the_standard_error_is_that_of_repeated_samples(shrinkage, monkeypatch):
         debiased_interval(data.labels, data.proba, notion="class-1").standard_error
         for data in draws
     ]
-    # 400 runs know a spread to 4 %; near calibration the larger of two noisy variances is a little
-    # too large.
+    # 400 runs determine a spread to 4%. Near calibration, the larger of two noisy variances is
+    # slightly too large.
     assert np.mean(errors) == pytest.approx(np.std(squares), rel=0.2)
 
 

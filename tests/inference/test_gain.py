@@ -280,7 +280,7 @@ def test_intervals_cover_the_true_calibration_error_in_brier_score(n_classes, no
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 1.5, 2.0])
 def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
-    # The mean relative entropy of truth and prediction, over a million rows: known to 0.3 %.
+    # The mean relative entropy of truth and prediction, over a million rows: accurate to 0.3%.
     logits = np.random.default_rng(99).normal(size=(1_000_000, 3))
     truth, said = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
     error = np.mean(np.sum(np.exp(truth) * (truth - said), axis=1))
@@ -309,7 +309,7 @@ def test_what_labels_of_the_model_would_vary_by_counts_as_four_rows(rng):
     data = check_predictions(y, proba, None, None)
     pairs = paired_scores(data, Temperature(), score="log_loss", inputs="proba", cv=5, rng=0)
     found = np.var(pairs.before - pairs.after, ddof=1)
-    own = (pairs.own[1].mean() - pairs.own[0].mean() ** 2) * 400 / 399
+    own = (pairs.moments[1].mean() - pairs.moments[0].mean() ** 2) * 400 / 399
     four = stats.norm.ppf(0.975) ** 2
     result = calibration_gain(y, proba, Temperature(), rng=0)
     assert own > 1.5 * found

@@ -149,7 +149,7 @@ def test_fitted_calibrators_lend_their_bins(rng):
     assert better(0.15) > base(0.15)
 
 
-def test_one_row_and_the_result_speaks():
+def test_one_row_and_the_result_has_a_text():
     curve = validity_curve([0], [[0.7, 0.3]], notion="canonical")
     assert curve(0.59) == 0.0
     assert curve(0.6) == 1.0

@@ -56,9 +56,9 @@ def test_ties_at_the_top_go_to_the_lowest_column():
 def test_one_row():
     assert ece([1], [[0.3, 0.7]]) == pytest.approx(0.3)
     assert ece([0], [[0.3, 0.7]], notion="top-label") == pytest.approx(0.7)
-    # a bin of one row says nothing about its variance
+    # One row in a bin does not determine a variance.
     assert np.isnan(ece([0], [[0.3, 0.7]], norm=2, debias=True))
-    # and is not counted beside others
+    # Such a bin is not counted if there are others.
     alone = ece([0, 0, 1], [0.8, 0.8, 0.1], notion="class-1", norm=2, debias=True)
     assert alone == pytest.approx(0.8)
 
@@ -126,7 +126,7 @@ def test_debiasing_floors_each_claim_at_zero():
     )
 
 
-def test_reported_labels_are_judged_with_their_probabilities(rng):
+def test_reported_labels_are_evaluated_with_their_probabilities(rng):
     proba, y = rng.dirichlet(np.ones(4), 100), rng.integers(4, size=100)
     top, label = proba.max(1), proba.argmax(1)
     for notion in ("confidence", "top-label"):
@@ -256,7 +256,7 @@ def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for
 
 @pytest.mark.parametrize("family", ["power", "linear"])
 @pytest.mark.parametrize("norm", [1, 2])
-def test_binary_families_have_the_error_that_their_formula_says(family, norm):
+def test_binary_families_have_the_error_of_their_formula(family, norm):
     data = {"power": datasets.power_family, "linear": datasets.linear_family}[family](
         400_000, 0.4, rng=3
     )

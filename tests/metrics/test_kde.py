@@ -79,7 +79,7 @@ def test_scores_that_do_not_vary_leave_the_plain_gap(y, score, expected):
     assert kde_calibration_error(y, score, notion="class-1") == pytest.approx(expected, abs=3e-4)
 
 
-def test_nonsense_is_refused():
+def test_nonsense_is_rejected():
     with pytest.raises(ValueError, match="norm must be a finite number"):
         kde_calibration_error([0, 1], [0.2, 0.8], norm=np.inf)
     with pytest.raises(ValueError, match="bandwidth must be positive"):

@@ -54,7 +54,7 @@ def test_several_claims_are_averaged(rng):
     assert ks_error(y, proba, notion="class-wise") == pytest.approx(np.mean(each))
 
 
-def test_synthetic_families_have_the_error_that_their_formula_says():
+def test_synthetic_families_have_the_error_of_their_formula():
     for data in (
         datasets.power_family(400_000, 3.0, rng=1),
         datasets.linear_family(400_000, 0.4, rng=1),

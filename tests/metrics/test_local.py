@@ -64,6 +64,6 @@ def test_quantiles_grow_to_the_largest_gap(rng):
 
 
 @pytest.mark.parametrize(("name", "value"), [("span", 0.0), ("span", 1.5), ("quantile", -0.1)])
-def test_shares_outside_their_range_are_refused(name, value):
+def test_shares_outside_their_range_are_rejected(name, value):
     with pytest.raises(ValueError, match=f"{name} must be above 0 and at most 1"):
         local_gap_quantile([0, 1], [0.2, 0.8], **{name: value})

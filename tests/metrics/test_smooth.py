@@ -103,7 +103,7 @@ def test_one_row_constant_scores_and_certain_scores():
     assert smooth_calibration_error([1, 0], np.eye(2)) == pytest.approx(1.0)
 
 
-def test_a_bandwidth_below_the_grid_is_refused():
+def test_a_bandwidth_below_the_grid_is_rejected():
     with pytest.raises(ValueError, match="bandwidth must be at least"):
         smooth_calibration_error([0, 1], [0.2, 0.8], bandwidth=1e-5)
 
@@ -134,7 +134,7 @@ def test_exact_values_on_real_predictions(real_data, reference):
             y, proba, bandwidth=exact["exact_bandwidth_fixed_point"]
         )
         assert given_bandwidth == pytest.approx(exact["exact_smECE"], abs=1e-8)
-        # The reference stopped its bisection 4e-5 beside the fixed point; the error changes less
+        # The reference stopped its bisection 4e-5 away from the fixed point; the error changes less
         # than its bandwidth.
         assert smooth_calibration_error(y, proba) == pytest.approx(exact["exact_smECE"], abs=5e-6)
 

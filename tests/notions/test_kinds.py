@@ -114,7 +114,7 @@ def test_a_class_by_its_name_has_a_column_once_the_classes_are_known():
     assert as_notion("class-wise").bound(np.array(["cat", "owl"])) == as_notion("class-wise")
     with pytest.raises(ValueError, match=r"unknown class 'owl'; valid are cat, dog"):
         notion.bound(np.array(["cat", "dog"]))
-    with pytest.raises(ValueError, match="'class-owl' needs to know the classes"):
+    with pytest.raises(ValueError, match="'class-owl' needs the names of the classes"):
         notion.select(np.eye(2))
 
 
@@ -127,7 +127,7 @@ def test_an_unknown_notion_lists_the_valid_ones(name):
         as_notion(name)
 
 
-def test_canonical_is_refused_where_binary_claims_are_needed():
+def test_canonical_is_rejected_where_binary_claims_are_needed():
     with pytest.raises(ValueError, match="whole vectors and makes no binary claims"):
         as_notion("canonical")
 
@@ -144,12 +144,12 @@ def test_ranks_are_counted_from_one():
 
 
 @pytest.mark.parametrize("ranks", [(1, 3), (2, 3), (2, 1), (1, 1)])
-def test_ranks_with_a_gap_are_refused_with_the_reason(ranks):
+def test_ranks_with_a_gap_are_rejected_with_the_reason(ranks):
     with pytest.raises(ValueError, match=r"a single rank, or the ranks 1 to k without a gap"):
         RankNotion(ranks)
 
 
-def test_a_rank_below_one_is_refused():
+def test_a_rank_below_one_is_rejected():
     with pytest.raises(ValueError, match="counted from 1"):
         RankNotion((0,))
 
@@ -170,13 +170,13 @@ def test_canonical_makes_no_claims():
 @pytest.mark.parametrize(
     ("notion", "names"),
     [
-        ("confidence", ("top score",)),
+        ("confidence", ("predicted class",)),
         ("rank-2", ("rank 2",)),
         ("class-1", ("class b",)),
         ("class-wise", ("class a", "class b")),
         ("top-label", ("predicted a", "predicted b")),
         ("within-top-2", ("within-top-2",)),
-        ("top-2-confidence", ("top score", "rank 2")),
+        ("top-2-confidence", ("predicted class", "rank 2")),
         (
             "top-2-label",
             ("predicted a", "predicted b", "rank 2, predicted a", "rank 2, predicted b"),
@@ -199,7 +199,7 @@ def test_every_claim_has_a_name(notion, names):
         ("top-2-label", ["'a'", "'b'", "'a' at rank 2", "'b' at rank 2"]),
     ],
 )
-def test_every_claim_is_said_in_words(notion, texts):
+def test_every_claim_has_a_text(notion, texts):
     assert [as_notion(notion).claim_text(c, ["a", "b"]) for c in range(len(texts))] == texts
 
 
@@ -254,18 +254,22 @@ def test_within_top_scales_the_top_classes_to_the_claim():
 
 
 @pytest.mark.parametrize(
-    ("notion", "claim", "question"),
+    ("notion", "claim", "caption"),
     [
-        ("confidence", 0, "The top probability: is the top class right?"),
-        ("top-label", 1, "Rows predicted b: is it right?"),
-        ("class-wise", 1, "The probability of b: is it this class? All rows."),
-        ("class-1", 0, "The probability of b: is it this class? All rows."),
-        ("rank-2", 0, "The probability at rank 2: is the class of that rank right?"),
-        ("within-top-2", 0, "The sum of the 2 highest probabilities: is the truth among them?"),
+        ("confidence", 0, "Confidence and accuracy of all rows."),
+        ("top-label", 1, "Confidence and accuracy of rows predicted as b."),
+        ("class-wise", 1, "Predicted probability and observed frequency of b in all rows."),
+        ("class-1", 0, "Predicted probability and observed frequency of b in all rows."),
+        ("rank-2", 0, "Predicted probability and observed frequency of the class at rank 2."),
+        (
+            "within-top-2",
+            0,
+            "Sum of the 2 highest probabilities, and share of rows whose true class is among them.",
+        ),
     ],
 )
-def test_a_question_is_asked_of_every_claim(notion, claim, question):
-    assert as_notion(notion).question(claim, ["a", "b"]) == question
+def test_every_claim_has_a_caption(notion, claim, caption):
+    assert as_notion(notion).caption(claim, ["a", "b"]) == caption
 
 
 def test_titles_tell_readers_what_a_notion_is_about():

@@ -192,7 +192,7 @@ def test_a_file_refuses_it_with_the_reason(data, tmp_path):
         (Even(), "when the model says 'even' with"),
     ],
 )
-def test_a_guarantee_says_what_the_claim_is(notion, words, data):
+def test_a_guarantee_names_the_claim(notion, words, data):
     names = np.array(["a", "b", "c", "d"])
     model = MulticlassToBinary(HistogramBinning(), notion=notion, classes=names)
     text = str(model.fit(data.proba, names[data.labels]).guarantee())
@@ -200,8 +200,8 @@ def test_a_guarantee_says_what_the_claim_is(notion, words, data):
     assert "top class" not in text
 
 
-def test_a_question_is_asked_of_its_claims():
-    assert ANY.question(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
+def test_claims_of_another_notion_have_a_caption():
+    assert ANY.caption(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
     assert Even().title == "even"
 
 

@@ -214,7 +214,7 @@ def test_w2_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
         with pytest.raises(ValueError, match="label 'top' in row 0 is not among the classes"):
             stream.update(["top"], p[:1])
     other = MetricAccumulator().update(LEVELS[y], moved(p, LEVELS))
-    with pytest.raises(ValueError, match="merge only with the same classes"):
+    with pytest.raises(ValueError, match="Only accumulators with the same classes can be merged"):
         parts.merge(other)
 
 

@@ -104,7 +104,7 @@ def test_w5_truncated_scores_have_one_loss_whichever_way_they_come():
     z = 3 * rng.normal(size=(200, 8))
     y = (z / 3 + rng.gumbel(size=z.shape)).argmax(axis=1)
     cut = np.where(z < np.sort(z, axis=1)[:, [-5]], -np.inf, z)
-    with pytest.warns(DataWarning, match="true class of score -inf"):
+    with pytest.warns(DataWarning, match="true class has the score -inf"):
         as_logits = evaluate(y, cut, inputs="logits")
     as_proba = evaluate(y, softmax(cut, axis=1))
     assert as_logits.log_loss == pytest.approx(as_proba.log_loss, rel=1e-9)

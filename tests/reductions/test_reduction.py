@@ -348,7 +348,7 @@ def test_a_base_model_is_judged_on_the_bins_of_the_recalibrated_one(rng, notion)
     assert 0 < expected_calibration_error(y, P, notion=notion, bins=fitted) < 1
 
 
-def test_bins_of_another_calibrator_are_refused():
+def test_bins_of_another_calibrator_are_rejected():
     fitted = MulticlassToBinary(Power(), "confidence").fit(SIX, TRUTH)
     with pytest.raises(AttributeError, match="Power has no bins"):
         _ = fitted.bins_
@@ -644,7 +644,7 @@ def test_it_is_an_estimator_like_others(rng):
     assert frame.index[0] == 10
 
 
-def test_a_calibrator_of_vectors_is_refused():
+def test_a_calibrator_of_vectors_is_rejected():
     with pytest.raises(TypeError, match="must be a binary calibrator"):
         MulticlassToBinary(MulticlassToBinary(Power())).fit(SIX, TRUTH)
 
@@ -662,7 +662,7 @@ def test_the_inner_calibrator_declares_no_inputs():
         ("confidence", [50] * 4, "one number where claims are about no single class"),
     ],
 )
-def test_points_per_bin_that_fit_no_class_are_refused(notion, points, message):
+def test_points_per_bin_that_fit_no_class_are_rejected(notion, points, message):
     with pytest.raises(ValueError, match=message):
         MulticlassToBinary(HistogramBinning(points_per_bin=points), notion).fit(SIX, TRUTH)
 
@@ -672,11 +672,11 @@ def test_points_per_bin_that_fit_no_class_are_refused(notion, points, message):
     [
         ("canonical", "whole vectors"),
         ("rank-5", "at least 5 classes"),
-        ("class-4", "columns are 0..3"),
+        ("class-4", "Pass 'class-0' to 'class-3'"),
         ("best", "unknown notion"),
     ],
 )
-def test_a_notion_without_claims_is_refused(notion, message):
+def test_a_notion_without_claims_is_rejected(notion, message):
     with pytest.raises(ValueError, match=message):
         MulticlassToBinary(Power(), notion).fit(SIX, TRUTH)
 

@@ -174,7 +174,7 @@ def test_rows_to_fit_on_may_be_chunked_or_in_memory(data, is_chunked):
 def test_a_fit_to_chunked_rows_is_described_as_one(data):
     logits, labels = data
     blocks = in_blocks(logits[1000:], labels[1000:])
-    note = "cells of scores a claim"
+    note = "cells of scores per claim"
     options = {"calibrator": calibrant.IsotonicCalibration()}
     fitted = blocks.scores, blocks.labels
     of_chunks = memory_report_of((logits[:1000], labels[:1000]), calibration=fitted, **options)

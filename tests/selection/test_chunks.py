@@ -99,12 +99,12 @@ def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator
 
 
 @pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
-def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
+def test_folds_of_the_same_rows_within_each_other_are_rejected(data, outer):
     with pytest.raises(TypeError, match="pass the calibrators inside it instead"):
         outer(AutoCalibration(), cv=3, inputs="logits").fit(Slices(*data), None)
 
 
-def test_what_cannot_be_fitted_to_parts_is_refused(data):
+def test_what_cannot_be_fitted_to_parts_is_rejected(data):
     source = Slices(*data)
     with pytest.raises(TypeError, match="needs all rows in memory"):
         AutoCalibration([LogisticRegression()], inputs="logits").fit(source, None)

@@ -96,7 +96,7 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
         ({"groups": np.zeros(1200)}, "groups= works on scores in memory"),
     ],
 )
-def test_what_sums_do_not_tell_is_refused_with_the_reason(data, how, said):
+def test_what_sums_do_not_tell_is_rejected_with_the_reason(data, how, said):
     blocks = blocks_of(*data[:2])
     with pytest.raises(TypeError, match=said):
         compare(blocks.labels, blocks.scores, **{"inputs": "logits", "methods": [], **how})

@@ -178,7 +178,7 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     assert peak < 1.3 * proba.size * 8  # probabilities are judged in float64
 
 
-def test_unknown_names_are_refused_with_those_that_are_known(data):
+def test_unknown_names_are_rejected_with_those_that_are_known(data):
     with pytest.raises(ValueError, match="unknown method 'magic'; valid are auto, identity"):
         compare(data.val_labels, data.val_proba, methods=["magic"])
     with pytest.raises(ValueError, match="unknown metric 'auc'; valid are log_loss"):

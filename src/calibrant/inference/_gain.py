@@ -425,7 +425,7 @@ def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
     rows made more confident.
     """
     total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
-    first, second = map(pairs.mean, pairs.own)
+    first, second = map(pairs.mean, pairs.moments)
     expected = max(0.0, second - first**2) / max(total - 1, 1.0)
     return float(max(error, np.sqrt((total * error**2 + more * expected) / (total + more))))
 
