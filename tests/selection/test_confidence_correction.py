@@ -122,7 +122,10 @@ def test_the_prediction_is_an_average_of_members_and_the_corrected_ensemble(corr
 
 
 def test_the_summary_names_the_correction(corrected):
-    assert f"For {corrected.top_weights_.sum():.0%} of the weight" in corrected.explain()
+    text = (
+        f"A part with {corrected.top_weights_.sum():.0%} of the weight has a corrected confidence"
+    )
+    assert text in corrected.explain()
 
 
 def test_the_correction_is_saved_and_exported(corrected, tmp_path, rng):
