@@ -105,7 +105,7 @@ def test_a_class_that_never_occurs_does_not_widen_the_intervals_of_the_others():
     assert (result.high - result.low)[:2].max() < 0.45
 
 
-def test_a_search_that_does_not_settle_is_said(rng, monkeypatch):
+def test_a_search_that_does_not_converge_raises_a_warning(rng, monkeypatch):
     source, _ = _posterior(rng, np.full(3, 1 / 3), 200, np.full(3, 1 / 3))
 
     def stopped(likelihood, weight):

@@ -201,4 +201,4 @@ def test_explain_describes_the_average(digits):
     X, _, y, _ = digits
     text = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y).explain()
     assert "The average of 11 fits of GaussianNB predicts" in text
-    assert "averages that the fits give to rows they did not see" in text
+    assert "The calibrator was fitted on average predictions for held-out rows" in text

@@ -57,7 +57,7 @@ def test_a_fold_of_weight_zero_is_rejected():
     weight = np.ones(150)
     weight[ODD] = 0.0
     whole = data(weight)
-    with pytest.raises(ValueError, match="all rows of a fold have weight zero"):
+    with pytest.raises(ValueError, match="All rows of a fold have weight zero"):
         whole.calibration_rows(whole.fit_and_score(GaussianNB(), (EVEN, ODD), {}))
 
 

@@ -211,7 +211,7 @@ def test_b_d1_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, re
 def test_b_d4_leave_one_out_is_refused_for_a_map_a_fold(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut(), ensemble=True)
-    with pytest.raises(ValueError, match="a fold holds one row"):
+    with pytest.raises(ValueError, match="A fold has only one row"):
         model.fit(X, y)
 
 
