@@ -211,7 +211,7 @@ def test_axis_labels_say_what_the_score_is():
     assert as_notion("confidence").axis_labels == ("confidence (highest probability)", "accuracy")
     assert as_notion("class-3").axis_labels[0] == "predicted probability of the class"
     assert as_notion("within-top-3").axis_labels[0] == "sum of the 3 highest probabilities"
-    assert as_notion("rank-2").axis_labels[1] == "share of rows where that class is true"
+    assert as_notion("rank-2").axis_labels[1] == "share of rows with that true class"
 
 
 @pytest.mark.parametrize(

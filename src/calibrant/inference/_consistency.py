@@ -165,13 +165,13 @@ def consistency_test(
         )
     proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
-    options = chosen.binned_options
+    binned_options = chosen.binned_options
     null: _CountNull | _LabelNull
-    if options is None or not (weight == 1).all():
+    if binned_options is None or not (weight == 1).all():
         null = _LabelNull(proba, chosen, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
-        null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **options})
+        null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **binned_options})
         statistic = null.table.error(**null.norm)
     resampled = _resample(null, generator, n_resamples, progress)
     return _result(metric, statistic, resampled, null.hypothesis, len(y), "exact")

@@ -174,8 +174,8 @@ def label_hypothesis(claims: Claims | None) -> str:
 def random_bytes(generator: np.random.Generator, n_rows: int, size: int) -> AnyArray:
     """Draw random bytes, (n_rows, size), eight from each 64-bit number."""
     n_bytes = n_rows * size
-    words = generator.integers(2**64, size=-(-n_bytes // 8), dtype=np.uint64)
-    return words.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, size)
+    numbers = generator.integers(2**64, size=-(-n_bytes // 8), dtype=np.uint64)
+    return numbers.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, size)
 
 
 def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyArray:

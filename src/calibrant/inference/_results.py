@@ -142,11 +142,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
-    adjusted = np.empty(len(given))
-    adjusted[order] = np.minimum(raised, 1.0)
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(scaled, 1.0)
     return adjusted.tolist()
 
 

@@ -142,8 +142,8 @@ class Line(NamedTuple):
 
 def log_odds(score: FloatArray) -> FloatArray:
     """Return ``log(f / (1 - f))``, with both probabilities at least EPS."""
-    odds, rest = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
-    return np.asarray(np.log(odds) - np.log(rest, out=rest))
+    odds, complement = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
+    return np.asarray(np.log(odds) - np.log(complement, out=complement))
 
 
 def fit_line(claim: Claim) -> Line:

@@ -67,7 +67,7 @@ class RankNotion(Notion):
     def axis_labels(self) -> tuple[str, str]:
         if self.ranks == (1,):
             return "confidence (highest probability)", "accuracy"
-        return "predicted probability at the rank", "share of rows where that class is true"
+        return "predicted probability at the rank", "share of rows with that true class"
 
     def n_quantities(self, n_classes: int) -> int:
         _check_rank(self.name, max(self.ranks), n_classes)

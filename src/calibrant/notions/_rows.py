@@ -65,7 +65,7 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
     return out
 
 
-def shrink_to_mean(rest: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
+def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
     """Shrink the free entries of rows toward their mean until the largest is below ``limit``.
 
     The arguments are arrays, or values of a program that is being exported. Only arithmetic,
@@ -73,7 +73,7 @@ def shrink_to_mean(rest: Any, is_free: Any, largest: Any, mean: Any, limit: Any)
     """
     share = ((largest - limit) / (largest - mean).clip(TINY, 1.0)).clip(0.0, 1.0)
     share = share * (limit > mean)
-    return rest * (1.0 - share) + is_free * (mean * share)
+    return others * (1.0 - share) + is_free * (mean * share)
 
 
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:

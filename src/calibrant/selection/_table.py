@@ -30,7 +30,7 @@ def _cell(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape text so that Markdown shows it literally, in one line."""
+    """Escape text for Markdown, in one line."""
     one_line = printable(" ".join(text.split()))
     return (
         one_line.replace("\\", "\\\\")
