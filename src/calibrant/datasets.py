@@ -348,6 +348,7 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
     """
     generator = np.random.default_rng(rng)
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
+    # Scaled by the sum of the row, which may differ from one by rounding.
     threshold = generator.random(len(bounds)) * bounds[:, -1]
     return np.asarray((bounds <= threshold[:, None]).sum(axis=1), dtype=np.intp)
 

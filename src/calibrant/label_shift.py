@@ -358,6 +358,7 @@ def _band(weights: FloatArray, draws: FloatArray, level: float) -> tuple[FloatAr
     that another draw exceeds with probability 1 - level.
     """
     error = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(weights))
+    # The standard error of weights that never vary is zero, and must not be a divisor.
     deviation = np.abs(draws - weights) / np.where(error > 0, error, 1.0)
     largest = np.sort(deviation.max(axis=1))
     rank = min(len(draws), math.ceil(level * (len(draws) + 1) - ROUND_OFF))

@@ -86,6 +86,7 @@ def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
     """Fit a calibrator that was set up on the training rows of each fold."""
     if not plan.n_folds:
         return []
+    # Folds share most of their rows, so the first optimum is a good start for the other fits.
     first = fit_clone(calibrator, plan.train(0), inputs)
     others = (fit_clone(calibrator, plan.train(k), inputs, first) for k in range(1, plan.n_folds))
     return [first, *others]

@@ -423,6 +423,7 @@ class CalibratedClassifier(
             total = total + proba_of(calibrator, scores, self.inputs_)
         if self.temperature_ == 1.0:
             return without_rounding(total / len(self._scorers))
+        # Dividing log-probabilities by T means taking probabilities to the power 1/T.
         powers = total ** (1.0 / self.temperature_)
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

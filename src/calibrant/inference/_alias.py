@@ -32,10 +32,11 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     n_slots = max(2, 1 << (n_columns - 1).bit_length())
     mass = np.zeros((n_rows, n_slots))
     mass[:, :n_columns] = proba
-    mass *= (n_slots / mass.sum(axis=1))[:, None]
+    mass *= (n_slots / mass.sum(axis=1))[:, None]  # the mean slot has mass one
     kept, other = _share_slots(mass)
     slot = np.arange(n_slots)
     width = 2**32 // n_slots
+    # The threshold of a full last slot is 2**32, which does not fit in 32 bits.
     threshold = np.minimum(slot * width + np.rint(kept * width), 2**32 - 1).astype(np.uint32)
     columns = np.stack([np.broadcast_to(slot, other.shape), other], axis=2).astype(np.int32)
     return threshold, columns
@@ -80,7 +81,7 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     column.
     """
     n_rows, n_slots = mass.shape
-    order = np.argsort(mass > 1, axis=1, kind="stable")
+    order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns first
     light = np.zeros(n_rows, dtype=np.intp)
     n_light = (mass <= 1).sum(axis=1)
     heavy = n_light.copy()

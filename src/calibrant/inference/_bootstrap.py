@@ -173,6 +173,8 @@ def _interval(
     error = float(drawn.std(ddof=1))
     # Means of equal losses differ by round-off only, which is no spread.
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
+    # Quantiles around the mean of the resamples, because the estimate is the center of the
+    # interval.
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     ends = _few_rows_factor(draw.n_units, level) * ends
     if losses is not None:
@@ -239,6 +241,8 @@ def _widened_ends(
     level: float,
 ) -> FloatArray:
     """Widen the ends for the variance that the model predicts and for skewed losses."""
+    # The variance under the model is a lower bound. Without any spread in the sample there is no
+    # shape to stretch, so the interval is symmetric.
     if expected.error > error:
         normal = _few_rows_factor(draw.n_units, level) * ndtri((1 + level) / 2) * expected.error
         ends = ends * (expected.error / error) if error > 0 else np.array([-normal, normal])
@@ -323,6 +327,7 @@ def _resample_means(
     def means() -> Iterator[float]:
         for part in row_blocks(n_resamples, n_rows):
             rows = generator.integers(0, n_rows, (part.stop - part.start, n_rows))
+            # All indices are valid, and mode="clip" skips the check of their range.
             yield from losses.take(rows, mode="clip").mean(axis=1).tolist()
 
     return np.fromiter(

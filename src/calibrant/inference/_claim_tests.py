@@ -381,6 +381,7 @@ def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
     total = float(squares @ variance)
+    # total^2 / sum(squares^2 * variance) is the variance of the count if all squares are equal.
     # A cell of scores stands for as many rows as it counts.
     rows = np.ones(len(squares)) if claim.ends is None else np.maximum(claim.weight, 1.0)
     return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ (variance / rows))
@@ -464,6 +465,7 @@ def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
     parts = [_in_spreads(excess, spread) for excess, spread in pairs]
     statistic = float(np.sum(np.square(parts)))
+    # On training rows the limit has two degrees of freedom less (Hosmer & Lemeshow 1980).
     n_free = max(1, len(rows) - n_fitted)
     fewest = (effective * np.minimum(rate, 1 - rate)).min()
     guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
@@ -508,7 +510,7 @@ def distance_tail(x: float) -> float:
     >>> round(distance_tail(2.2414), 4)
     0.05
     """
-    if x < 0.1:
+    if x < 0.1:  # the series converges slowly there, and its sum is 1 up to round-off
         return 1.0
     if np.isinf(x):
         return 0.0
@@ -524,7 +526,7 @@ def range_tail(x: float) -> float:
     >>> round(range_tail(2.4977), 3)
     0.05
     """
-    if x < 0.2:
+    if x < 0.2:  # the series converges slowly there, and its sum is 1 up to round-off
         return 1.0
     if np.isinf(x):
         return 0.0

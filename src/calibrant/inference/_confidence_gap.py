@@ -26,6 +26,7 @@ def confidence_gap(
     difference = top - (proba.argmax(axis=1) == y)
     each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
     rows, gap = float(each.sum()), float(np.average(difference, weights=each))
+    # A single row has no variance; differences lie in [-1, 1], so 1 is the largest possible one.
     spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
     expected = float(np.average(top * (1 - top), weights=each))
     return gap_interval(rows, gap, spread, expected, level)

@@ -267,6 +267,7 @@ def _square_interval(
 ) -> tuple[float, float]:
     """Confidence limits of the squared error, at least 0."""
     reach = float(ndtri((1 + level) / 2)) * _standard_error(mean_variance, pair_variance)
+    # The standard error grows with the error, see the notes of `debiased_interval`.
     growth = float(ndtri((1 + level) / 2)) * pair_variance**0.5
     if square > 0:
         growth = min(growth, reach**2 / (4 * square))

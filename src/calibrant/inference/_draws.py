@@ -71,6 +71,7 @@ class CellLaws:
         drawn = np.zeros((size, self.n_cells))
         uniform = generator.random((len(self._laws), size))
         for u, (index, law) in zip(uniform, self._laws, strict=True):
+            # Without the last value, which is 1 only up to round-off, no count exceeds the rows.
             drawn[:, index] = np.searchsorted(law[:-1], u, side="right")
         return drawn
 
@@ -84,6 +85,7 @@ class CellDraws:
     def __init__(self, claims: Claims, bins: BinRule) -> None:
         self.claims, self.bins = claims, bins
         self.n_cells = claims.n_claims * bins.n_bins
+        # The smallest integer type keeps the tables small: 256 cells per row.
         self._dtype = np.min_scalar_type(self.n_cells + 1)
         n_slots = slots_of(claims.n_quantities) + N_BYTES * self._dtype.itemsize // _SLOT_BYTES
         self._tables = AliasRows(claims.n_rows, n_slots, self._make)
@@ -102,6 +104,8 @@ class CellDraws:
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
                 cells, threshold, others = (table[rows] for table in tables)
                 first = random_bytes(generator, len(cells), size)
+                # Open draws need a second number. It is a hash of the key and of their place, so
+                # only the few open draws cost time.
                 key = int(generator.integers(2**64, dtype=np.uint64))
                 yield (cells, threshold, others), first, key
 

@@ -227,6 +227,7 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
     score = design @ (claim.weight * (claim.outcome - claim.score))
     variance = squared_weights(claim) * claim.score * (1 - claim.score)
     covariance = (design * variance) @ design.T
+    # Equal scores give a covariance of rank one, and one degree of freedom.
     freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
     statistic = float(score @ np.linalg.pinv(covariance, hermitian=True) @ score)
     return CalibrationTestResult(

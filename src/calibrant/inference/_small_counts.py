@@ -42,7 +42,7 @@ class NullDraws(NamedTuple):
         ends, generator = np.cumsum(rate), np.random.default_rng(0)
         counts = generator.poisson(ends[-1], n_draws)
         place = np.searchsorted(ends, ends[-1] * generator.random(counts.sum()), side="right")
-        place = np.minimum(place, len(score) - 1)
+        place = np.minimum(place, len(score) - 1)  # round-off may point beyond the last row
         # A row with two events has one outcome.
         key = np.unique(np.repeat(np.arange(n_draws), counts) * len(score) + place)
         return cls(score, claim.weight[order], key // len(score), key % len(score), n_draws)

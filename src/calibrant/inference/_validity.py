@@ -197,6 +197,7 @@ def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatA
     """Share of the cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
     reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
+    # A gap that equals epsilon up to round-off counts as reached.
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
     empty = np.full(place.shape, np.nan)
     return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)

@@ -67,6 +67,7 @@ class ConfidenceSums:
         if rows <= 1:
             return 0.0
         variance = max(0.0, self.square - self.score**2 / self.weight) / self.weight
+        # Confidences lie in [1/K, 1], so their variance is at most ((K - 1) / 2K)^2.
         return variance * rows / (rows - 1) * 4 * n_classes**2 / (n_classes - 1) ** 2
 
 

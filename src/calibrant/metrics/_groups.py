@@ -288,6 +288,7 @@ def _value(value: Any) -> Any:
     """Return a value that can be a dictionary key: None for NaN and NaT, dates unchanged."""
     if value is None or value != value:  # NaN and NaT
         return None
+    # item() of a date would lose its unit, such as months.
     is_date = isinstance(value, np.datetime64)
     return value.item() if isinstance(value, np.generic) and not is_date else value
 
@@ -306,6 +307,7 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
     mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
     count = np.full(2, part.n_effective)
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
+    # Given the scores, only the frequency is random: its interval is that of the gap, mirrored.
     return GroupEvaluation(
         name=name,
         evaluation=evaluation,

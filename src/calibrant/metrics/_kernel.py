@@ -260,7 +260,7 @@ def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
     """
     order = np.argsort(point, kind="stable")
     x, c = point[order], columns[order]
-    total = np.einsum("ij,ij->j", c, c)
+    total = np.einsum("ij,ij->j", c, c)  # pairs of a row with itself
     before = np.zeros(c.shape[1])
     segment = ((x - x[0]) // _SEGMENT).astype(np.intp)
     starts = np.append(np.flatnonzero(np.diff(segment, prepend=-1)), len(x))
@@ -270,6 +270,7 @@ def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
         running = np.cumsum(scaled, axis=0)
         total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - scaled + before)
         if stop < len(x):
+            # Refer the running sum to the start of the next segment.
             before = (before + running[-1]) * np.exp(x[start] - x[stop])
     return total
 
@@ -292,6 +293,7 @@ def median_distance(points: FloatArray) -> float:
 
     Points are compared and sorted by a projection, so neither their order nor duplicates matter.
     """
+    # A fixed direction in which different points practically never have the same projection.
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
     chosen = points[

@@ -227,7 +227,7 @@ def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
 def _local_system(rows: _Ordered, x: float, reach: float) -> FloatArray:
     """Rows of the weighted regression on 1, t and t^2, (m, 4); t is the distance over the reach."""
     step = (rows.score - x) / reach
-    tricube = np.clip(1 - np.abs(step / 1.0001) ** 3, 0, None) ** 3
+    tricube = np.clip(1 - np.abs(step / 1.0001) ** 3, 0, None) ** 3  # same margin as `_fit_point`
     root = np.sqrt(rows.weight * tricube)
     return np.column_stack([root, step * root, step**2 * root, rows.outcome * root])
 

@@ -20,6 +20,7 @@ def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> Fl
     array([[0.8 , 0.12, 0.08]])
     """
     total = claimed.sum(axis=1, keepdims=True)
+    # If all columns are claimed, no other column can make up for a sum different from one.
     is_whole_row = label.shape[1] == proba.shape[1]
     claimed = normalized(claimed) if is_whole_row else claimed / np.maximum(total, 1.0)
     others = np.array(proba)

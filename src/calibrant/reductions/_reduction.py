@@ -371,6 +371,7 @@ class MulticlassToBinary(Calibrator):
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
         """Calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
+        # With one claim per column, one call predicts all columns.
         if len(self.calibrators_) == score.shape[1]:
             return self.calibrators_[0]._predict_claims(self.calibrators_, score)
         out = np.empty(score.shape)

@@ -85,6 +85,7 @@ class Comparison(ShortRepr):
 
     @property
     def ranks(self) -> FloatArray:
+        # Ranks count from the smallest value, so metrics of which higher is better are negated.
         sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
         return np.asarray(scipy.stats.rankdata(sign * self.mean, axis=1))
 
