@@ -1,4 +1,4 @@
-"""The machine of cross-fitting: clones fitted on rows of folds, and the rows that they judge."""
+"""Cross-fitting: clones fitted on training rows of folds, and predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def many():
 
 
 def peak_of(function):
-    """The largest memory held at once while a function runs, and what it returns."""
+    """Peak memory while a function runs, and its result."""
     tracemalloc.start()
     made = function()
     peak = tracemalloc.get_traced_memory()[1]

@@ -37,7 +37,7 @@ def scores_of(y, scores, calibrator, *, sample_weight=None, **options):
     return paired_scores(data, calibrator, **settings)
 
 
-def test_a_row_is_judged_by_a_map_that_has_not_seen_it(rng):
+def test_a_row_is_scored_by_a_calibrator_fitted_without_it(rng):
     y = rng.integers(3, size=40)
     proba = rng.dirichlet(np.ones(3), 40)
     pairs = scores_of(y, proba, Constant(), score="brier_score", rng=3)
@@ -91,7 +91,7 @@ def test_a_divergence_is_the_expected_cost_of_another_forecast(score, rng):
 
 
 def test_the_excess_is_the_cost_of_estimating_the_parameters():
-    # The frequencies of K classes from n rows: (K - 1) / 2n in log-loss, K - 1 parameters.
+    # Frequencies of K classes are K - 1 parameters, which cost (K - 1) / 2n in log-loss.
     rng = np.random.default_rng(0)
     found = []
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""What a classifier says, as scores with a column for every class."""
+"""Scores of a classifier with a column for every class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits on some rows, and scores of the others."""
+"""Fits on training rows, and scores of held-out rows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_
 
 
 def law(proba):
-    """What the tables give to each column, from the share of the 32-bit numbers that means it."""
+    """Probability of each column: the share of the 32-bit numbers that select it."""
     return shares(*alias_tables(proba))
 
 
@@ -26,7 +26,7 @@ def shares(threshold, columns):
 
 
 def law_of_bytes(proba):
-    """What byte tables give to each column: its own bytes, and its part of those that are open."""
+    """Probability of each column: its own bytes, and its part of the open ones."""
     whole, threshold, columns = byte_tables(proba)
     is_open = 1 - whole.sum(axis=1, keepdims=True) / N_BYTES
     return whole / N_BYTES + is_open * shares(threshold, columns)[:, : proba.shape[1]]
@@ -36,7 +36,7 @@ def law_of_bytes(proba):
 def test_the_tables_hold_the_probabilities_of_every_row(seed, n_columns, concentration):
     proba = np.random.default_rng(seed).dirichlet(np.full(n_columns, concentration), 20)
     found = law(proba)
-    # Thresholds are whole numbers of 2**-32, and the last one is one short of the end.
+    # Thresholds are multiples of 2**-32, and the last one is 2**-32 too low.
     assert found[:, :n_columns] == pytest.approx(proba, abs=2**-32 * found.shape[1])
     assert found[:, n_columns:] == pytest.approx(0, abs=2**-31)
 
@@ -98,7 +98,7 @@ def test_each_column_owns_its_bytes_and_the_others_are_open():
 
 
 def cells_by_bytes(proba):
-    """Tables whose cells are the columns."""
+    """Tables in which every column is its own cell."""
     whole, threshold, columns = byte_tables(proba)
     column = np.broadcast_to(np.arange(proba.shape[1]), proba.shape)
     return byte_values(whole, column, proba.shape[1]), threshold, columns

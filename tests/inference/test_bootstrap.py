@@ -104,8 +104,8 @@ def test_nonsense_is_rejected(data):
 
 @pytest.mark.slow
 def test_intervals_cover_the_mean_score():
-    # Predictions of 0.8 that are right in 70 % of the rows: the Brier score is 2 * 0.2^2 or 2 *
-    # 0.8^2.
+    # Predictions of 0.8 that are correct in 70% of the rows: the Brier score of a row is 2 * 0.2^2
+    # or 2 * 0.8^2.
     truth = 0.7 * 0.08 + 0.3 * 1.28
     covered = 0
     for seed in range(400):
@@ -116,7 +116,7 @@ def test_intervals_cover_the_mean_score():
 
 
 def clustered(rng, n_groups, size):
-    """Rows of patients who are right or wrong in all of their rows."""
+    """Rows of patients whose predictions are all correct or all wrong."""
     is_right = np.repeat(rng.random(n_groups) < 0.7, size)
     proba = np.tile([0.3, 0.7], (n_groups * size, 1))
     return is_right.astype(int), proba, np.repeat(np.arange(n_groups), size)
@@ -160,7 +160,7 @@ def test_few_groups_make_the_interval_heuristic_and_one_is_rejected(rng):
 
 @pytest.mark.slow
 def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
-    """400 samples know a coverage of 0.95 to 0.011."""
+    """The standard error of a coverage of 0.95 from 400 samples is 0.011."""
     truth, inside = 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2), {"rows": 0, "patients": 0}
     for seed in range(400):
         y, proba, groups = clustered(np.random.default_rng(seed), 60, 5)
@@ -175,7 +175,7 @@ def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
 
 @pytest.mark.parametrize("name", ["log_loss", "brier_score"])
 def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
-    """Ten rows of 0.9 that are all right: labels drawn from the model vary."""
+    """Ten correct rows with probability 0.9: labels drawn from the model vary."""
     proba = np.tile([0.9, 0.1], (10, 1))
     result = bootstrap_interval(name, np.zeros(10, dtype=int), proba, n_resamples=50, rng=0)
     losses = {"log_loss": (-np.log(0.9), -np.log(0.1)), "brier_score": (0.02, 1.62)}[name]
@@ -188,7 +188,7 @@ def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
 
 
 def test_an_interval_is_never_shorter_than_its_skewness_asks_for():
-    """Of 60 rows three are confident errors: the upper end is that of Hall's transformation."""
+    """With three confident errors in 60 rows, Hall's transformation gives the upper end."""
     proba, y = np.tile([0.95, 0.05], (60, 1)), np.repeat([1, 0], [3, 57])
     result = bootstrap_interval("log_loss", y, proba, n_resamples=200, rng=0)
     losses = -np.log(np.where(y == 0, 0.95, 0.05))

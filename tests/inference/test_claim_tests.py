@@ -57,12 +57,12 @@ def test_the_ks_statistic_is_the_ks_error_in_standard_deviations(rng):
 
 
 def test_kuiper_sees_what_the_two_halves_hide_from_each_other():
-    # the first half too low by as much as the second is too high: the range is the same step
+    # The first half is too low by as much as the second is too high: the range is the same step.
     p = np.repeat([0.4, 0.6], 200)
     y = np.concatenate([np.arange(200) % 2, np.arange(200) % 2])
     one_sided = ks_test(y, p, **ONE).statistic
     assert kuiper_test(y, p, **ONE).statistic == pytest.approx(one_sided)
-    y[200:] = np.arange(200) % 10 < 9  # now both halves are too low
+    y[200:] = np.arange(200) % 10 < 9  # now the scores of both halves are too low
     assert kuiper_test(y, p, **ONE).statistic >= ks_test(y, p, **ONE).statistic
 
 
@@ -95,7 +95,7 @@ def test_rows_of_weight_zero_are_absent(rng, test):
 
 @pytest.mark.parametrize("test", [*TESTS, mean_test])
 def test_weights_of_whole_numbers_are_not_copies(rng, test):
-    """A calibrated model is not rejected because its rows weigh 2 and 20."""
+    """Weights of 2 and 20 do not make the test reject a calibrated model."""
     p_values = []
     for _ in range(25):
         y, p = drawn(rng, 200)

@@ -62,8 +62,7 @@ def test_the_fast_way_of_binned_errors_gives_the_null_distribution_of_drawn_labe
 ):
     metric = partial(expected_calibration_error, **options)
     fast = consistency_test(calibrated.labels, calibrated.proba, metric, 3000, rng=0)
-    # The same error behind a lambda is not recognized, so labels are drawn and it is computed anew
-    # each time.
+    # The same error behind a lambda is not recognized, so it is computed for each draw of labels.
     slow = consistency_test(
         calibrated.labels, calibrated.proba, lambda y, p: metric(y, p), 600, rng=1
     )
@@ -112,8 +111,8 @@ def test_a_model_that_is_sure_and_right_has_p_value_one_and_one_that_is_wrong_th
 
 def test_one_row():
     result = consistency_test([1], [[0.3, 0.7]], "cw_ece", 999, rng=0)
-    # The other label would show a larger error, 0.7 instead of 0.3, so that all resamples are at
-    # least as large.
+    # The other label has a larger error, 0.7 instead of 0.3, so all resamples are at least as
+    # large.
     assert result.p_value == 1.0
     assert consistency_test([0], [[0.3, 0.7]], "cw_ece", 999, rng=0).p_value == pytest.approx(
         0.3, abs=0.06

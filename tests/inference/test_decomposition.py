@@ -103,7 +103,7 @@ def test_classes_that_are_never_predicted_make_no_claim():
 
 
 class Uniform(LogisticRegression):
-    """Says 1/K to everything, whatever it was fitted on."""
+    """Calibrator that always predicts 1/K."""
 
     def fit(self, X, y, sample_weight=None):
         return self

@@ -83,8 +83,8 @@ def test_class_wise_counts_add_up_to_the_rows_and_vary_together(rng):
     claims = claims_of("class-wise", rng, n_classes=2)
     counts = count_draws(claims, UniformBins(3)).counts(rng, 500)
     assert (counts.sum(axis=1) == 60).all()
-    # With two classes a score s in one column is 1 - s in the other: what one bin gains its mirror
-    # image loses.
+    # With two classes a score s in one column is 1 - s in the other, so an outcome that is counted
+    # in one bin is not counted in its mirror image.
     table = bin_table(claims, n_bins=3)
     assert np.array_equal(counts[:, 0] + counts[:, 5], np.full(500, table.weight[0, 0]))
 
@@ -103,7 +103,7 @@ def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concent
     rng = np.random.default_rng(n_classes)
     size, p_values = 20_000, []
     proba = rng.dirichlet(np.full(n_classes, concentration), 4)
-    for row in proba:  # a row at a time, and bins that tell no two scores of a class apart
+    for row in proba:  # one row at a time, with one bin per class
         claims = as_notion("class-wise").claims(row[None], np.zeros(1, dtype=int), np.ones(1))
         counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
         assert (counts.sum(axis=1) == 1).all()
@@ -117,7 +117,7 @@ def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concent
 
 
 def fit_p_value(found, expected):
-    """Pearson's chi-square test, of cells that expect fewer than five together."""
+    """Pearson's chi-squared test; cells that expect fewer than five counts are merged."""
     is_rare = expected < 5
     found, expected = (
         np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x for x in (found, expected)
@@ -131,7 +131,7 @@ def test_draws_one_after_the_other_are_independent_in_each_row():
     proba = rng.dirichlet(np.ones(10), 300)
     claims = as_notion("class-wise").claims(proba, np.zeros(300, dtype=int), np.ones(300))
     counts = CellDraws(claims, UniformBins(1)).counts(rng, 20_000).astype(float)
-    for lag in (1, 8):  # neighbours, and those whose bytes are at the same place of a number
+    for lag in (1, 8):  # neighbors, and rows whose bytes have the same place in a number
         for column in counts.T:
             assert abs(np.corrcoef(column[:-lag], column[lag:])[0, 1]) < 4.5 / np.sqrt(20_000)
 

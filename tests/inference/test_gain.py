@@ -20,7 +20,7 @@ from calibrant.multiclass import StructuredScaling, TemperatureScaling
 
 
 class Temperature(BaseCalibrator):
-    """Temperature scaling, the plain way."""
+    """Temperature scaling by a scalar optimizer."""
 
     def __init__(self, inputs="proba", classes=None):
         self.inputs = inputs
@@ -43,8 +43,7 @@ class Temperature(BaseCalibrator):
 
 
 class TowardsUniform(BaseCalibrator):
-    """``(1 - d) p + d / K`` with the d of least squares: the family that holds the truth of
-    `noisy_simplex`."""
+    """``(1 - d) p + d / K`` with d by least squares, the true family of `noisy_simplex`."""
 
     form = "proba"
 
@@ -96,7 +95,7 @@ def test_a_calibrated_model_gains_nothing():
 
 def test_logits_may_be_given(overconfident):
     y, proba = overconfident
-    # Folds at random depend on the scores that are given; these do not.
+    # Random folds depend on the scores, these folds do not.
     given = {"calibrator": TemperatureScaling(), "cv": KFold(5)}
     by_logits = calibration_gain(y, np.log(proba), inputs="logits", **given)
     by_proba = calibration_gain(y, proba, **given)
@@ -295,7 +294,7 @@ def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
 
 
 def test_ten_rows_that_are_all_right_do_not_prove_a_calibration_error():
-    """A temperature made of them is surer still, and gains a little on each."""
+    """A temperature fitted to them increases the confidence and gains a little on each row."""
     proba = np.column_stack([np.linspace(0.9, 0.99, 10), np.linspace(0.1, 0.01, 10)])
     result = calibration_gain(np.zeros(10, dtype=int), proba, Temperature(), rng=0)
     assert result.gain > 0
@@ -303,7 +302,7 @@ def test_ten_rows_that_are_all_right_do_not_prove_a_calibration_error():
 
 
 def test_what_labels_of_the_model_would_vary_by_counts_as_four_rows(rng):
-    """Scores that are too cautious: labels drawn from them would make gains vary more."""
+    """For underconfident scores, gains vary more with labels drawn from the scores."""
     z = rng.normal(size=(400, 3))
     y, proba = datasets.draw_labels(softmax(3 * z, axis=1), rng=rng), softmax(z, axis=1)
     data = check_predictions(y, proba, None, None)

@@ -56,7 +56,9 @@ def test_outcomes_that_a_threshold_separates_have_their_own_probability_as_p_val
     line = calibration_line([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **ONE)
     assert line.test.p_value == pytest.approx(0.9 * 0.8 * 0.8 * 0.9)
     shifted = calibration_line([0, 0, 1, 1, 1], [0.1, 0.2, 0.2, 0.8, 0.9], **ONE)
-    likelihood = 0.9 * 0.8 * 0.2 * 0.8 * 0.9 / (0.5 * 0.5)  # the rows at the threshold: one of two
+    likelihood = (
+        0.9 * 0.8 * 0.2 * 0.8 * 0.9 / (0.5 * 0.5)
+    )  # one of the two rows at the threshold is positive
     assert shifted.test.p_value == pytest.approx(likelihood)
 
 

@@ -1,4 +1,4 @@
-"""Rows that tests and intervals draw from."""
+"""Checks of rows for tests and intervals."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_the_area_above_the_curve_is_the_calibration_error(notion, rng):
 
 
 def test_by_hand():
-    # Two bins: scores .25 (three rows, one hit) and .75 (one row, a hit): gaps 1/12 and 1/4.
+    # Two bins, .25 (three rows, one positive) and .75 (one positive row), with gaps 1/12 and 1/4.
     curve = validity_curve([1, 0, 0, 1], [0.25, 0.25, 0.25, 0.75], notion="class-1", n_bins=2)
     assert curve([0.0, 0.08, 1 / 12, 0.2, 0.25]) == pytest.approx([0, 0, 0.75, 0.75, 1])
     assert curve.epsilon == pytest.approx([0, 1 / 12, 0.25])

@@ -1,4 +1,4 @@
-"""MetricAccumulator: parts, merging, JSON, and the budget of top scores."""
+"""MetricAccumulator: batches, merging, JSON, and the limit of kept confidences."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_the_top_label_is_selected_once_a_block(data, monkeypatch):
 
 def test_more_rows_need_no_more_memory_where_no_top_scores_are_kept(rng):
     y, proba = rng.integers(3, size=200_000), rng.dirichlet(np.ones(3), 200_000)
-    accumulator = MetricAccumulator(keep_top=0).update(y, proba)  # threads are there from now on
+    # The first update starts the thread pool, which needs memory.
+    accumulator = MetricAccumulator(keep_top=0).update(y, proba)
     tracemalloc.start()
     accumulator.update(y, proba)
     held, _ = tracemalloc.get_traced_memory()
@@ -195,7 +196,7 @@ def test_updates_of_several_threads_are_all_counted(rng):
             accumulator.update(labels, proba)
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)  # so that threads interrupt each other
+    sys.setswitchinterval(1e-6)  # threads interrupt each other often
     try:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(update, range(8)))

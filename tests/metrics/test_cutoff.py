@@ -10,7 +10,7 @@ from calibrant.metrics import cutoff_calibration_error, ks_error
 
 
 def by_hand(outcome, score):
-    """The maximum over all intervals between scores, one by one."""
+    """The maximum over all intervals between scores, by brute force."""
     values = np.unique(score)
     return max(
         abs((outcome - score)[(score >= low) & (score <= high)].sum()) / len(score)
@@ -47,7 +47,7 @@ def test_it_bounds_what_moving_a_threshold_gains(rng):
     outcome = rng.random(400) < score**1.5
     bound = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
     for t in (0.2, 0.5, 0.8):
-        benefit = np.where(outcome, 1 - t, -t)  # of acting, where t is the break-even point
+        benefit = np.where(outcome, 1 - t, -t)  # benefit of acting if t is the break-even point
         acted = (benefit * (score >= t)).mean()
         best = max((benefit * (score >= other)).mean() for other in np.linspace(0, 1.01, 102))
         assert best - acted <= bound

@@ -1,4 +1,4 @@
-"""`calibrant.evaluate`: every number is the metric of its name."""
+"""`calibrant.evaluate`: every value equals the metric of the same name."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_groups_of_parts_are_those_of_rows_in_memory(is_dask, is_weighted, rng):
     weight = rng.integers(1, 4, size=1000).astype(float) if is_weighted else None
     sites = np.array(["b", "a", "c"], dtype=object)[rng.integers(3, size=1000)]
     sites[rng.random(1000) < 0.02] = None
-    sites[900:] = "late"  # a group that the first parts have no rows of
+    sites[900:] = "late"  # a group without rows in the first chunks
     by = {"site": sites, "month": MONTHS[rng.integers(3, size=1000)]}
     whole = evaluate(y, scores, inputs="logits", by=by, sample_weight=weight)
     if is_dask:

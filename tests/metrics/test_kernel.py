@@ -15,7 +15,7 @@ NOTIONS = ["canonical", *notion_names.NAMES]
 
 
 def by_pairs(points, residual, bandwidth):
-    """The definition, pair by pair."""
+    """The definition, summed over pairs."""
     n, total = len(points), 0.0
     for i in range(n):
         for j in range(n):

@@ -13,8 +13,8 @@ from calibrant.notions import Claim
 
 
 def test_by_hand():
-    # Sorted scores .6 (wrong), .8 (right): excess score .6, then .6 - .2 = .4; the largest over two
-    # rows is .3.
+    # Sorted scores .6 (wrong) and .8 (correct): the excess is .6, then .6 - .2 = .4. The largest,
+    # divided by two rows, is .3.
     assert ks_error([0, 1], [[0.8, 0.2], [0.6, 0.4]]) == pytest.approx(0.3)
 
 

@@ -13,7 +13,7 @@ from calibrant.metrics.registry import METRICS, as_metric, metric_label
 Y = np.array([0, 1, 1, 0] * 10)
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]] * 10)
 
-# Names that users of 0.1.0 wrote, in any of the three dialects.
+# Names that version 0.1.0 accepted.
 OLD_NAMES = [
     *("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "mce", "ks"),
     *("ks_error", "expected_calibration_error", "kde_calibration_error", "confidence_on_errors"),

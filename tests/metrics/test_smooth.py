@@ -13,7 +13,7 @@ from calibrant.notions import as_notion
 
 
 def by_definition(score, outcome, sigma, n_points=4001):
-    """The integral of the definition, by images of the Gaussian at all reflections that matter."""
+    """The integral of the definition, with the Gaussian and its relevant reflections."""
     t = np.linspace(0, 1, n_points)
     total = np.zeros_like(t)
     for shift in range(-6, 7, 2):
@@ -28,7 +28,7 @@ def test_a_bandwidth_gives_the_integral_of_the_definition(sigma, rng):
     score = np.concatenate([rng.random(60), [0.0, 0.0, 1.0, 1.0, 1.0]])
     outcome = (rng.random(65) < 0.4).astype(float)
     value = smooth_calibration_error(outcome.astype(int), score, notion="class-1", bandwidth=sigma)
-    # Residuals are shared by the two nearest of 16,385 grid points, which costs about (step /
+    # Each residual is distributed over two grid points, which changes the error by about (step /
     # sigma)^2.
     assert value == pytest.approx(by_definition(score, outcome, sigma), abs=1e-5)
 

@@ -1,4 +1,4 @@
-"""Sums over rows: of the union of two blocks, and to plain values and back."""
+"""Sums over rows: addition, and conversion to plain values and back."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_options_that_top_scores_cannot_honor_are_rejected(small, options):
 
 
 def test_the_bounds_of_the_log_loss_are_those_of_the_worst_and_the_best_tail():
-    """Of three classes 0.5, 0.3, 0.2 the first is known: the truth has between 0 and 0.5."""
+    """Only the top class of 0.5, 0.3, 0.2 is available: another class has between 0 and 0.5."""
     top = TopScores([[0]], np.log([[0.5]]), 3)
     low, high = metrics.log_loss_bounds([2], top)
     assert low == pytest.approx(np.log(2))

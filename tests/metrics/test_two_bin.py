@@ -12,7 +12,7 @@ from calibrant.metrics import averaged_two_bin_error, expected_calibration_error
 
 
 def by_hand(outcome, score):
-    """The integral over cuts, cell by cell between sorted scores, one sum at a time."""
+    """The integral over cuts between sorted scores, by brute force."""
     edges = np.concatenate([[0.0], np.sort(score), [1.0]])
     total = 0.0
     for low, high in pairwise(edges):
@@ -68,7 +68,7 @@ def test_a_consistency_test_takes_it_by_name(rng):
 
 
 def lies(truth):
-    """What forecasters say who know the truth and do not tell it."""
+    """Forecasts that differ from the true probabilities on purpose."""
     yield np.full_like(truth, 0.5)
     yield 0.5 + 0.8 * (truth - 0.5)
     yield (np.floor(truth * 5) + 0.5) / 5

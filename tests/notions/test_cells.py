@@ -1,4 +1,4 @@
-"""Claims of rows that come in parts: sums are exact, summaries within their bound."""
+"""Claims of chunked rows: sums are exact, summaries are within their bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims whole and in blocks, their weights, and claims of what a user passed."""
+"""Claims as a whole and in blocks, their weights, and claims of user input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each notion selects, on rows small enough to be checked by eye."""
+"""Claims of each notion on a few rows that can be checked by hand."""
 
 from __future__ import annotations
 

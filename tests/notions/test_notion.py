@@ -1,4 +1,4 @@
-"""A notion that a user writes: the set of classes of docs/howto-notion.md, everywhere."""
+"""A notion of a user, the set of classes of docs/howto-notion.md, in all functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Even(Notion):
-    """The least that a notion is: three things."""
+    """A notion with only the three required members."""
 
     name = "even"
 
@@ -43,7 +43,7 @@ class Even(Notion):
 
 @dataclass(frozen=True)
 class Groups(Notion):
-    """One claim for each group of classes."""
+    """One claim per group of classes."""
 
     groups: tuple[tuple[int, ...], ...]
     name = "groups"
@@ -82,7 +82,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def binary(data):
-    """The same question as a problem of two classes: outcome and score."""
+    """The same claim as a binary problem: outcome and score."""
     return np.isin(data.labels, [2, 3]).astype(int), data.proba[:, 2] + data.proba[:, 3]
 
 
@@ -181,7 +181,7 @@ def test_a_file_refuses_it_with_the_reason(data, tmp_path):
         save(model, tmp_path / "model.json")
 
 
-# What is said.
+# Texts.
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_two_notions_of_ones_own_are_not_taken_for_each_other():
     assert as_notion(ANY) is ANY
 
 
-# The page, and the rule.
+# The page of the manual, and the rule that no module names a type of notion.
 
 
 def test_the_how_to_page_runs(capsys):
@@ -262,7 +262,7 @@ def test_the_how_to_page_runs(capsys):
 
 
 def _kinds_known(tree):
-    """Kinds of notions that a module asks for or compares with."""
+    """Types of notions that a module refers to."""
     kinds = {name for name in calibrant.notions.__all__ if name.endswith("Notion")} - {"Notion"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in kinds:

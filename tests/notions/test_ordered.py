@@ -1,4 +1,4 @@
-"""What the notions of ordered classes select, on rows small enough to be checked by eye."""
+"""Claims of ordered classes on a few rows that can be checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the best few classes are those of whole rows."""
+"""Claims of top scores equal those of complete rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guarantees of fitted reductions: what is covered, what it is called, and what is not."""
+"""Guarantees of fitted reductions: covered claims, their names, and exceptions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_bins_of_equal_width_are_guaranteed_by_the_points_that_they_hold(rng):
     )
     made = fitted.guarantee()
     counts = fitted.calibrators_[0].counts_
-    assert (counts == 0).sum() == 2  # no top score of three classes is below a third
+    assert (counts == 0).sum() == 2  # no confidence of three classes is below 1/3
     assert made.n_bins == 4
     assert made.quantities[0].points_per_bin == counts[2:].min() + 1
     assert made.not_covered == ("2 bin(s) without rows, which report 0.5",)

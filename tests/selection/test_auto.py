@@ -1,4 +1,4 @@
-"""`AutoCalibration`: a pool that does no harm, and says what it chose."""
+"""`AutoCalibration`: a stacked ensemble that rarely increases the log-loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def auto(data):
     ],
 )
 def test_it_keeps_what_every_calibrator_keeps(calibrator):
-    """Row order and weights too: folds depend on what the rows hold."""
+    """Row order and weights are included, because folds depend on the content of rows."""
     check_calibrator(calibrator)
 
 
@@ -97,7 +97,7 @@ def test_few_rows_fall_back_towards_the_identity(rng, n_rows):
 
 
 def test_one_surprise_does_not_spread_probability_over_all_classes(rng):
-    """Confident scores that are right but once: the uniform forecast alone would win 1/n."""
+    """Confident scores with a single error: the uniform forecast alone would get weight 1/n."""
     proba = np.full((50, 3), 0.005)
     proba[:, 0] = 0.99
     labels = np.zeros(50, dtype=int)
@@ -121,7 +121,7 @@ def test_terrible_scores_are_put_right_by_thirty_rows(rng):
     reason="the pseudo-rows keep a fifth of the weight on the temperature: 0.009 better, not 0.02",
 )
 def test_classes_that_are_taken_for_each_other_are_sorted_out(rng):
-    """A model that often calls the first class the second, and never doubts it."""
+    """A model that often predicts the second class instead of the first, with confidence."""
     logits = 3.0 * rng.normal(size=(2200, 4))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     confused = logits.copy()
@@ -234,7 +234,7 @@ def test_folds_in_parallel_and_a_bar_change_nothing(data):
 
 
 def test_one_fold_evaluates_many_scores(monkeypatch, data):
-    """A quarter of the fits; the weights are about the same."""
+    """One fold takes a quarter of the fits and gives about the same weights."""
     scores, labels = data.val_proba, data.val_labels
     whole = AutoCalibration(["temperature"]).fit(scores, labels)
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1)
@@ -252,8 +252,7 @@ def test_one_fold_evaluates_many_scores(monkeypatch, data):
 )
 @pytest.mark.parametrize("n_rows", [50, 300, 1000])
 def test_it_does_no_harm_to_real_predictions(real_data, name, n_rows):
-    """Three files of benchmarks/do_no_harm.py, which runs them all; the limits are those of the
-    whole run."""
+    """Three data sets of benchmarks/do_no_harm.py, with the limits of the whole benchmark."""
     file = real_data(name)
     kind = "proba" if "probs" in file else "logits"
     pool, labels = (

@@ -1,4 +1,4 @@
-"""A stack of rows that come in parts is that of all rows, where folds are cut alike."""
+"""A stacked ensemble of chunked rows equals that of rows in memory with the same folds."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
 
-def test_one_fold_judges_many_rows(data, monkeypatch):
+def test_one_fold_evaluates_many_rows(data, monkeypatch):
     logits, y = 3 * data[0], data[1]
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1000)
     made = {"candidates": MEMBERS, "inputs": "logits"}
     whole = AutoCalibration(cv=folds(len(y), 5)[:1], **made).fit(logits, y)
     parts = AutoCalibration(**made).fit(Slices(logits, y, size=470), None)
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
-    # The groups that weights are judged on differ.
+    # The groups on which weights are evaluated differ.
     difference = parts.gain_.gain - whole.gain_.gain
     assert abs(difference) < 0.2 * whole.gain_.standard_error
 

@@ -1,4 +1,4 @@
-"""Comparisons of rows that come in parts: those of rows in memory, from sums."""
+"""Comparisons of chunked rows, which are computed from sums."""
 
 from __future__ import annotations
 

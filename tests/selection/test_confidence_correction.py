@@ -88,7 +88,7 @@ def test_one_row_is_not_corrected():
 
 @pytest.fixture(scope="module")
 def corrected():
-    """A stack of nothing but the scores, whose confidence is corrected."""
+    """An ensemble of only the identity, whose confidence is corrected."""
     return AutoCalibration([]).fit(*flat_confidence(800, np.random.default_rng(0)))
 
 

@@ -1,4 +1,4 @@
-"""Figures of held-out rows: of all folds together, and by group."""
+"""Metrics of held-out rows, of all folds together and per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of methods, and all that is read from it."""
+"""The table of methods, and functions and pages that use it."""
 
 from __future__ import annotations
 

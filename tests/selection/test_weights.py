@@ -1,4 +1,4 @@
-"""Weights of a stacked ensemble against a general optimizer, and what they must not depend on."""
+"""Weights of a stacked ensemble: comparison with a general optimizer, and invariances."""
 
 from __future__ import annotations
 
