@@ -110,8 +110,8 @@ def test_a_search_that_does_not_converge_raises_a_warning(rng, monkeypatch):
     source, _ = _posterior(rng, np.full(3, 1 / 3), 200, np.full(3, 1 / 3))
 
     def stopped(likelihood, weight):
-        found = mixture_weights(likelihood, weight)
-        return replace(found, outcome=Outcome.ITERATION_LIMIT)
+        result = mixture_weights(likelihood, weight)
+        return replace(result, outcome=Outcome.ITERATION_LIMIT)
 
     monkeypatch.setattr(label_shift, "mixture_weights", stopped)
     with pytest.warns(ConvergenceWarning, match=r"label_shift\.adapt: .*iteration"):

@@ -18,11 +18,11 @@ def shares(threshold, columns):
     n_rows, n_slots = threshold.shape
     width = 2**32 // n_slots
     own = (threshold.astype(float) - np.arange(n_slots) * width) / 2**32
-    found = np.zeros((n_rows, n_slots))
+    result = np.zeros((n_rows, n_slots))
     rows = np.arange(n_rows)[:, None]
-    np.add.at(found, (rows, columns[:, :, 0]), own)
-    np.add.at(found, (rows, columns[:, :, 1]), 1 / n_slots - own)
-    return found
+    np.add.at(result, (rows, columns[:, :, 0]), own)
+    np.add.at(result, (rows, columns[:, :, 1]), 1 / n_slots - own)
+    return result
 
 
 def law_of_bytes(proba):
@@ -35,10 +35,10 @@ def law_of_bytes(proba):
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))
 def test_the_tables_hold_the_probabilities_of_every_row(seed, n_columns, concentration):
     proba = np.random.default_rng(seed).dirichlet(np.full(n_columns, concentration), 20)
-    found = law(proba)
+    result = law(proba)
     # Thresholds are multiples of 2**-32, and the last one is 2**-32 too low.
-    assert found[:, :n_columns] == pytest.approx(proba, abs=2**-32 * found.shape[1])
-    assert found[:, n_columns:] == pytest.approx(0, abs=2**-31)
+    assert result[:, :n_columns] == pytest.approx(proba, abs=2**-32 * result.shape[1])
+    assert result[:, n_columns:] == pytest.approx(0, abs=2**-31)
 
 
 def test_certain_and_uniform_rows_and_rows_that_do_not_sum_to_one():
@@ -64,8 +64,8 @@ def test_draws_have_the_frequencies_of_the_rows(rng):
     bits = rng.integers(0, 2**32, (40_000, 3), dtype=np.uint32)
     drawn = alias_draws(*alias_tables(proba), bits)
     for i in range(3):
-        found = np.bincount(drawn[:, i], minlength=6) / 40_000
-        assert (np.abs(found - proba[i]) < 4 * np.sqrt(proba[i] / 40_000)).all()
+        result = np.bincount(drawn[:, i], minlength=6) / 40_000
+        assert (np.abs(result - proba[i]) < 4 * np.sqrt(proba[i] / 40_000)).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))

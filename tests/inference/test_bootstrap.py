@@ -165,10 +165,10 @@ def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
     for seed in range(400):
         y, proba, groups = clustered(np.random.default_rng(seed), 60, 5)
         for name, own in (("rows", None), ("patients", groups)):
-            found = bootstrap_interval(
+            result = bootstrap_interval(
                 "brier_score", y, proba, groups=own, n_resamples=100, rng=seed
             )
-            inside[name] += found.low <= truth <= found.high
+            inside[name] += result.low <= truth <= result.high
     assert inside["patients"] >= 0.93 * 400
     assert inside["rows"] < 0.7 * 400
 
@@ -192,9 +192,9 @@ def test_an_interval_is_never_shorter_than_its_skewness_asks_for():
     proba, y = np.tile([0.95, 0.05], (60, 1)), np.repeat([1, 0], [3, 57])
     result = bootstrap_interval("log_loss", y, proba, n_resamples=200, rng=0)
     losses = -np.log(np.where(y == 0, 0.95, 0.05))
-    own, found = model_spread("log_loss", proba), spread_of(losses)
-    assert own.error == pytest.approx(found.error)
-    assert result.high == pytest.approx(result.estimate + found.ends(0.95)[1])
+    own, actual = model_spread("log_loss", proba), spread_of(losses)
+    assert own.error == pytest.approx(actual.error)
+    assert result.high == pytest.approx(result.estimate + actual.ends(0.95)[1])
 
 
 def test_few_groups_widen_the_interval_as_few_rows_do():

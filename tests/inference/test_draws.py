@@ -111,19 +111,20 @@ def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concent
     claims = as_notion("class-wise").claims(proba, np.zeros(4, dtype=int), np.ones(4))
     counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
     for k in np.argsort(-proba.sum(axis=0))[:5]:  # rows are independent of each other
-        found = np.bincount(counts[:, k], minlength=5)
-        p_values.append(fit_p_value(found, size * poisson_binomial(proba[:, k])))
+        result = np.bincount(counts[:, k], minlength=5)
+        p_values.append(fit_p_value(result, size * poisson_binomial(proba[:, k])))
     assert min(p_values) > 0.05 / len(p_values)
 
 
-def fit_p_value(found, expected):
+def fit_p_value(observed, expected):
     """Pearson's chi-squared test; cells that expect fewer than five counts are merged."""
     is_rare = expected < 5
-    found, expected = (
-        np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x for x in (found, expected)
+    observed, expected = (
+        np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x
+        for x in (observed, expected)
     )
     keep = expected > 0
-    return chisquare(found[keep], expected[keep] * found.sum() / expected.sum()).pvalue
+    return chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
 
 
 def test_draws_one_after_the_other_are_independent_in_each_row():
@@ -157,8 +158,8 @@ def test_many_draws_take_the_rows_in_parts(rng, monkeypatch):
 def test_labels_have_the_frequencies_of_the_rows(rng):
     proba = rng.dirichlet(np.ones(3), 5)
     labels = LabelDraws(proba).labels(rng, 20_000)
-    found = np.array([np.bincount(column, minlength=3) for column in labels.T]) / 20_000
-    assert found == pytest.approx(proba, abs=0.015)
+    result = np.array([np.bincount(column, minlength=3) for column in labels.T]) / 20_000
+    assert result == pytest.approx(proba, abs=0.015)
 
 
 def test_tables_that_are_too_large_to_keep_are_made_anew_and_give_the_same_draws(rng, monkeypatch):
@@ -195,6 +196,6 @@ def test_random_bits_are_those_of_integers_whatever_was_drawn_before(source, sha
 def test_random_bytes_are_those_of_whole_numbers(shape):
     ours, theirs = (np.random.default_rng(0) for _ in range(2))
     drawn = _draws.random_bytes(ours, *shape)
-    words = theirs.integers(2**64, size=8, dtype=np.uint64).astype("<u8")
+    text = theirs.integers(2**64, size=8, dtype=np.uint64).astype("<u8")
     assert drawn.shape == shape
-    assert drawn.tobytes() == words.tobytes()[: drawn.size]
+    assert drawn.tobytes() == text.tobytes()[: drawn.size]

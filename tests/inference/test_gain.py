@@ -151,7 +151,8 @@ def test_a_higher_level_widens_the_interval(overconfident):
 def test_the_result_has_a_text(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
     assert str(result).startswith(
-        f"log_loss {result.before:.5g} -> {result.after:.5g}, reduction {result.gain:.4g} (95% CI "
+        f"Log-loss {result.before:.3g} before and {result.after:.3g} after, a reduction of "
+        f"{result.gain:.3g} (95% CI {result.low:.3g} to {result.high:.3g}). The interval is one of "
     )
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
@@ -169,8 +170,8 @@ def test_the_text_of_an_interval_names_its_quantity(overconfident, rng):
         "paired",
     )
     assert "one of the calibration error, which is the improvement by the best" in str(best)
-    assert "one of the improvement by a calibrator fitted on as many rows" in str(crossed)
-    assert "one of the improvement by this calibrator on new rows" in str(held)
+    assert "one of the change by a calibrator fitted on as many rows" in str(crossed)
+    assert "one of the change by this calibrator on new rows" in str(held)
 
 
 FIVE_FOLDS = [0.25] * 5
@@ -237,8 +238,8 @@ def test_no_difference_is_known_to_one_row_at_best():
 @pytest.mark.parametrize(
     ("after", "judgement", "text"),
     [
-        (0.5, "good", "Calibration by magic helps: Brier score 1.0000 before and 0.5000 after"),
-        (1.5, "bad", "Calibration by magic increases the score, so keep the original prob"),
+        (0.5, "good", "Calibration by magic helps: Brier score 1 before and 0.5 after, a reduct"),
+        (1.5, "bad", "Calibration by magic increases the Brier score, so keep the original"),
         (1.0, "mixed", "No significant effect of calibration by magic was detected: "),
     ],
 )
@@ -281,8 +282,8 @@ def test_intervals_cover_the_true_calibration_error_in_brier_score(n_classes, no
 def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
     # The mean relative entropy of truth and prediction, over a million rows: accurate to 0.3%.
     logits = np.random.default_rng(99).normal(size=(1_000_000, 3))
-    truth, said = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
-    error = np.mean(np.sum(np.exp(truth) * (truth - said), axis=1))
+    truth, text = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
+    error = np.mean(np.sum(np.exp(truth) * (truth - text), axis=1))
     covered = 0
     for seed in range(1000):
         rng = np.random.default_rng(seed)
@@ -307,11 +308,11 @@ def test_what_labels_of_the_model_would_vary_by_counts_as_four_rows(rng):
     y, proba = datasets.draw_labels(softmax(3 * z, axis=1), rng=rng), softmax(z, axis=1)
     data = check_predictions(y, proba, None, None)
     pairs = paired_scores(data, Temperature(), score="log_loss", inputs="proba", cv=5, rng=0)
-    found = np.var(pairs.before - pairs.after, ddof=1)
+    actual = np.var(pairs.before - pairs.after, ddof=1)
     own = (pairs.moments[1].mean() - pairs.moments[0].mean() ** 2) * 400 / 399
     four = stats.norm.ppf(0.975) ** 2
     result = calibration_gain(y, proba, Temperature(), rng=0)
-    assert own > 1.5 * found
+    assert own > 1.5 * actual
     assert result.standard_error**2 == pytest.approx(
-        (400 * found + four * own) / (400 + four) / 400
+        (400 * actual + four * own) / (400 + four) / 400
     )

@@ -27,7 +27,7 @@ def test_a_test_result_is_described_in_words_and_in_json():
     text = str(result)
     for part in (
         "some test: 1,000 rows, 999 resamples",
-        "0.012346 (expected under calibration: 0.01)",
+        "0.0123 (expected under calibration: 0.01)",
         "0.004",
         "all is well",
         "exact",

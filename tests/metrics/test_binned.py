@@ -280,13 +280,13 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
         ({"notion": "top"}, "unknown notion 'top'; valid are 'confidence'"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
-        ({"debias": True}, "debias=True is defined for norm=2"),
-        ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is defined for norm=2"),
+        ({"debias": True}, "debias=True is only defined for norm=2"),
+        ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is only defined for norm=2"),
         ({"aggregate": "max"}, "aggregate must be one of 'mean', 'sum', 'bin'"),
         ({"sample_weight": [1, 1, 1, -1]}, "weights must be finite and not negative"),
         (
             {"y_pred": [0, 0, 0, 0]},
-            "with y_pred, y_prob holds the probability of each reported label",
+            "With y_pred, y_prob must hold the probability of each reported label",
         ),
     ],
 )
@@ -301,7 +301,7 @@ def test_logits_given_to_a_metric_are_told_to_be_turned_into_probabilities():
 
 
 def test_reported_labels_do_not_go_with_class_wise_notions():
-    with pytest.raises(ValueError, match="y_pred goes with the notions"):
+    with pytest.raises(ValueError, match="y_pred needs the notion 'confidence'"):
         ece([0, 1], [0.5, 0.5], y_pred=[0, 1], notion="class-wise")
     with pytest.raises(ValueError, match=r"in \[0, 1\]"):
         ece([0, 1], [0.5, 1.5], y_pred=[0, 1])

@@ -23,8 +23,8 @@ def by_hand(outcome, score):
 def test_j2_it_is_the_maximum_over_all_intervals(rng, n_rows):
     score = rng.random(n_rows).round(1)
     outcome = rng.random(n_rows) < score**2
-    found = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
-    assert found == pytest.approx(by_hand(outcome, score), abs=1e-14)
+    result = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
+    assert result == pytest.approx(by_hand(outcome, score), abs=1e-14)
 
 
 def test_it_lies_between_the_ks_error_and_twice_that(rng):

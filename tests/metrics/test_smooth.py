@@ -70,8 +70,8 @@ def test_the_root_is_that_of_a_bisection(rng):
     for _ in range(45):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > middle else (low, middle)
-    found = smooth_calibration_error(data.labels, data.proba, notion="class-1")
-    assert found == pytest.approx((low + high) / 2, abs=1e-12)
+    result = smooth_calibration_error(data.labels, data.proba, notion="class-1")
+    assert result == pytest.approx((low + high) / 2, abs=1e-12)
 
 
 @given(st.integers(0, 10**6))

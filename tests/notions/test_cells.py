@@ -81,8 +81,8 @@ def test_sums_are_exact_and_summaries_close(notion, is_weighted, data, rng):
         for claim in whole
         if claim.weight.any()
     )
-    exact, found = claims_ks(whole), claims_ks(parts)
-    assert exact - largest <= found <= exact + 1e-12
+    exact, result = claims_ks(whole), claims_ks(parts)
+    assert exact - largest <= result <= exact + 1e-12
 
 
 def test_summaries_do_not_depend_on_the_parts(data):

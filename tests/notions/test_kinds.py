@@ -34,15 +34,15 @@ ALL = [
 
 def claims_of(name):
     """index -> (rows, scores, outcomes)"""
-    found = {}
+    result = {}
     for claim in as_notion(name).claims(P, Y, ONES):
         rows = np.arange(4)[claim.rows].tolist()
-        found[claim.index] = (
+        result[claim.index] = (
             rows,
             claim.score.round(12).tolist(),
             claim.outcome.astype(int).tolist(),
         )
-    return found
+    return result
 
 
 def test_confidence_is_the_top_score_and_whether_the_top_class_is_right():
@@ -85,11 +85,11 @@ def test_top_two_confidence_is_ranks_one_and_two():
 
 
 def test_top_two_label_splits_each_rank_by_class():
-    found = claims_of("top-2-label")
-    assert {k: v for k, v in found.items() if k < 3} == claims_of("top-label")
-    assert found[4] == ([0, 1, 2], [0.3, 0.4, 0.2], [0, 1, 0])
-    assert found[5] == ([3], [0.3], [1])
-    assert found[3] == ([], [], [])
+    result = claims_of("top-2-label")
+    assert {k: v for k, v in result.items() if k < 3} == claims_of("top-label")
+    assert result[4] == ([0, 1, 2], [0.3, 0.4, 0.2], [0, 1, 0])
+    assert result[5] == ([3], [0.3], [1])
+    assert result[3] == ([], [], [])
 
 
 @pytest.mark.parametrize("name", ALL)

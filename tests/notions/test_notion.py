@@ -185,18 +185,18 @@ def test_a_file_refuses_it_with_the_reason(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("notion", "words"),
+    ("notion", "message"),
     [
         (ANY, "when the model says one of 'c', 'd' with"),
         (Groups(((1,),)), "when the model says 'b' with"),
         (Even(), "when the model says 'even' with"),
     ],
 )
-def test_a_guarantee_names_the_claim(notion, words, data):
+def test_a_guarantee_names_the_claim(notion, message, data):
     names = np.array(["a", "b", "c", "d"])
     model = MulticlassToBinary(HistogramBinning(), notion=notion, classes=names)
     text = str(model.fit(data.proba, names[data.labels]).guarantee())
-    assert words in text
+    assert message in text
     assert "top class" not in text
 
 
@@ -276,10 +276,10 @@ def _kinds_known(tree):
 def test_no_room_but_that_of_notions_knows_their_kinds():
     home = Path(calibrant.__file__).parent
     known = {
-        path.relative_to(home).as_posix(): sorted(set(found))
+        path.relative_to(home).as_posix(): sorted(set(result))
         for path in home.rglob("*.py")
         if path.parent.name != "notions"
-        and (found := list(_kinds_known(ast.parse(path.read_text(encoding="utf-8")))))
+        and (result := list(_kinds_known(ast.parse(path.read_text(encoding="utf-8")))))
     }
     assert known == {}
 

@@ -81,7 +81,9 @@ def test_a_row_of_weight_two_counts_twice_in_means_and_not_in_errors(data):
     weighted = compare(y, p, sample_weight=weight, **options)
     repeated = compare(y[copies], p[copies], **options)
     np.testing.assert_allclose(weighted.mean, repeated.mean, rtol=1e-6)
-    errors = [made.gains["data", "t", "log_loss"].standard_error for made in (weighted, repeated)]
+    errors = [
+        actual.gains["data", "t", "log_loss"].standard_error for actual in (weighted, repeated)
+    ]
     assert errors[0] > errors[1]
 
 
@@ -167,12 +169,12 @@ def test_a_method_with_an_odd_name_stays_in_its_cell(data):
 def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
     y = rng.integers(0, 20, len(proba))
-    made = TemperatureScaling().fit(proba[:1000], y[:1000])
+    actual = TemperatureScaling().fit(proba[:1000], y[:1000])
     held_out = HeldOut(0, ArraySample(proba, y, np.ones(len(y))), np.zeros(len(y), dtype=int))
     names = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "ks")
     judges = [as_metric(name) for name in (*names, metrics.cutoff_calibration_error)]
     tracemalloc.start()
-    sum_held_out([[made]], judges, "proba", held_out)
+    sum_held_out([[actual]], judges, "proba", held_out)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.3 * proba.size * 8  # probabilities are evaluated in float64

@@ -39,14 +39,14 @@ def ensemble_rows(proba, labels):
 
 def test_each_group_is_corrected_by_the_fit_of_the_other_groups(rng):
     proba, labels = flat_confidence(300, rng)
-    found = corrected_likelihood(ensemble_rows(proba, labels), 4)
+    result = corrected_likelihood(ensemble_rows(proba, labels), 4)
     top, confidence = proba.argmax(axis=1), proba.max(axis=1)
     held_out = np.arange(300) % 5 == 2
     fitted = SplineCalibration().fit(confidence[~held_out], (top == labels)[~held_out].astype(int))
     after = np.clip(fitted.predict_proba(confidence[held_out])[:, 1], 1 / 242, 241 / 242)
     other = proba[np.arange(300), labels][held_out] / (1 - confidence[held_out]) * (1 - after)
     expected = np.where((top == labels)[held_out], after, other)
-    np.testing.assert_allclose(found[held_out], expected)
+    np.testing.assert_allclose(result[held_out], expected)
 
 
 def test_the_calibrator_gives_the_likelihood_that_is_evaluated(rng):
@@ -70,9 +70,9 @@ def test_the_calibrator_corrects_the_confidence(rng):
 
 
 def test_a_confidence_of_one_leaves_a_positive_likelihood():
-    found = corrected_likelihood(ensemble_rows(np.eye(3)[[0] * 20], np.arange(20) % 3), 3)
-    assert found.min() > 0
-    assert np.isfinite(found).all()
+    result = corrected_likelihood(ensemble_rows(np.eye(3)[[0] * 20], np.arange(20) % 3), 3)
+    assert result.min() > 0
+    assert np.isfinite(result).all()
 
 
 def test_a_calibrated_confidence_is_left_alone(rng):

@@ -76,8 +76,8 @@ def test_predictions_take_the_memory_of_the_output(model, dtype, rng):
     proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
     model.fit(proba[:1000], rng.integers(0, 20, 1000))
     tracemalloc.start()
-    found = model.predict_proba(proba)
+    result = model.predict_proba(proba)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.dtype == dtype
-    assert peak < 1.3 * found.nbytes
+    assert result.dtype == dtype
+    assert peak < 1.3 * result.nbytes

@@ -14,8 +14,8 @@ def test_figures_of_models_are_those_of_their_evaluations(models):
     assert result.methods == ("soft", "sharp")
     for place, table in enumerate(proba.values()):
         expected = evaluate(y, table)
-        found = dict(zip(result.metrics, result.mean[0, place], strict=True))
-        assert found == pytest.approx({name: getattr(expected, name) for name in found})
+        actual = dict(zip(result.metrics, result.mean[0, place], strict=True))
+        assert actual == pytest.approx({name: getattr(expected, name) for name in actual})
 
 
 def test_the_difference_of_two_models_has_an_interval(models):

@@ -19,13 +19,13 @@ from calibrant._kernels.simplex import effective_weights
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
-from calibrant.inference._results import check_level
+from calibrant.inference._results import check_level, format_number
 
 INTERVALS = {
-    "paired": "the improvement by this calibrator on new rows (paired over held-out rows)",
+    "paired": "the change by this calibrator on new rows (paired over held-out rows)",
     "nadeau-bengio": (
-        "the improvement by a calibrator fitted on as many rows (paired over rows, widened because "
-        "the training rows of the folds overlap)"
+        "the change by a calibrator fitted on as many rows (paired over rows, widened because the "
+        "training rows of the folds overlap)"
     ),
     "jackknife": (
         "the calibration error, which is the improvement by the best calibrator (paired over rows, "
@@ -135,18 +135,26 @@ class Gain(AsText):
     @property
     def numbers(self) -> str:
         """Scores before and after, gain and interval as text."""
+        before, after = format_number(self.before), format_number(self.after)
+        change, low, high = "a reduction", self.low, self.high
+        if self.gain < 0:
+            change, low, high = "an increase", -self.high, -self.low
         return (
-            f"{_NAMES.get(self.score, self.score)} {self.before:z.4f} before and {self.after:z.4f} "
-            f"after, a reduction of {self.gain:z.4f} ({self.level:.0%} CI {self.low:z.4f} to "
-            f"{self.high:z.4f})"
+            f"{self._score_name} {before} before and {after} after, {change} of "
+            f"{format_number(abs(self.gain))} ({self.level:.0%} CI {format_number(low)} to "
+            f"{format_number(high)})"
         )
+
+    @property
+    def _score_name(self) -> str:
+        return _NAMES.get(self.score, self.score)
 
     def sentence(self, method: str | None = None) -> str:
         """State the finding and the numbers; ``method`` names the calibrator."""
-        named = "" if method is None else f" by {method}"
+        name, named = self._score_name, "" if method is None else f" by {method}"
         findings = {
             "good": f"Calibration{named} helps",
-            "bad": f"Calibration{named} increases the score, so keep the original probabilities",
+            "bad": f"Calibration{named} increases the {name}, so keep the original probabilities",
             "mixed": f"No significant effect of calibration{named} was detected",
         }
         return f"{findings[self.judgement]}: {self.numbers}."
@@ -157,9 +165,8 @@ class Gain(AsText):
 
     def __str__(self) -> str:
         return (
-            f"{self.score} {self.before:.5g} -> {self.after:.5g}, reduction {self.gain:.4g} "
-            f"({self.level:.0%} CI {self.low:.4g} to {self.high:.4g}, {self.guarantee}). The "
-            f"interval is one of {INTERVALS[self.interval]}."
+            f"{self.numbers[0].upper()}{self.numbers[1:]}. The interval is one of "
+            f"{INTERVALS[self.interval]}; it is {self.guarantee}."
         )
 
 

@@ -67,13 +67,15 @@ class CalibrationTestResult(AsText):
 
     def __str__(self) -> str:
         expected = (
-            "" if self.expected is None else f" (expected under calibration: {self.expected:.5g})"
+            ""
+            if self.expected is None
+            else f" (expected under calibration: {format_number(self.expected)})"
         )
         drawn = "" if self.n_resamples is None else f", {self.n_resamples:,} resamples"
         return "\n".join(
             [
                 f"{self.test}: {self.n_samples:,} rows{drawn}",
-                f"  statistic  {self.statistic:.5g}{expected}",
+                f"  statistic  {format_number(self.statistic)}{expected}",
                 f"  p-value    {self.p_value:.3g}",
                 f"  null       {self.null}",
                 f"  guarantee  {self.guarantee}: {GUARANTEES[self.guarantee]}",
@@ -123,9 +125,18 @@ class Interval(AsText):
         return asdict(self)
 
     def __str__(self) -> str:
-        interval = f"{self.level:.0%} CI {self.low:.5g} to {self.high:.5g}"
-        text = f"{self.quantity}: {self.estimate:.5g} ({interval}, {self.guarantee})"
+        interval = f"{self.level:.0%} CI {format_number(self.low)} to {format_number(self.high)}"
+        text = f"{self.quantity}: {format_number(self.estimate)} ({interval}, {self.guarantee})"
         return f"{text}; {self.note}" if self.note else text
+
+
+def format_number(value: float) -> str:
+    """Format a number with three significant digits; numbers from 1,000 on as integers.
+
+    >>> format_number(0.0123456), format_number(1488.4), format_number(-0.0)
+    ('0.0123', '1,488', '0')
+    """
+    return f"{value:z,.0f}" if 1000 <= abs(value) < np.inf else f"{value:z.3g}"
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:
