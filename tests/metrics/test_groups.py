@@ -52,7 +52,7 @@ def test_the_gap_is_mean_confidence_minus_accuracy_and_its_interval_that_of_the_
 def test_groups_with_too_few_rows_are_named():
     result = evaluate(Y, P, by=["a", "a", "b", "b"])
     assert result.too_small == ("a", "b")
-    assert result["a"].finding == "too few rows to say"
+    assert result["a"].finding == "too few rows"
     assert str(result).endswith("Too few rows to see a gap of 0.1: a, b.")
 
 
@@ -63,7 +63,7 @@ def test_a_group_that_is_wrong_is_found(data):
     sharp[600:] = p[600:] ** 4 / (p[600:] ** 4).sum(axis=1, keepdims=True)
     result = evaluate(y, sharp, by=group)
     assert result.miscalibrated == ("sure",)
-    assert [part.finding for part in result] == ["no gap found", "overconfident"]
+    assert [part.finding for part in result] == ["no gap detected", "overconfident"]
     assert repr(result) == "<GroupedEvaluation by group: 2 groups, 1 miscalibrated, 0 too small>"
 
 
@@ -138,7 +138,7 @@ def test_everything_is_there_as_plain_values():
     plain = evaluate(Y, P, by=["a", "a", "b", "b"]).to_dict()
     assert plain["by"] == ["group"]
     assert [group["group"] for group in plain["groups"]] == ["a", "b"]
-    assert plain["groups"][0]["finding"] == "too few rows to say"
+    assert plain["groups"][0]["finding"] == "too few rows"
 
 
 @pytest.mark.slow

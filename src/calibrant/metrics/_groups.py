@@ -76,7 +76,7 @@ class GroupEvaluation:
             return high
         if self.gap_high < 0:
             return low
-        return "too few rows to say" if self.is_small else "no gap found"
+        return "too few rows" if self.is_small else "no gap detected"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as plain values."""
@@ -176,7 +176,7 @@ class GroupedEvaluation:
     @property
     def header(self) -> list[str]:
         """Column headers of `rows`."""
-        gap = f"gap ({self.level:.0%} interval)"
+        gap = f"gap ({self.level:.0%} CI)"
         return [", ".join(self.by), "rows", "accuracy", gap, "ECE", "log-loss", "finding"]
 
     def rows(self) -> list[list[str]]:
