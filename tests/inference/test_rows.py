@@ -30,7 +30,7 @@ def test_equal_weights_become_one():
 
 
 def test_methods_that_draw_rows_reject_unequal_weights():
-    with pytest.raises(ValueError, match=r"This method draws rows one by one .* np\.repeat"):
+    with pytest.raises(ValueError, match=r"This method accepts only equal weights.* np\.repeat"):
         check_rows(Y, P, [2, 1, 1], None, "proba", only_equal="This method")
 
 

@@ -53,7 +53,7 @@ def test_groups_with_too_few_rows_are_named():
     result = evaluate(Y, P, by=["a", "a", "b", "b"])
     assert result.too_small == ("a", "b")
     assert result["a"].finding == "too few rows"
-    assert str(result).endswith("Too few rows to see a gap of 0.1: a, b.")
+    assert str(result).endswith("Too few rows to detect a gap of 0.1: a, b.")
 
 
 def test_a_group_that_is_wrong_is_found(data):

@@ -275,7 +275,7 @@ def test_every_claim_has_a_caption(notion, claim, caption):
 def test_titles_tell_readers_what_a_notion_is_about():
     titles = {name: as_notion(name).title for name in ("confidence", "class-wise", "rank-2")}
     assert titles == {
-        "confidence": "top class (confidence)",
+        "confidence": "predicted class (confidence)",
         "class-wise": "by class (class-wise)",
         "rank-2": "rank-2",
     }

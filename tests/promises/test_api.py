@@ -435,7 +435,7 @@ def test_a3_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
     weight, options = np.arange(len(labels)) % 3, {"n_resamples": 19, "rng": 0}
     interval = partial(calibrant.inference.bootstrap_interval, "brier_score")
     for function in (calibrant.inference.kernel_test, interval):
-        with pytest.raises(ValueError, match=r"draws rows one by one .* np\.repeat"):
+        with pytest.raises(ValueError, match=r"accepts only equal weights.* np\.repeat"):
             function(labels, proba, sample_weight=weight, **options)
         present = weight > 0
         weighted = function(labels, proba, sample_weight=0.2 * present, **options)

@@ -218,7 +218,7 @@ class _WildNull:
     guarantee: str = "asymptotic"
 
     def columns(self, n_classes: int) -> int:
-        return 1  # a sign
+        return 1  # one sign per row
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         signs = 2.0 * generator.integers(0, 2, (n_rows, size), dtype=np.int8) - 1

@@ -39,8 +39,8 @@ def check_rows(
     weight = weight[rows]
     if only_equal and (weight != weight[0]).any():
         raise ValueError(
-            f"{only_equal} draws rows one by one and takes no unequal weights. If the weights are "
-            f"numbers of copies, repeat the rows: np.repeat(y_true, sample_weight) and "
+            f"{only_equal} accepts only equal weights. If the weights are numbers of copies, "
+            f"repeat the rows: np.repeat(y_true, sample_weight) and "
             f"np.repeat(y_prob, sample_weight, axis=0)."
         )
     equal = (weight == weight[0]).all()

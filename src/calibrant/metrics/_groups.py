@@ -220,7 +220,7 @@ class GroupedEvaluation:
         if not self.too_small:
             return text
         names = shortened(self.too_small)
-        return f"{text} Too few rows to see a gap of {VISIBLE:g}: {names}."
+        return f"{text} Too few rows to detect a gap of {VISIBLE:g}: {names}."
 
     @property
     def gap_title(self) -> str:

@@ -57,7 +57,7 @@ class RankNotion(Notion):
     def title(self) -> str:
         if self.ranks != (1,):
             return self.name
-        return "by predicted class (top-label)" if self.by_label else "top class (confidence)"
+        return "by predicted class (top-label)" if self.by_label else "predicted class (confidence)"
 
     @property
     def splits_by_label(self) -> bool:
