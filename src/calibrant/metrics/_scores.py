@@ -154,7 +154,7 @@ def accuracy(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the share of rows whose class with the highest probability is correct.
+    r"""Compute the share of rows whose class with the highest probability is correct.
 
     Higher is better. If several classes have the highest probability, the first column counts.
 
@@ -171,6 +171,11 @@ def accuracy(
     See Also
     --------
     evaluate : Accuracy, proper scores and calibration errors in one call.
+    calibrant.inference.bootstrap_interval : Exact confidence interval of the accuracy.
+
+    Notes
+    -----
+    .. math:: \frac1n \sum_i 1[\arg\max_k p_{ik} = y_i]
 
     Examples
     --------
