@@ -259,7 +259,7 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
 def noisy_simplex(
     n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None
 ) -> KnownError:
-    r"""Draw probabilities p uniform on the simplex, with labels from p or, sometimes, at random.
+    r"""Draw probabilities p uniform on the simplex, and labels of which some are random.
 
     With probability ``noise`` the label is drawn uniformly instead of from p, so the probabilities
     are overconfident. ``noise=0`` gives perfectly calibrated probabilities.

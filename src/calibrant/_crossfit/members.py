@@ -65,7 +65,7 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 
 def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
-    """Fit a calibrator that was set up to a checked sample."""
+    """Fit a calibrator of `set_up` to a checked sample."""
     if isinstance(calibrator, Calibrator):
         rows = sample.with_copies() if calibrator.counts_rows else sample
         return calibrator._fit_checked(rows)
@@ -75,7 +75,7 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
-    """Fit a clone of a calibrator that was set up; iterations start at the optimum of ``like``."""
+    """Fit a clone of a calibrator of `set_up`; iterations start at the optimum of ``like``."""
     adapted = clone(calibrator)
     if like is not None and isinstance(adapted, Calibrator):
         adapted._start_like(like)
@@ -83,7 +83,7 @@ def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) ->
 
 
 def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
-    """Fit a calibrator that was set up on the training rows of each fold."""
+    """Fit a calibrator of `set_up` once per fold, on the training rows of the fold."""
     if not plan.n_folds:
         return []
     # Folds share most of their rows, so the first optimum is a good start for the other fits.

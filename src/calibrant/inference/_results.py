@@ -14,7 +14,7 @@ from calibrant._typing import FloatArray
 
 GUARANTEES = {
     "exact": "the level holds for every number of rows",
-    "finite-sample": "the level is an upper bound for every number of rows",
+    "finite-sample": "the error rate is at most the level, for every number of rows",
     "asymptotic": "the level holds in the limit of many rows",
     "heuristic": "the level is not guaranteed",
 }

@@ -31,8 +31,8 @@ KEEP_TOP = 4_000_000
 """Rows whose confidence is kept for the KS error, which sorts them. They take 68 MB."""
 
 _ADDING = Lock()
-"""Held while sums are added, which is fast. All accumulators share one lock, because an accumulator
-with its own lock could not be pickled.
+"""Lock for the short time in which sums are added. All accumulators share it, because one with its
+own lock could not be pickled.
 """
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
