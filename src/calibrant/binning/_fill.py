@@ -50,6 +50,7 @@ def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -
         edges.append(_edges(values, total, n_filled, strategy))
         rows.append(_bin_sums(edges[-1], values, total, hits))
     bins = Bins(tuple(edges))
+    # Claims may have different numbers of bins; the missing ones stay empty.
     sums = np.zeros((3, len(rows), bins.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row

@@ -37,6 +37,7 @@ class UniformBins:
 
     def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
         """Return the bin of each score, computed in float64; the same for every claim."""
+        # In float64, because a product in float32 could round a score up to the next bin.
         bins = (np.asarray(score, dtype=np.float64) * self.n_bins).astype(np.intp)
         return np.minimum(bins, self.n_bins - 1, out=bins)
 
@@ -97,6 +98,7 @@ class Bins:
 
 def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
     """Return the bin of each score, given the upper edges of right-closed bins."""
+    # Without the last edge, so scores above it are in the last bin.
     return np.searchsorted(edges[:-1], score, side="left")
 
 

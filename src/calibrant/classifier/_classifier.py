@@ -302,6 +302,7 @@ class CalibratedClassifier(
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
             params.pop("sample_weight")
             self._warn_unweighted()
+        # Without metadata routing, only the splitter gets the groups.
         groups = {name: fit_params[name] for name in ("groups",) if name in fit_params}
         return Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=groups))
 

@@ -238,6 +238,7 @@ def _claim_parts(
 ) -> ClaimDecomposition:
     values, rows, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
     n = float(rows.sum())
+    # Isotonic regression of distinct scores, so tied scores get the same rate.
     rate = np.clip(scipy.optimize.isotonic_regression(hits / rows, weights=rows).x, 0, 1)
     score, best = score_sum(values, rows, hits) / n, score_sum(rate, rows, hits) / n
     uncertainty = score_sum(np.full_like(rate, hits.sum() / n), rows, hits) / n

@@ -203,7 +203,7 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
     # Equal scores do not identify the slope, so one degree of freedom remains. If all outcomes are
     # equal, the best likelihood is 1. Then two degrees of freedom give p = exp(-statistic / 2),
     # which is exactly the probability of these outcomes, and no valid p-value is smaller.
-    is_flat = np.ptp(odds[claim.weight > 0]) == 0
+    is_flat = np.ptp(odds[claim.weight > 0]) == 0  # all scores are equal
     freedom = 1.0 if is_flat and best < 0.0 else 2.0
     statistic = max(2 * (best - _log_likelihood(claim, odds)), 0.0)
     return CalibrationTestResult(

@@ -116,7 +116,7 @@ def _largest_excess(rows_of: _Ordered | _Packed) -> float:
     for rows in row_blocks(rows_of.n_rows, _N_EXCESS):
         score, outcome, _ = rows_of.take(rows)
         excess = score - outcome
-        excess[0] += before
+        excess[0] += before  # continue the sum of the previous block
         np.cumsum(excess, out=excess)
         before = excess[-1]
         is_end = np.append(score[1:] != score[:-1], rows_of.ends_at(rows.stop))
@@ -253,6 +253,7 @@ def _in_order(claim: Claim) -> _Ordered | _Packed:
         key = packed_pairs(claim.score, claim.outcome)
         key.sort()
         return _Packed(key)
+    # The order of tied scores does not matter, because only the ends of ties are evaluated.
     order = np.argsort(claim.score)
     if not claim.weight.all():
         order = order[claim.weight[order] > 0]

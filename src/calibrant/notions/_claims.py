@@ -246,6 +246,7 @@ class Claims:
                 hits.reshape(-1)[block.hit] = True
                 outcome[:, rows] = hits[:, columns].T
                 continue
+            # With many columns, only the positions of positive outcomes are written.
             row, column = np.divmod(block.hit, self.n_quantities)
             inside = (column >= columns.start) & (column < columns.stop)
             outcome[column[inside] - columns.start, row[inside] + rows.start] = True
@@ -257,6 +258,7 @@ class Claims:
         if self.n_labels == 1:
             yield Claim(quantity, slice(None), score, outcome, self.weight)
             return
+        # One sort gives the rows of all labels, each in the order of the data.
         order = np.argsort(label, kind="stable")
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
         for label_code in range(self.n_labels):

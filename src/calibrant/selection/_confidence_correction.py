@@ -80,6 +80,7 @@ def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:
     calibrator = MulticlassToBinary(SplineCalibration(), notion="confidence")
     calibrator._fit_checked(rows.sample(n_classes))
     (curve,) = calibrator.calibrators_
+    # Keep evenly spaced points of the curve, including its ends.
     kept = np.linspace(0, len(curve.scores_) - 1, _POINTS).round().astype(np.intp)
     curve.scores_, curve.values_ = (
         values[np.unique(kept)] for values in (curve.scores_, curve.values_)
