@@ -31,6 +31,10 @@ def bin_table(
 
     Uniform bins need O(block) memory in addition to the table. Others gather one claim at a time,
     O(n). The table of ``"unique"`` is as wide as the largest number of distinct scores of a claim.
+
+    See Also
+    --------
+    calibrant.metrics.calibration_curve : The same for labels and probabilities.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
     if rule is not None:

@@ -119,6 +119,12 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
 
     "canonical", the calibration of whole vectors, is accepted only if ``vectors`` is true.
 
+    See Also
+    --------
+    Notion : Base class of all types of calibration.
+
+    Examples
+    --------
     >>> as_notion("top-3-label").n_quantities(10)
     3
     """

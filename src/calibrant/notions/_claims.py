@@ -58,6 +58,10 @@ class ClaimBlock(NamedTuple):
         Class of each score, or None if scores are about sets of classes.
     hit : array of int
         Flat indices into (m, J) of the claims with outcome 1; empty if there are no labels.
+
+    See Also
+    --------
+    Notion.select : Select the claims of a block of rows.
     """
 
     score: FloatArray
@@ -82,7 +86,12 @@ class ClaimBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One binary problem: its index, its rows in the data, scores, outcomes and weights."""
+    """One binary problem: its index, its rows in the data, scores, outcomes and weights.
+
+    See Also
+    --------
+    Claims : All binary problems of some data.
+    """
 
     index: int
     rows: IntArray | slice

@@ -22,10 +22,15 @@ class RankNotion(Notion):
 
     Parameters
     ----------
-    ranks : tuple of int
+    ranks : tuple of int, default (1,)
         One rank, or the ranks 1 to k.
-    by_label : bool
+    by_label : bool, default False
         Whether there is one claim per label.
+
+    See Also
+    --------
+    calibrant.notions.as_notion : Return the notion with a name.
+    WithinTopNotion : One claim about several ranks.
     """
 
     ranks: tuple[int, ...] = (1,)
@@ -113,7 +118,18 @@ class RankNotion(Notion):
 
 @dataclass(frozen=True)
 class ClassNotion(Notion):
-    """Claims about all classes ("class-wise"), or about one ("class-<k>")."""
+    """Claims about all classes ("class-wise"), or about one ("class-<k>").
+
+    Parameters
+    ----------
+    column : int, optional
+        Column of the class; by default all classes.
+
+    See Also
+    --------
+    NamedClassNotion : Claim about the class with a name.
+    CumulativeNotion : Claims about ordered classes.
+    """
 
     column: int | None = None
     sums_to_one = False
@@ -162,7 +178,17 @@ class ClassNotion(Notion):
 
 @dataclass(frozen=True)
 class NamedClassNotion(Notion):
-    """Claim about the class with a name; `bound` finds its column."""
+    """Claim about the class with a name; `bound` finds its column.
+
+    Parameters
+    ----------
+    label : str
+        Name of the class.
+
+    See Also
+    --------
+    ClassNotion : Claims about all classes, or about a column.
+    """
 
     label: str
     sums_to_one = False
@@ -192,7 +218,17 @@ class NamedClassNotion(Notion):
 
 @dataclass(frozen=True)
 class WithinTopNotion(Notion):
-    """Claim that the true class is among the r classes with the highest scores."""
+    """Claim that the true class is among the r classes with the highest scores.
+
+    Parameters
+    ----------
+    rank : int
+        The number r of classes.
+
+    See Also
+    --------
+    RankNotion : Claims about single ranks.
+    """
 
     rank: int
     keeps_top = True
@@ -234,7 +270,13 @@ class WithinTopNotion(Notion):
 
 @dataclass(frozen=True)
 class CanonicalNotion(Notion):
-    """The whole vector, which is no binary problem; accepted only by functions that document it."""
+    """The whole vector, which is no binary problem; accepted only by functions that document it.
+
+    See Also
+    --------
+    calibrant.inference.kernel_test : Test of canonical calibration.
+    calibrant.inference.validity_curve : Validity curve of whole vectors.
+    """
 
     name = "canonical"
     is_binary = False

@@ -18,6 +18,16 @@ class CumulativeNotion(Notion):
 
     The scores are sums of the first columns, which must be in the order of the classes. The sum of
     all columns is not a claim.
+
+    Parameters
+    ----------
+    column : int, optional
+        Last column of the sum; by default there is one claim per column except the last.
+
+    See Also
+    --------
+    ClassNotion : Claims about classes without an order.
+    calibrant.metrics.ranked_probability_score : Proper score of ordered classes.
     """
 
     column: int | None = None
