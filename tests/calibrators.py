@@ -1,4 +1,4 @@
-"""The one list of calibrators that every check of all of them runs over."""
+"""All calibrators, for checks that all calibrators must pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one list of notions that properties of all of them are tested over."""
+"""All notions, for tests of properties that all notions have."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ NAMES = (
 )
 
 WITH_PAIRS = (*NAMES, "top-2-confidence")
-"""Also of claims that share their label."""
+"""The names above, and a notion with two claims per row."""

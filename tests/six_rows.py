@@ -1,5 +1,4 @@
-"""A small case in the manner of the figure that explains reductions in their paper: six rows, four
-classes."""
+"""A small case like the figure in the paper on reductions: six rows and four classes."""
 
 from __future__ import annotations
 

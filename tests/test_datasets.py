@@ -12,7 +12,7 @@ def test_digits_predictions_are_valid_deterministic_and_better_than_chance(model
     assert data.class_names.tolist() == list(range(10))
     result = evaluate(data.test_labels, data.test_proba)
     assert result.accuracy > 0.8
-    if model not in ("mlp", "boosting"):  # the slow ones are repeated by the others' logic
+    if model not in ("mlp", "boosting"):  # the others are slow and use the same code
         np.testing.assert_array_equal(
             data.test_proba, datasets.digits_predictions(model).test_proba
         )

@@ -13,8 +13,7 @@ from calibrant.label_shift import adapt
 
 
 def _posterior(rng, prior, n_rows, source_prior, separation=2.0):
-    """Gaussian classes drawn with frequencies ``prior``; exact probabilities under
-    ``source_prior``."""
+    """Exact probabilities under ``source_prior`` of Gaussian classes with frequencies ``prior``."""
     k = len(prior)
     y = rng.choice(k, size=n_rows, p=prior)
     x = rng.normal(size=(n_rows, k))
@@ -52,8 +51,7 @@ def test_a_class_that_never_occurs_gets_weight_zero(rng):
 
 @pytest.mark.slow
 def test_without_shift_the_weights_are_one_within_their_interval():
-    """The intervals hold together in 95 % of the samples: at least 88 of 100, 3 standard errors
-    below."""
+    """Joint intervals hold in 95% of the samples: 88 of 100 is 3 standard errors below."""
     prior = np.array([0.5, 0.3, 0.2])
     kept = 0
     for seed in range(100):
@@ -96,8 +94,11 @@ def test_other_rows_of_the_target_are_adapted_alike(rng):
 
 
 def test_a_class_that_never_occurs_does_not_widen_the_intervals_of_the_others():
-    """Its weight is zero in every sample; round-off there, counted in units of its own standard
-    deviation, would stretch the joint band (in version 0.1.0 to 0.58)."""
+    """Its weight is zero in every sample.
+
+    Round-off of this weight, in units of its own standard deviation, would widen the joint band
+    (to 0.58 in version 0.1.0).
+    """
     rng, prior = np.random.default_rng(0), np.full(3, 1 / 3)
     source, _ = _posterior(rng, prior, 1000, prior)
     target, _ = _posterior(rng, np.array([0.5, 0.5, 0.0]), 1000, prior)
@@ -105,12 +106,12 @@ def test_a_class_that_never_occurs_does_not_widen_the_intervals_of_the_others():
     assert (result.high - result.low)[:2].max() < 0.45
 
 
-def test_a_search_that_does_not_settle_is_said(rng, monkeypatch):
+def test_a_search_that_does_not_converge_raises_a_warning(rng, monkeypatch):
     source, _ = _posterior(rng, np.full(3, 1 / 3), 200, np.full(3, 1 / 3))
 
     def stopped(likelihood, weight):
-        found = mixture_weights(likelihood, weight)
-        return replace(found, outcome=Outcome.ITERATION_LIMIT)
+        result = mixture_weights(likelihood, weight)
+        return replace(result, outcome=Outcome.ITERATION_LIMIT)
 
     monkeypatch.setattr(label_shift, "mixture_weights", stopped)
     with pytest.warns(ConvergenceWarning, match=r"label_shift\.adapt: .*iteration"):
@@ -127,12 +128,12 @@ def test_it_refuses_where_the_shift_cannot_be_identified(rng):
         adapt(twins, twins)
 
 
-def test_a_class_without_source_frequency_is_refused():
+def test_a_class_without_source_frequency_is_rejected():
     with pytest.raises(ValueError, match="class 2 has frequency zero"):
         adapt([[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]], [[0.3, 0.4, 0.3]])
 
 
-def test_bad_arguments_are_refused(rng):
+def test_bad_arguments_are_rejected(rng):
     proba = rng.dirichlet(np.ones(3), size=50)
     with pytest.raises(ValueError, match="level must lie"):
         adapt(proba, proba, level=1.5)
@@ -141,7 +142,7 @@ def test_bad_arguments_are_refused(rng):
 
 
 def test_a_band_reaches_to_the_draw_that_others_exceed_as_rarely_as_was_asked_for():
-    """Of 39 draws the 38th in size: another one is larger with probability 2/40."""
+    """The 38th largest of 39 draws: another draw is larger with probability 2/40."""
     drawn = 1 + np.linspace(-0.3, 0.5, 39)[:, None] * [1.0, 0.0]
     low, high = label_shift._band(np.ones(2), drawn, 0.95)
     assert high[0] == pytest.approx(np.sort(drawn[:, 0])[37])
@@ -152,7 +153,7 @@ def test_a_band_reaches_to_the_draw_that_others_exceed_as_rarely_as_was_asked_fo
 
 
 def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
-    """The whole is identified, but not each of the hundred classes: three rows are too few."""
+    """The shift is identified, but three rows per class are too few for each of 100 classes."""
     proba = 0.9 * np.eye(100)[np.tile(np.arange(100), 10)] + 0.001
     with pytest.raises(ValueError, match=r"class \d+ is so rare \(frequency 0\.01\)"):
         adapt(proba, proba[:300])

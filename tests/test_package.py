@@ -1,4 +1,4 @@
-"""What a user sees of the package as a whole, and what its files say of each other."""
+"""Public names of the package, its imports, and the consistency of its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(code: str) -> str:
     ).stdout.strip()
 
 
-# From the lowest layer to the highest: none but the last few is there because of another.
+# From the lowest layer to the highest.
 MODULES = (
     *("exceptions", "datasets", "notions", "guarantees", "binning", "base", "label_shift"),
     *("metrics", "binary", "multiclass", "reductions", "inference", "selection"),
@@ -45,8 +45,9 @@ STEPS = {
 
 @pytest.fixture(scope="module")
 def fresh():
-    """A new process that takes the `STEPS`: which of `HEAVY` are loaded after each, and the names
-    of the modules that it found.
+    """Run the `STEPS` in a new process.
+
+    Returns the modules of `HEAVY` that are loaded after each step, and the names of all modules.
     """
     lines = ["import sys, json", "loaded = {}"]
     for name, step in STEPS.items():
@@ -150,7 +151,7 @@ def test_pictures_are_drawn_in_ci_by_the_matplotlib_of_their_baseline(pyproject)
     groups = pyproject["dependency-groups"]
     assert groups["pictures"] == [f"matplotlib=={version}"]
     assert {"include-group": "pictures"} in groups["dev"]
-    assert "matplotlib>=3.8" in groups["test"]  # so that others can be tested too
+    assert "matplotlib>=3.8" in groups["test"]  # other versions can be tested, too
 
 
 def test_the_lower_bounds_are_those_that_ci_tests(pyproject):

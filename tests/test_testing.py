@@ -1,4 +1,4 @@
-"""Every calibrator of the library keeps what `check_calibrator` demands."""
+"""Every calibrator of the package passes `check_calibrator`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import calibrators
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.testing import CHECKS, check_calibrator, declared_exceptions, make_data
 
-# What the form of the scores can change; the rest runs with logits in the slow set.
+# Checks that depend on the type of the scores; the others run with logits in the slow set.
 OF_THE_FORM = {
     *("check_array_kinds", "check_binary_forms_agree", "check_dtypes", "check_frames"),
     *("check_exact_zeros_and_ones", "check_log_proba", "check_output_is_valid"),
@@ -39,12 +39,12 @@ def test_every_calibrator_keeps_the_promise(calibrator, name, inputs):
     if reason:
         pytest.skip(reason)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # separable data are fed on purpose
+        warnings.simplefilter("ignore", ConvergenceWarning)  # separable data are used on purpose
         CHECKS[name](clone(calibrator).set_params(inputs=inputs))
 
 
 class Forgetful(calibrant.TemperatureScaling):
-    """Ignores the weights of the rows."""
+    """Calibrator that ignores row weights."""
 
     def _fit(self, sample):
         super()._fit(sample)
@@ -67,7 +67,7 @@ def test_a_declared_exception_is_skipped():
 
 
 class Counting(calibrant.TemperatureScaling):
-    """Weight 2 is not the row twice."""
+    """Calibrator for which a weight of 2 differs from duplicating the row."""
 
     counts_rows = True
 

@@ -1,4 +1,4 @@
-"""The best few classes of whole rows."""
+"""Top scores of complete rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def best(log_proba, m=20, **options):
 
 
 def log_rest(log_proba, m=20):
-    """The mass of the others as a service would give it, without cancellation."""
+    """The tail mass as a service would return it, without cancellation."""
     return np.logaddexp.reduce(np.sort(log_proba, axis=1)[:, :-m], axis=1)
 
 
@@ -29,6 +29,6 @@ def real_rows(data):
 
 
 def drawn_rows(rng):
-    """Log-probabilities of six classes, and labels that were drawn from them."""
+    """Log-probabilities of six classes, and labels drawn from them."""
     log_proba = log_softmax(2 * rng.normal(size=(400, 6)))
     return log_proba, (log_proba + rng.gumbel(size=log_proba.shape)).argmax(axis=1)

@@ -1,17 +1,29 @@
-"""Calibrant: probabilities of multiclass classifiers that can be acted on.
+"""Calibrant calibrates and evaluates the predicted probabilities of classifiers.
 
-To calibrate: ``CalibratedClassifier`` around any scikit-learn classifier; ``AutoCalibration``,
-``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` ... on scores that you have;
-``method("isotonic")`` by name. To evaluate: ``evaluate`` (with ``by=`` for groups),
-``evaluate_confidence`` for stated confidences, ``compare`` methods, ``compare_models``,
-``MetricAccumulator``;
-``flatten_predictions`` and ``map_scores`` for pixels and tokens, ``TopScores`` for the best few
-classes. To save: ``save``, ``load``. Subpackages: ``metrics``, ``inference`` (tests and intervals),
-``plots``, ``report``, ``notions``, ``guarantees``, ``label_shift``, ``datasets``, ``testing``.
-``dir(calibrant)`` lists all names; modules that begin with ``_`` are private.
+Calibrate:
 
-Names are loaded when they are first used: ``import calibrant`` is instant, and nothing is imported
-that is not needed (scikit-learn alone imports pandas wherever it is installed).
+- ``CalibratedClassifier`` wraps any scikit-learn classifier.
+- ``AutoCalibration``, ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` and
+  others calibrate scores that you already have; ``method("isotonic")`` returns one by name.
+
+Evaluate:
+
+- ``evaluate`` computes accuracy, proper scores and calibration errors, with ``by=`` per group.
+- ``evaluate_confidence`` evaluates stated confidences of answers.
+- ``compare`` compares calibrators, ``compare_models`` models.
+- ``MetricAccumulator`` evaluates data in batches.
+- ``flatten_predictions`` and ``map_scores`` prepare pixels and tokens, ``TopScores`` holds the top
+  classes of each row.
+
+Save calibrators with ``save`` and restore them with ``load``.
+
+The subpackages are ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
+``notions`` (types of calibration), ``guarantees``, ``label_shift``, ``monitoring``, ``export``,
+``datasets`` and ``testing``. ``dir(calibrant)`` lists all public names; modules that begin with
+``_`` are private.
+
+Names are loaded at their first use, so ``import calibrant`` is fast and imports no optional
+dependency.
 """
 
 from __future__ import annotations
@@ -76,9 +88,9 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.selection import compare_models as compare_models
     from calibrant.selection import method as method
 
-# Where each public name lives; a module stands for itself.
+# The subpackage of each public name; a module has an empty string.
 _HOMES = {
-    # one claim: fit(p, y) with p of shape (n,) or (n, 2)
+    # binary calibrators: fit(p, y) with p of shape (n,) or (n, 2)
     "PlattScaling": "binary",
     "BetaCalibration": "binary",
     "IsotonicCalibration": "binary",
@@ -86,7 +98,7 @@ _HOMES = {
     "BayesianBinning": "binary",
     "SplineCalibration": "binary",
     "VennAbers": "binary",
-    # the whole vector: fit(P, y)
+    # multiclass calibrators: fit(P, y) with P of shape (n, K)
     "Identity": "multiclass",
     "TemperatureScaling": "multiclass",
     "EnsembleTemperatureScaling": "multiclass",
@@ -97,12 +109,12 @@ _HOMES = {
     "StructuredScaling": "multiclass",
     "GaussianProcessCalibration": "multiclass",
     "CanonicalBinning": "multiclass",
-    # lifting and composing
+    # calibrators that contain others
     "MulticlassToBinary": "reductions",
     "CrossFitted": "selection",
     "AutoCalibration": "selection",
     "CalibratedClassifier": "classifier",
-    # everyday verbs
+    # functions and results for daily use
     "evaluate": "metrics",
     "evaluate_confidence": "metrics",
     "Evaluation": "metrics",
@@ -126,7 +138,7 @@ _HOMES = {
     ),
 }
 
-if not TYPE_CHECKING:  # type checkers take the imports above, and report names that are not there
+if not TYPE_CHECKING:  # a module __getattr__ would hide unknown names from type checkers
     __all__ = sorted(_HOMES)
 
     def __getattr__(name: str) -> Any:
@@ -142,8 +154,8 @@ if not TYPE_CHECKING:  # type checkers take the imports above, and report names 
 
 
 def _suggest(name: str) -> str | None:
-    """The nearest public name, or the place of the same name in a subpackage."""
-    from difflib import get_close_matches  # only here: it doubles the time of the import
+    """Return the nearest public name, or the full path of the same name in a subpackage."""
+    from difflib import get_close_matches  # imported here, because it doubles the import time
 
     if name.startswith("_"):  # tools look up these names and need no hint
         return None

@@ -1,4 +1,4 @@
-"""``python -m calibrant``: the command line."""
+"""Run the command line with ``python -m calibrant``."""
 
 from calibrant.cli import main
 

@@ -1,4 +1,4 @@
-"""Type aliases shared by every module."""
+"""Type aliases of all modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IntArray: TypeAlias = npt.NDArray[np.intp]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 AnyArray: TypeAlias = npt.NDArray[Any]
 
-# What a user may pass: arrays, nested lists, data frames, torch tensors, memory maps.
+# Types that users can pass: arrays, nested lists, data frames, torch tensors, memory maps.
 ScoresLike: TypeAlias = Any
 LabelsLike: TypeAlias = Any
 WeightsLike: TypeAlias = Any

@@ -1,7 +1,7 @@
-"""Example predictions: of real classifiers, and synthetic ones with known calibration errors.
+"""Example predictions of real classifiers, and synthetic ones with known calibration errors.
 
-Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data; the
-synthetic families draw scores and labels such that the true calibration errors are closed formulas.
+Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data. The
+synthetic families draw scores and labels whose true calibration errors have closed formulas.
 """
 
 from __future__ import annotations
@@ -29,7 +29,21 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class SplitPredictions:
-    """Probabilities of a classifier on held-out rows: a calibration set and a test set."""
+    """Predicted probabilities of a classifier on held-out rows: a calibration set and a test set.
+
+    Attributes
+    ----------
+    val_proba, test_proba : arrays of shape (n, K)
+        Probabilities of the calibration set and of the test set.
+    val_labels, test_labels : arrays of shape (n,)
+        Column codes of the true labels.
+    class_names : array of shape (K,)
+        Labels of the columns.
+
+    See Also
+    --------
+    digits_predictions : Make such predictions.
+    """
 
     val_proba: FloatArray
     val_labels: IntArray
@@ -40,11 +54,22 @@ class SplitPredictions:
 
 @dataclass(frozen=True, eq=False)
 class KnownError:
-    """Scores and labels from a distribution with known calibration errors.
+    """Scores and labels of a distribution with known calibration errors.
 
-    ``errors`` maps the name of an error to its true value: ``"<notion>-l1"`` and ``"<notion>-l2"``
-    are the limits of the expected calibration error with ``norm`` 1 and 2 for many rows and fine
-    bins, ``"<notion>-ks"`` that of the KS error.
+    Attributes
+    ----------
+    proba : array of shape (n, K) or (n,)
+        Predicted probabilities.
+    labels : array of shape (n,)
+        Column codes of the true labels.
+    errors : dict of name -> float
+        True errors. ``"<notion>-l1"`` and ``"<notion>-l2"`` are the limits of the expected
+        calibration error with ``norm`` 1 and 2 for many rows and narrow bins, ``"<notion>-ks"``
+        that of the KS error.
+
+    See Also
+    --------
+    power_family, linear_family, noisy_simplex, two_label_example : Make such data.
     """
 
     proba: FloatArray
@@ -56,8 +81,7 @@ _MODELS = ("naive_bayes", "forest", "boosting", "mlp", "logistic")
 
 
 def _make_model(name: str) -> Any:
-    # scikit-learn's models are imported here because they take longer to import than this whole
-    # package.
+    # Imported here, because scikit-learn's models take longer to import than this whole package.
     from sklearn import ensemble, linear_model, naive_bayes, neural_network
 
     if name == "naive_bayes":
@@ -76,22 +100,33 @@ def _make_model(name: str) -> Any:
 def digits_predictions(
     model: str = "naive_bayes", digits: Sequence[int] | None = None
 ) -> SplitPredictions:
-    """Predictions of a scikit-learn classifier on the bundled handwritten digits: K = 10, 600 + 600
-    rows.
+    """Train a scikit-learn classifier on handwritten digits and return its predictions.
+
+    The data are bundled with scikit-learn: 10 classes, 600 rows for calibration and 600 for
+    testing.
 
     Parameters
     ----------
-    model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}
-        Naive Bayes is badly overconfident, the forest underconfident with exact zeros, the others
-        in between.
-    digits : at least two of 0..9, optional
+    model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}, default "naive_bayes"
+        Naive Bayes is strongly overconfident, the forest is underconfident and predicts exact
+        zeros, the others are in between.
+    digits : sequence of at least two of 0..9, optional
         Use only the images of these digits, about 180 each, for a problem with fewer classes.
+
+    Returns
+    -------
+    SplitPredictions
+        Probabilities and labels of the calibration set and of the test set.
+
+    See Also
+    --------
+    noisy_simplex : Synthetic predictions with known calibration errors.
 
     Notes
     -----
-    Deterministic up to the version of scikit-learn. 597 rows train the classifier, 600 are the
-    calibration set and 600 the test set, all stratified by class. A selection of digits is split
-    into thirds.
+    The result is deterministic for a version of scikit-learn. 597 rows train the classifier, 600
+    are the calibration set and 600 the test set, all stratified by class. A selection of digits is
+    split into thirds.
 
     Examples
     --------
@@ -123,15 +158,39 @@ def digits_predictions(
 def _check_digits(digits: Sequence[int]) -> IntArray:
     names = np.unique(np.asarray(digits))
     if len(names) < 2 or not np.isin(names, np.arange(10)).all():
-        raise ValueError(f"digits must be two or more of 0..9, got {digits!r}")
+        raise ValueError(
+            f"digits must be two or more of 0..9, got {digits!r}. Pass for example "
+            f"digits=(3, 8, 9)."
+        )
     return names
 
 
 def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> KnownError:
-    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = s^a`.
+    r"""Draw binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = s^a`.
 
-    For the claim of class 1 the gap is :math:`|s^a - s|`, of one sign: L1 and KS error are
-    :math:`|1/2 - 1/(a+1)|`, the squared L2 error :math:`1/(2a+1) - 2/(a+2) + 1/3`.
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    exponent : float, default 2.0
+        The exponent a; 1 gives calibrated scores.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    KnownError
+        Scores, labels and true errors of class 1.
+
+    See Also
+    --------
+    linear_family : Scores that are overconfident at both ends.
+    noisy_simplex : Several classes.
+
+    Notes
+    -----
+    The gap of class 1 is :math:`|s^a - s|`, always with the same sign. The L1 and KS errors are
+    :math:`|1/2 - 1/(a+1)|`, the squared L2 error is :math:`1/(2a+1) - 2/(a+2) + 1/3`.
 
     Examples
     --------
@@ -140,7 +199,7 @@ def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> K
     """
     check_count(n_samples, "n_samples")
     if not exponent > 0:
-        raise ValueError(f"exponent must be positive, got {exponent!r}")
+        raise ValueError(f"exponent must be positive, got {exponent!r}. Pass exponent=2.0.")
     generator = np.random.default_rng(rng)
     score = generator.random(n_samples)
     labels = (generator.random(n_samples) < score**exponent).astype(np.intp)
@@ -150,12 +209,33 @@ def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> K
 
 
 def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) -> KnownError:
-    r"""Binary scores s uniform on [0, 1] with :math:`P(y = 1 \mid s) = (1 - 2d)s + d`:
-    overconfident at both ends.
+    r"""Draw binary scores s uniform on [0, 1] that are overconfident at both ends.
 
-    For the claim of class 1 the gap is :math:`d|1 - 2s|`, which changes sign at 1/2: L1 error d/2,
-    L2 error
-    :math:`d/\sqrt 3`, KS error d/4.
+    The true probability is :math:`P(y = 1 \mid s) = (1 - 2d)s + d`.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    shrinkage : float, default 0.2
+        The shrinkage d; 0 gives calibrated scores.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    KnownError
+        Scores, labels and true errors of class 1.
+
+    See Also
+    --------
+    power_family : Scores with errors of one sign.
+    noisy_simplex : Several classes.
+
+    Notes
+    -----
+    The gap of class 1 is :math:`d|1 - 2s|`, and its sign changes at 1/2. The L1 error is d/2, the
+    L2 error :math:`d/\sqrt 3`, the KS error d/4.
 
     Examples
     --------
@@ -164,7 +244,7 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
     """
     check_count(n_samples, "n_samples")
     if not 0 <= shrinkage <= 1:
-        raise ValueError(f"shrinkage must be in [0, 1], got {shrinkage!r}")
+        raise ValueError(f"shrinkage must be in [0, 1], got {shrinkage!r}. Pass shrinkage=0.2.")
     generator = np.random.default_rng(rng)
     score = generator.random(n_samples)
     labels = (generator.random(n_samples) < (1 - 2 * shrinkage) * score + shrinkage).astype(np.intp)
@@ -179,19 +259,42 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
 def noisy_simplex(
     n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None
 ) -> KnownError:
-    r"""Probabilities p uniform on the simplex; with probability ``noise`` the label is drawn
-    uniformly instead of from p.
+    r"""Draw probabilities p uniform on the simplex, and labels of which some are random.
 
-    So :math:`P(y = k \mid p) = (1 - d) p_k + d / K`: overconfident in every direction, and
-    perfectly calibrated in the canonical sense for ``noise=0``. With :math:`H_K = 1 + 1/2 + \dots +
-    1/K`:
+    With probability ``noise`` the label is drawn uniformly instead of from p, so the probabilities
+    are overconfident. ``noise=0`` gives perfectly calibrated probabilities.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    n_classes : int, default 3
+        Number of classes K.
+    noise : float, default 0.2
+        Probability d of a random label.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    KnownError
+        Probabilities, labels and true errors.
+
+    See Also
+    --------
+    draw_labels : Draw labels of given probabilities.
+
+    Notes
+    -----
+    The true probabilities are :math:`P(y = k \mid p) = (1 - d) p_k + d / K`. With :math:`H_K = 1 +
+    1/2 + \dots + 1/K` the errors are
 
     - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is
       :math:`H_K / K`;
     - class-wise L1 (mean over classes): :math:`2 d (1 - 1/K)^K / K`;
     - class-wise L2: :math:`d \sqrt{(K - 1) / (K + 1)} / K`;
     - ``"canonical-l2"``, the root mean square of the Euclidean gap: :math:`\sqrt K` times the
-      latter.
+      class-wise L2 error.
 
     Examples
     --------
@@ -201,7 +304,7 @@ def noisy_simplex(
     check_count(n_samples, "n_samples")
     check_count(n_classes, "n_classes", minimum=2)
     if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be in [0, 1], got {noise!r}")
+        raise ValueError(f"noise must be in [0, 1], got {noise!r}. Pass noise=0.2.")
     generator = np.random.default_rng(rng)
     proba = generator.dirichlet(np.ones(n_classes), n_samples)
     labels = draw_labels(proba, rng=generator)
@@ -222,6 +325,22 @@ def noisy_simplex(
 def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
     """Draw one label per row from its probabilities, which are then perfectly calibrated.
 
+    Parameters
+    ----------
+    proba : array of shape (n, K)
+        Probabilities.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    array of shape (n,)
+        Column codes.
+
+    See Also
+    --------
+    noisy_simplex : Probabilities with labels.
+
     Examples
     --------
     >>> draw_labels(np.eye(3), rng=0).tolist()
@@ -229,17 +348,32 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
     """
     generator = np.random.default_rng(rng)
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
+    # Scaled by the sum of the row, which may differ from one by rounding.
     threshold = generator.random(len(bounds)) * bounds[:, -1]
     return np.asarray((bounds <= threshold[:, None]).sum(axis=1), dtype=np.intp)
 
 
 def two_label_example(n_samples: int = 100) -> KnownError:
-    """Example 1 of Gupta & Ramdas (2022): confidence-calibrated, yet miscalibrated for both
-    predicted classes.
+    """Return an example that is confidence-calibrated, but miscalibrated for both predicted
+    classes.
 
-    Half of the rows predict class 0 with 0.6 and are correct in 20% of the cases. The others
-    predict class 1 with 0.6 and are always correct. The confidence error is 0, the top-label error
-    0.4. Both are exact if ``n_samples`` is a multiple of ten.
+    Half of the rows predict class 0 with probability 0.6 and are correct in 20% of the cases. The
+    others predict class 1 with probability 0.6 and are always correct. The confidence error is 0,
+    the top-label error 0.4. Both are exact if ``n_samples`` is a multiple of ten.
+
+    Parameters
+    ----------
+    n_samples : int, default 100
+        Number of rows.
+
+    Returns
+    -------
+    KnownError
+        Probabilities, labels and true errors.
+
+    See Also
+    --------
+    noisy_simplex : Predictions with other errors.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Warnings and errors. Bad input is a plain ``ValueError`` or ``TypeError``."""
+"""Warnings and errors. Invalid input raises ``ValueError`` or ``TypeError``."""
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -6,13 +6,11 @@ __all__ = ["ConvergenceWarning", "DataWarning", "NotFittedError", "TooFewRowsErr
 
 
 class DataWarning(UserWarning):
-    """Data were taken, and something was assumed about them or repaired: the message says what,
-    and how to say otherwise.
-    """
+    """Suspicious data were accepted, after an assumption or a repair that the message describes."""
 
 
 class TooFewRowsError(ValueError):
-    """There are too few rows for what was asked, and nothing else is wrong."""
+    """There are too few rows for the requested operation; the input is valid otherwise."""
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Label shift: class frequencies that differ between calibration and use of a model."""
+"""Label shift: adapt probabilities to other class frequencies."""
 
 from __future__ import annotations
 
@@ -20,19 +20,23 @@ from calibrant.base._outcome import warn_of
 __all__ = ["LabelShift", "adapt"]
 
 _LEAST_PRIOR = 1e-12
-"""Smallest frequency of a class in a bootstrap sample of the source: weights are ratios, which must
-stay finite."""
+"""Smallest frequency of a class in a bootstrap sample of the source. Weights are ratios, which must
+stay finite.
+"""
 
 _LEAST_INFORMATION = 100.0
-"""Smallest number of rows times information. Below it the estimated frequencies often lie on the
-boundary, where neither they nor their bootstrap are reliable."""
+"""Minimum of rows times information. Below it, estimated frequencies are often exactly zero, where
+neither they nor their bootstrap are reliable.
+"""
 
 _LEAST_ROWS = 4.0
-"""The same for the rarest class: its weight then has a standard error of one half. With ten rows
-per class and 100 classes no interval held: weights of zero do not vary among resamples."""
+"""The same minimum for the rarest class, whose weight then has a standard error of one half. With
+ten rows per class and 100 classes no interval held, because weights of zero do not vary among
+resamples.
+"""
 
 _SUM_SLACK = 0.01
-"""Known frequencies that were rounded miss one by no more."""
+"""Largest difference from one of the sum of frequencies that were rounded."""
 
 _TINY = float(np.finfo(np.float64).tiny)
 """Replaces zero in denominators."""
@@ -40,7 +44,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelShift(ShortRepr):
-    """Class frequencies of the target, estimated without labels.
+    """Class frequencies of a target population, returned by `adapt`.
 
     Attributes
     ----------
@@ -49,14 +53,21 @@ class LabelShift(ShortRepr):
     low, high : arrays of shape (K,)
         Bootstrap intervals of the weights, which hold jointly with probability ``level``.
     level : float
+        Nominal joint coverage of the intervals.
     source_prior, target_prior : arrays of shape (K,)
+        Class frequencies of source and target.
     proba : array of shape (n, K)
         Probabilities of the target rows under their own class frequencies.
     information : float
-        Between 0 and 1: how well the model separates the least certain combination of classes; 1
-        for a perfect classifier, and if the target frequencies were passed.
-    names : array of shape (K,), or None
-        Column names of the source, if it is a data frame; other frames are put in their order.
+        How well the model separates the least certain combination of classes, between 0 and 1. It
+        is 1 for a perfect classifier, and if the target frequencies were passed.
+    names : array of shape (K,) or None
+        Column names of the source, if it is a data frame. The columns of other frames are put in
+        this order.
+
+    See Also
+    --------
+    adapt : Estimate the class frequencies.
     """
 
     weights: FloatArray
@@ -70,12 +81,12 @@ class LabelShift(ShortRepr):
     names: AnyArray | None = None
 
     def apply(self, proba: ScoresLike) -> FloatArray:
-        """Calibrated probabilities of other rows of the target under its class frequencies."""
+        """Return probabilities of other target rows under the class frequencies of the target."""
         return _reweight(check_scores(_arrange(proba, self.names)), self.weights)
 
     @property
     def is_shifted(self) -> AnyArray:
-        """Classes whose interval does not contain 1."""
+        """Whether the interval of each class excludes 1."""
         return (self.low > 1) | (self.high < 1)
 
     def _repr_html_(self) -> str:
@@ -87,7 +98,7 @@ class LabelShift(ShortRepr):
         return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimates as plain values."""
+        """Return the estimates as plain values."""
         arrays = ("weights", "low", "high", "source_prior", "target_prior")
         plain: dict[str, Any] = {name: getattr(self, name).tolist() for name in arrays}
         return {**plain, "level": self.level, "information": self.information}
@@ -104,54 +115,67 @@ def adapt(
 ) -> LabelShift:
     r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows, or to known ones.
 
-    If only the frequencies of the classes differ between source and target, and p is calibrated on
-    the source with class frequencies :math:`\pi`, then on the target :math:`p'_k \propto w_k p_k`
-    with :math:`w = q / \pi`, and the frequencies q maximize the likelihood :math:`\sum_i \log
-    \sum_k q_k p_{ik} / \pi_k`, a concave function: they are the weights of a mixture, the fixed
-    point of EM, :math:`q = \frac 1 n \sum_i p'_i`.
+    Use it if classes are more or less frequent in production than in the calibration data, and the
+    rows of each class are otherwise similar.
 
     Parameters
     ----------
-    source : calibrated probabilities of source rows, of shape (m, K), or a fitted calibrator
-        The source frequencies are the mean of the probabilities, so that no shift gives weights of
-        1; those of a calibrator are the class frequencies of the rows that it was fitted on, known
-        as well as that many rows know them.
-    target_proba : calibrated probabilities of target rows, of shape (n, K)
-        With a calibrator: the scores that it takes.
-    target_prior : array of shape (K,), optional
-        Class frequencies of the target, in the order of the columns, if you know them. Nothing is
-        estimated then, so any number of rows will do, and ``low`` and ``high`` equal ``weights``.
-    level : float
-        Coverage of the intervals of all classes together.
-    n_resamples : int
-        Bootstrap samples of the target rows, and of the source rows; of the labels of a
-        calibrator's rows where it stands for them.
+    source : array-like of shape (m, K), or fitted calibrator
+        Calibrated probabilities of source rows. Their mean is the source frequency, so weights are
+        1 without a shift. For a calibrator, the source frequencies are those of its calibration
+        rows.
+    target_proba : array-like of shape (n, K)
+        Calibrated probabilities of target rows. With a calibrator, the scores that it accepts.
+    target_prior : array-like of shape (K,), optional
+        Class frequencies of the target in the order of the columns, if you know them. Nothing is
+        estimated then, so any number of rows is accepted, and ``low`` and ``high`` equal
+        ``weights``.
+    level : float, default 0.95
+        Joint coverage of the intervals of all classes.
+    n_resamples : int, default 200
+        Number of bootstrap samples of target and source rows. For a calibrator, its label counts
+        are resampled instead of source rows.
     rng : int, Generator or None
+        Seed or generator of the bootstrap.
 
     Returns
     -------
     LabelShift
+        Weights with intervals, and adapted probabilities of the target rows.
 
     Raises
     ------
     ValueError
-        Where the shift cannot be identified: the model does not tell some classes apart, or there
-        are too few rows. With M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar
-        p_l}` over the target and :math:`\lambda` its smallest eigenvalue (``information``), the
-        standard error of the least certain combination of weights is about
-        :math:`1 / \sqrt{n \lambda}`; above a tenth frequencies are often estimated as zero, and
-        the intervals do not hold. Neither do they where the rarest class has a weight of standard
-        error :math:`1 / \sqrt{n \lambda \min_k \pi_k}` above a half.
+        If the shift cannot be identified, because the model does not separate some classes or there
+        are too few rows. See Notes.
+
+    See Also
+    --------
+    calibrant.monitoring : Detect changes in production.
+    AutoCalibration : Calibrate the probabilities first.
 
     Notes
     -----
-    The intervals are asymptotic: without any shift, with exact probabilities and 1,000 rows of ten
-    classes they held in 92 % of simulated samples, and were too low in nearly all others, because
-    weights are ratios (``docs/coverage.md``). They do not know how well p is calibrated. Calibrate
-    with intercepts (`StructuredScaling`, `AutoCalibration`): temperature scaling leaves the class
-    frequencies biased. The frequencies are found by Newton steps on the simplex, a handful of
-    O(n K^2) each where EM would need hundreds; a `ConvergenceWarning` says so where they do not
-    settle.
+    Assume that only the frequencies of the classes differ between source and target, and that p is
+    calibrated on the source with class frequencies :math:`\pi`. On the target, :math:`p'_k \propto
+    w_k p_k` with :math:`w = q / \pi`. The frequencies q maximize the likelihood :math:`\sum_i \log
+    \sum_k q_k p_{ik} / \pi_k`, a concave function. They are the weights of a mixture, the fixed
+    point of EM, :math:`q = \frac 1 n \sum_i p'_i`. They are found by a few Newton steps on the
+    simplex, O(n K^2) each, where EM would need hundreds of steps. A `ConvergenceWarning` is raised
+    if the steps do not converge.
+
+    With M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar p_l}` over the target and
+    :math:`\lambda` its smallest eigenvalue (``information``), the standard error of the least
+    certain combination of weights is about :math:`1 / \sqrt{n \lambda}`. If it is above 0.1,
+    frequencies are often estimated as zero and the intervals do not hold. They do not hold either
+    if the weight of the rarest class has a standard error :math:`1 / \sqrt{n \lambda \min_k \pi_k}`
+    above 0.5. Both cases raise ValueError.
+
+    The intervals are asymptotic. Without any shift, with exact probabilities and 1,000 rows of ten
+    classes, they held in 92% of simulated samples. Nearly all others were too low, because weights
+    are ratios (``docs/coverage.md``). The intervals do not account for errors of p. Calibrate with
+    intercepts (`StructuredScaling`, `AutoCalibration`), because temperature scaling leaves the
+    class frequencies biased.
 
     References
     ----------
@@ -172,15 +196,17 @@ def adapt(
     """
     check_count(n_resamples, "n_resamples")
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        raise ValueError(
+            f"level must lie between 0 and 1, got {level!r}. Pass level=0.95 for 95% intervals."
+        )
     names = _names_of(source)
     origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
     if target_prior is not None:
-        known = _check_target_prior(target_prior, prior)
-        ratio = np.divide(known, prior, out=np.zeros(len(prior)), where=known > 0)
+        given = _check_target_prior(target_prior, prior)
+        ratio = np.divide(given, prior, out=np.zeros(len(prior)), where=given > 0)
         proba = _reweight(target, ratio)
-        return LabelShift(ratio, ratio, ratio, level, prior, known, proba, 1.0, names)
+        return LabelShift(ratio, ratio, ratio, level, prior, given, proba, 1.0, names)
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
@@ -194,7 +220,7 @@ def adapt(
 
 
 def _names_of(source: Any) -> AnyArray | None:
-    """Column names of source rows in a data frame; a calibrator checks its own."""
+    """Column names of source rows in a data frame; a calibrator checks its own names."""
     names = None if hasattr(source, "predict_proba") else column_names(source)
     return None if names is None else np.array(names, dtype=object)
 
@@ -211,8 +237,9 @@ class _Source(NamedTuple):
     rows: FloatArray | None = None
 
     def resample_prior(self, rng: Any) -> FloatArray:
-        """Class frequencies of a bootstrap sample. A class has at least half a row, because weights
-        are ratios.
+        """Class frequencies of a bootstrap sample.
+
+        A class has at least half a row, because weights are ratios.
         """
         if self.rows is None:
             labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())
@@ -221,7 +248,7 @@ class _Source(NamedTuple):
 
 
 def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Source, FloatArray]:
-    """The source, and target probabilities."""
+    """Return the source and the target probabilities."""
     predict_proba = getattr(source, "predict_proba", None)
     if predict_proba is not None:
         target = check_scores(np.asarray(predict_proba(target_proba)))
@@ -232,40 +259,40 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
     if rows.shape[1] != target.shape[1]:
         raise ValueError(
             f"source and target must have the same classes, got {rows.shape[1]} and "
-            f"{target.shape[1]} columns"
+            f"{target.shape[1]} columns. Pass probabilities of all classes for both."
         )
     return _Source(rows.mean(axis=0), len(rows), rows), target
 
 
 def _check_target_prior(values: Any, prior: FloatArray) -> FloatArray:
-    """Known class frequencies of the target."""
-    known = np.asarray(values, dtype=np.float64)
-    if known.shape != prior.shape:
+    """Check given class frequencies of the target."""
+    given = np.asarray(values, dtype=np.float64)
+    if given.shape != prior.shape:
         raise ValueError(
-            f"target_prior must have one frequency per class, shape {prior.shape}; got shape "
-            f"{known.shape}"
+            f"target_prior must have one frequency per class, shape {prior.shape}, got shape "
+            f"{given.shape}. Pass frequencies in the order of the columns."
         )
-    if not (known.min() >= 0 and abs(known.sum() - 1) <= _SUM_SLACK):
+    if not (given.min() >= 0 and abs(given.sum() - 1) <= _SUM_SLACK):
         raise ValueError(
-            f"target_prior must be frequencies that sum to 1; got {known.tolist()}. Pass "
-            "counts / counts.sum()."
+            f"target_prior must be frequencies that sum to 1, got {given.tolist()}. Pass "
+            f"target_prior=counts / counts.sum()."
         )
-    absent = np.flatnonzero((prior <= 0) & (known > 0))
+    absent = np.flatnonzero((prior <= 0) & (given > 0))
     if absent.size:
         raise ValueError(
             f"class {int(absent[0])} has frequency zero in the source, so its probabilities cannot "
-            "be adapted. Set its target frequency to 0."
+            f"be adapted. Set its target frequency to 0."
         )
-    return known / known.sum()
+    return given / given.sum()
 
 
 def _rows_of(source: Any) -> int:
-    """The rows behind the class frequencies of a fitted calibrator, or classifier with one."""
+    """Number of rows behind the class frequencies of a fitted calibrator or classifier."""
     weights = getattr(getattr(source, "calibrator_", source), "class_weights_", None)
     if weights is None:
         raise TypeError(
-            f"{type(source).__name__} does not say how many rows its class frequencies rest on; "
-            "pass a fitted calibrator, or the calibrated probabilities of source rows"
+            f"{type(source).__name__} has no class_weights_, so the number of its rows is unknown. "
+            f"Pass a fitted calibrator, or the calibrated probabilities of source rows."
         )
     return max(1, round(float(np.sum(weights))))
 
@@ -274,40 +301,39 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     absent = np.flatnonzero(prior <= 0)
     if absent.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source: how often it occurs in the "
-            f"target cannot be estimated; "
-            "leave its column out"
+            f"class {int(absent[0])} has frequency zero in the source, so its frequency in the "
+            f"target cannot be estimated. Leave its column out."
         )
     information = _information(target)
     if information * len(target) < _LEAST_INFORMATION:
         raise ValueError(
-            f"the label shift cannot be identified from these {len(target)} rows: the "
-            f"probabilities hardly tell some classes "
-            f"apart (information {information:.2g}, at least "
-            f"{_LEAST_INFORMATION / len(target):.2g} is needed); "
-            f"merge these classes, or use "
-            "more rows or a better model"
+            f"The label shift cannot be identified from these {len(target)} rows, because the "
+            f"probabilities hardly separate some classes (information {information:.2g}, at least "
+            f"{_LEAST_INFORMATION / len(target):.2g} is needed). Pass more rows, merge these "
+            f"classes, or use a better model."
         )
     rarest = int(np.argmin(prior))
     if information * len(target) * prior[rarest] < _LEAST_ROWS:
         raise ValueError(
-            f"the label shift cannot be identified from these {len(target)} rows: class {rarest} "
-            f"is so rare (frequency {prior[rarest]:.2g}) that its weight would be known to no more "
-            f"than a half; merge rare classes, leave them out, or use more rows"
+            f"The label shift cannot be identified from these {len(target)} rows, because class "
+            f"{rarest} is so rare (frequency {prior[rarest]:.2g}) that its weight would have a "
+            f"standard error above 0.5. Pass more rows, or merge or leave out rare classes."
         )
     return information
 
 
 def _information(target: FloatArray) -> float:
-    """The smallest eigenvalue of the scaled second moments of the target."""
+    """Smallest eigenvalue of the scaled second moments of the target."""
     mean = np.maximum(target.mean(axis=0), _TINY)
     moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
     return float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
 
 
 def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> Solution:
-    r"""Frequencies of highest likelihood for rows of weight ``share``: the weights of a mixture of
-    the classes, whose densities are :math:`p_k / \pi_k` up to a factor of the row.
+    r"""Return the frequencies of highest likelihood for rows of weight ``share``.
+
+    They are the weights of a mixture of the classes, whose densities are :math:`p_k / \pi_k` up to
+    a factor per row.
     """
     return mixture_weights(target / prior, share)
 
@@ -318,18 +344,21 @@ def _resample_weights(
     draws = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
         prior = source.resample_prior(rng)
-        # Convergence is not checked: a resample that stopped early is one draw of many, and the
-        # estimate itself has warned.
+        # Convergence is not checked, because a resample that stopped early is one draw of many. The
+        # estimate itself raises a warning.
         q = _target_prior(target, prior, _bootstrap_share(len(target), rng)).parameters
         draws[b] = q / prior
     return draws
 
 
 def _band(weights: FloatArray, draws: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Joint intervals. Their width in standard errors is the order statistic of the largest
-    deviation of all classes that another draw exceeds with probability 1 - level.
+    """Joint intervals of the weights.
+
+    Their width in standard errors is the order statistic of the largest deviation over all classes
+    that another draw exceeds with probability 1 - level.
     """
     error = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(weights))
+    # The standard error of weights that never vary is zero, and must not be a divisor.
     deviation = np.abs(draws - weights) / np.where(error > 0, error, 1.0)
     largest = np.sort(deviation.max(axis=1))
     rank = min(len(draws), math.ceil(level * (len(draws) + 1) - ROUND_OFF))

@@ -1,8 +1,8 @@
-"""`check_calibrator`: checks that every calibrator must pass, in this package and in others.
+"""Checks that every calibrator must pass, in this package and in others.
 
 A calibrator alone cannot pass scikit-learn's ``check_estimator``, which uses features that are not
-probabilities. These checks use probabilities; those of scikit-learn run on the calibrator inside a
-`CalibratedClassifier`.
+probabilities. The checks of this module use probabilities. Those of scikit-learn run on the
+calibrator inside a `CalibratedClassifier`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,25 @@ from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
 _ATOL = 1e-6
-"""Iterative fits with another order of arithmetic agree up to about their gradient tolerance."""
+"""Iterative fits with another order of operations agree up to about their gradient tolerance."""
 
 
 def check_calibrator(calibrator: Any) -> None:
-    """Run every check of this module on an unfitted calibrator; raise ``AssertionError`` at the
-    first failure.
+    """Run all checks of this module on an unfitted calibrator.
 
-    A method that cannot pass a check declares ``check_exceptions = {"check_name": "reason"}``, a
-    class attribute or a property, and the check is skipped. A method that counts rows declares
-    ``counts_rows = True`` instead: a weight of 2 need not be equivalent to duplicating the row.
+    Raises ``AssertionError`` at the first failure. A method that cannot pass a check declares
+    ``check_exceptions = {"check_name": "reason"}``, a class attribute or a property, and the check
+    is skipped. A method that counts rows declares ``counts_rows = True`` instead: a weight of 2
+    need not be equivalent to duplicating the row.
+
+    Parameters
+    ----------
+    calibrator : calibrator
+        An unfitted calibrator, which is cloned for each check.
+
+    See Also
+    --------
+    make_data : Data that the checks use.
 
     Examples
     --------
@@ -49,7 +58,12 @@ def check_calibrator(calibrator: Any) -> None:
 
 
 def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Checks that this calibrator does not pass, by name, with the reason."""
+    """Return the checks that a calibrator does not pass, with the reasons.
+
+    See Also
+    --------
+    check_calibrator : Run all other checks.
+    """
     excused = dict(getattr(calibrator, "check_exceptions", {}))
     if getattr(calibrator, "counts_rows", False):
         excused[check_weights_are_copies.__name__] = "the method counts rows"
@@ -57,8 +71,27 @@ def declared_exceptions(calibrator: Any) -> dict[str, str]:
 
 
 def make_data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
-    """Overconfident scores with labels, of the type and the number of classes that the calibrator
-    accepts.
+    """Make overconfident scores with labels that a calibrator accepts.
+
+    Type of scores and number of classes are those of the calibrator.
+
+    Parameters
+    ----------
+    calibrator : calibrator
+        The calibrator.
+    n_samples : int, default 120
+        Number of rows.
+    seed : int, default 0
+        Random seed.
+
+    Returns
+    -------
+    scores, labels : arrays of shape (n, K) and (n,)
+        Scores of the type ``calibrator.inputs``, and column codes.
+
+    See Also
+    --------
+    check_calibrator : Run all checks.
 
     Examples
     --------
@@ -329,7 +362,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     for name, value in sorted(globals().items())
     if name.startswith("check_") and name != "check_calibrator"
 }
-"""Every check by its name."""
+"""All checks by name."""
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The machine of cross-fitting: clones fitted on rows of folds, and the rows that they judge."""
+"""Cross-fitting: clones fitted on training rows of folds, and predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def many():
 
 
 def peak_of(function):
-    """The largest memory held at once while a function runs, and what it returns."""
+    """Peak memory while a function runs, and its result."""
     tracemalloc.start()
-    made = function()
+    result = function()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak, made
+    return peak, result
 
 
 def test_a_calibrator_is_told_what_the_scores_are_and_stays_as_it_was():
     given = calibrant.TemperatureScaling()
-    made = set_up(given, "logits", 3, np.array(["a", "b", "c"]))
-    assert made.inputs == "logits"
-    assert made.classes.tolist() == ["a", "b", "c"]
+    result = set_up(given, "logits", 3, np.array(["a", "b", "c"]))
+    assert result.inputs == "logits"
+    assert result.classes.tolist() == ["a", "b", "c"]
     assert (given.inputs, given.classes) == ("proba", None)
 
 
@@ -88,15 +88,15 @@ def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
 
 def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_none(rows):
     proba, y = rows
-    made = fit_on(
+    fitted = fit_on(
         LogisticRegression(),
         ArraySample(np.log(proba), np.minimum(y, 1), np.ones(len(y))),
         "logits",
     )
-    found = proba_of(made, np.log(proba), "logits")
-    assert found.shape == proba.shape
-    assert (found[:, 2] == 0).all()
-    np.testing.assert_allclose(found[:, :2], made.predict_proba(proba), atol=1e-9)
+    result = proba_of(fitted, np.log(proba), "logits")
+    assert result.shape == proba.shape
+    assert (result[:, 2] == 0).all()
+    np.testing.assert_allclose(result[:, :2], fitted.predict_proba(proba), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_blocks_of_any_size_give_the_same_rows(calibrator, rows, monkeypatch):
 def test_predictions_take_the_memory_of_the_output(calibrator, dtype, many):
     proba, y = many[0].astype(dtype), many[1]
     fitted = fit_on(calibrator, ArraySample(proba[:2000], y[:2000], np.ones(2000)), "proba")
-    peak, found = peak_of(lambda: proba_of(fitted, proba, "proba"))
-    assert peak < 1.3 * found.nbytes
+    peak, result = peak_of(lambda: proba_of(fitted, proba, "proba"))
+    assert peak < 1.3 * result.nbytes

@@ -37,7 +37,7 @@ def scores_of(y, scores, calibrator, *, sample_weight=None, **options):
     return paired_scores(data, calibrator, **settings)
 
 
-def test_a_row_is_judged_by_a_map_that_has_not_seen_it(rng):
+def test_a_row_is_scored_by_a_calibrator_fitted_without_it(rng):
     y = rng.integers(3, size=40)
     proba = rng.dirichlet(np.ones(3), 40)
     pairs = scores_of(y, proba, Constant(), score="brier_score", rng=3)
@@ -91,14 +91,14 @@ def test_a_divergence_is_the_expected_cost_of_another_forecast(score, rng):
 
 
 def test_the_excess_is_the_cost_of_estimating_the_parameters():
-    # The frequencies of K classes from n rows: (K - 1) / 2n in log-loss, K - 1 parameters.
+    # Frequencies of K classes are K - 1 parameters, which cost (K - 1) / 2n in log-loss.
     rng = np.random.default_rng(0)
-    found = []
+    result = []
     for _ in range(100):
         y = rng.integers(3, size=200)
         pairs = scores_of(y, np.full((200, 3), 1 / 3), Constant(), rng=rng)
-        found.append(pairs.mean(pairs.excess))
-    assert np.mean(found) == pytest.approx(2 / 400, rel=0.2)
+        result.append(pairs.mean(pairs.excess))
+    assert np.mean(result) == pytest.approx(2 / 400, rel=0.2)
 
 
 def test_logits_go_to_the_calibrator_as_they_are(rng):
@@ -137,13 +137,13 @@ def test_a_class_that_a_classifier_has_not_seen_is_impossible_to_it(rng):
 def test_a_binary_calibrator_is_lifted_for_more_classes(rng):
     data = datasets.noisy_simplex(80, 3, 0.2, rng=rng)
     lifted = MulticlassToBinary(PlattScaling(), notion="class-wise", normalize=True)
-    plain, made = (
+    plain, result = (
         scores_of(data.labels, data.proba, calibrator) for calibrator in (PlattScaling(), lifted)
     )
-    np.testing.assert_array_equal(plain.after, made.after)
+    np.testing.assert_array_equal(plain.after, result.after)
 
 
-def test_what_cannot_be_cross_fitted_is_refused(rng):
+def test_what_cannot_be_cross_fitted_is_rejected(rng):
     with pytest.raises(ValueError, match="at least 2 rows of positive weight, got 1"):
         scores_of([0], [[0.5, 0.5]], Constant())
     with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):

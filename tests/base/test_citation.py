@@ -62,7 +62,7 @@ def test_a_stack_cites_the_members_that_count_each_once():
 
 def test_maps_of_folds_are_counted():
     text = fitted(calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=3)).cite()
-    assert "the mean of 3 cross-fitted maps of temperature scaling (Guo et al. 2017)" in text
+    assert "the average of 3 cross-fitted fits of temperature scaling (Guo et al. 2017)" in text
 
 
 def test_a_loaded_calibrator_can_be_cited(tmp_path):
@@ -79,7 +79,7 @@ def test_weights_count_as_rows():
 
 def test_a_classifier_of_others_inside_is_called_by_its_class():
     inside = calibrant.CrossFitted(GaussianNB(), cv=3)
-    assert "maps of GaussianNB" in fitted(inside).cite()
+    assert "cross-fitted fits of GaussianNB" in fitted(inside).cite()
 
 
 def test_a_calibrator_of_your_own_is_called_by_its_class_until_it_says_more():

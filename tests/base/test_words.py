@@ -32,7 +32,7 @@ def test_each_part_has_a_line_and_many_are_counted():
 def test_estimators_of_others_are_explained_by_their_settings():
     model = CrossFitted(KNeighborsClassifier(15), cv=2).fit(SCORES, LABELS)
     head, *lines = model.explain().splitlines()
-    assert head.startswith("CrossFitted. The average of 2 maps of KNeighborsClassifier")
+    assert head.startswith("CrossFitted. The average of 2 fits of KNeighborsClassifier")
     assert len(lines) == 2
     assert lines[0].startswith("  KNeighborsClassifier. Settings: ")
 

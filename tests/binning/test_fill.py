@@ -1,4 +1,4 @@
-"""Tables of claims in uniform, given and data-made bins."""
+"""Tables of claims in uniform bins, given bins and bins computed from the data."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def test_the_blocked_table_equals_the_table_claim_by_claim(notion, data):
 @given(st.integers(1, 200))
 def test_the_size_of_a_block_changes_nothing(elements):
     generator = np.random.default_rng(1)
-    # 2 bins of 3 claims: a block of 16 rows outweighs the table, so that the 50 rows really are
-    # cut.
+    # With 2 bins and 3 claims a block of 16 rows is larger than the table, so 50 rows are split.
     claims = as_notion("top-label").claims(
         generator.dirichlet(np.ones(3), 50), generator.integers(3, size=50), np.ones(50)
     )
@@ -107,9 +106,9 @@ def test_tables_on_other_bins_do_not_add(data):
         bin_table(claims, strategy="quantile") + bin_table(claims)
 
 
-def test_bins_of_another_number_of_claims_are_refused(data):
+def test_bins_of_another_number_of_claims_are_rejected(data):
     proba, y, weight = data
-    with pytest.raises(ValueError, match="bins are those of 2 claims, the data make 4"):
+    with pytest.raises(ValueError, match="bins are those of 2 claims, but the data have 4 claims"):
         bin_table(
             as_notion("class-wise").claims(proba, y, weight), bins=Bins((np.ones(1), np.ones(1)))
         )

@@ -55,7 +55,7 @@ def test_quantile_bins_have_equal_mass_without_ties():
 
 
 def test_quantile_bins_never_split_ties_and_may_stay_empty():
-    # F(0.5) = 0.6, so that 0.5 goes to bin ceil(5 * 0.6) - 1 = 2; bins 0 and 1 are empty.
+    # F(0.5) = 0.6, so 0.5 is in bin ceil(5 * 0.6) - 1 = 2, and bins 0 and 1 are empty.
     assert quantile_bins([0.5] * 6 + [0.7, 0.8, 0.9, 1.0], 5) == [2] * 6 + [3, 3, 4, 4]
 
 

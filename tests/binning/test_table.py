@@ -58,7 +58,7 @@ def test_the_shares_of_cells_sum_to_one_and_weigh_gaps_to_the_error():
 def test_the_worst_claims_are_those_with_the_largest_part_in_the_error():
     assert SPLIT.worst_first.tolist() == [1, 0]
     even = table_of([[1], [1]], [[0.5], [0.5]], [[1], [0]], n_labels=2)
-    assert even.worst_first.tolist() == [0, 1]  # ties in their order
+    assert even.worst_first.tolist() == [0, 1]  # ties keep their order
 
 
 def test_pooled_gaps_average_the_claims_of_a_bin():

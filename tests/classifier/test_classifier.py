@@ -1,5 +1,4 @@
-"""`CalibratedClassifier`: scikit-learn's own checks for every kind of calibrator, and what they do
-not cover."""
+"""`CalibratedClassifier`: the checks of scikit-learn, and tests that they do not cover."""
 
 from __future__ import annotations
 
@@ -35,11 +34,11 @@ from calibrant.base import _training
 from calibrant.classifier import _classifier
 from calibrant.exceptions import DataWarning
 
-# The checks feed separable data, on which unpenalised maps have no finite optimum and say so.
+# The checks use separable data, on which unpenalized fits do not converge and raise a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.exceptions.ConvergenceWarning")
 
-# One calibrator of each base class and inner form: the checks look at the classifier around it, and
-# what a calibrator itself must keep is tested for all of them by `check_calibrator`.
+# One calibrator of each base class and inner form. These checks are about the classifier around it;
+# `check_calibrator` tests every calibrator itself.
 _QUICK = [calibrant.StructuredScaling()]
 _OTHER_KINDS = [
     calibrant.Identity(),
@@ -134,7 +133,7 @@ def test_classifiers_without_probabilities_get_them(iris):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-def test_pairwise_decision_functions_are_refused_with_the_remedy(iris):
+def test_pairwise_decision_functions_are_rejected_with_the_remedy(iris):
     with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
         CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*iris)
 
@@ -206,7 +205,7 @@ CHECKED = ("check_predictions", "encode_labels", "summarize_training", "check_sc
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How often the functions that check data or sum it up are called, wherever they are known."""
+    """Number of calls of the functions that check data or sum over it."""
     counts = Counter()
 
     def counted(name, function):
@@ -231,7 +230,9 @@ def test_data_are_checked_once(calls, digits, ensemble):
     fits = getattr(model.calibrator_, "calibrators_", [model.calibrator_])
     # A calibrator of the confidence checks the predicted classes that it is fitted to.
     n_corrected = sum(fit.top_ is not None for fit in fits)
-    assert calls["check_scores"] == (5 if ensemble else 1)  # what a classifier says, each time
+    assert calls["check_scores"] == (
+        5 if ensemble else 1
+    )  # the scores of each classifier are checked
     assert calls["check_predictions"] == 0
     assert calls["encode_labels"] <= 1 + n_corrected
     assert calls["summarize_training"] == 0
@@ -303,7 +304,7 @@ def test_a_share_held_out_makes_one_pair_by_default(iris):
     assert model.calibrator_.class_weights_.sum() == 45
 
 
-def test_an_unknown_ensemble_is_refused(iris):
+def test_an_unknown_ensemble_is_rejected(iris):
     with pytest.raises(ValueError, match='ensemble must be "auto", True or False'):
         CalibratedClassifier(GaussianNB(), ensemble="always").fit(*iris)
 
@@ -359,7 +360,7 @@ def test_data_frames_keep_their_names():
 def test_weights_reach_estimator_and_calibrator(iris):
     X, y = iris
     weight = np.where(y == 0, 0.0, 1.0)
-    weight[:5] = 1e-3  # a class of weight zero would be no class
+    weight[:5] = 1e-3  # a class of weight zero would not count as a class
     model = CalibratedClassifier(
         LogisticRegression(max_iter=500), calibrant.StructuredScaling("vector")
     )
@@ -409,12 +410,12 @@ def test_it_is_a_scikit_learn_citizen(iris):
     )
 
 
-def test_one_class_is_refused():
+def test_one_class_is_rejected():
     with pytest.raises(ValueError, match="at least two classes"):
         CalibratedClassifier(GaussianNB()).fit(np.eye(4), np.zeros(4, dtype=int))
 
 
-def test_something_without_scores_is_refused(iris):
+def test_something_without_scores_is_rejected(iris):
     class Mute(GaussianNB):
         predict_proba = None
 

@@ -1,4 +1,4 @@
-"""The ensemble that predicts by default, and the averages that calibrate it."""
+"""The default ensemble, and the averages on which it is calibrated."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_calibrator_is_fitted_on_averages_of_clones_that_did_not_see_the_row
 
 
 class _Rows:
-    """The labels that folds are cut by."""
+    """Labels by which rows are assigned to folds."""
 
     groups = None
 
@@ -135,7 +135,7 @@ def test_classes_that_no_classifier_finds_possible_get_a_small_probability(digit
 
 
 class ScaledLogistic(LogisticRegression):
-    """A classifier whose decision values are thousandfold, and without probabilities."""
+    """A classifier without probabilities whose decision values are multiplied by 1,000."""
 
     predict_proba = None
 
@@ -154,7 +154,7 @@ def test_the_scale_of_decision_values_does_not_matter(digits):
 
 
 class Rule(ClassifierMixin, BaseEstimator):
-    """A classifier that learns nothing from its rows."""
+    """A classifier that ignores its training rows."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -201,4 +201,4 @@ def test_explain_describes_the_average(digits):
     X, _, y, _ = digits
     text = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y).explain()
     assert "The average of 11 fits of GaussianNB predicts" in text
-    assert "averages that the fits give to rows they did not see" in text
+    assert "The calibrator was fitted on average predictions for held-out rows" in text

@@ -1,4 +1,4 @@
-"""Keywords of other packages are answered with what to write."""
+"""Error messages for keywords of other packages."""
 
 from __future__ import annotations
 

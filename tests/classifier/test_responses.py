@@ -1,4 +1,4 @@
-"""What a classifier says, as scores with a column for every class."""
+"""Scores of a classifier with a column for every class."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ def test_votes_by_pairs_are_no_scores_of_classes(iris):
         response_method(SVC(decision_function_shape="ovo").fit(*iris))
 
 
-def test_something_without_scores_is_refused():
+def test_something_without_scores_is_rejected():
     with pytest.raises(TypeError, match="object has neither decision_function nor predict_proba"):
         response_method(object())

@@ -1,4 +1,4 @@
-"""Rows of whatever a classifier takes."""
+"""Rows of all containers that a classifier accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits on some rows, and scores of the others."""
+"""Fits on training rows, and scores of held-out rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_fold_of_weight_zero_is_rejected():
     weight = np.ones(150)
     weight[ODD] = 0.0
     whole = data(weight)
-    with pytest.raises(ValueError, match="all rows of a fold have weight zero"):
+    with pytest.raises(ValueError, match="All rows of a fold have weight zero"):
         whole.calibration_rows(whole.fit_and_score(GaussianNB(), (EVEN, ODD), {}))
 
 

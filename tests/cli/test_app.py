@@ -412,7 +412,7 @@ def test_usage_errors_are_one_line(files, capsys):
     assert "unknown method 'magic'" in refused(
         capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json"
     )
-    assert "a notion goes with" in refused(
+    assert "notion= is only allowed for the binary methods" in refused(
         capsys, "fit", "predictions.csv", "-m", "vector", "--notion", "top-label", "-o", "m.json"
     )
 

@@ -10,7 +10,7 @@ from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_
 
 
 def law(proba):
-    """What the tables give to each column, from the share of the 32-bit numbers that means it."""
+    """Probability of each column: the share of the 32-bit numbers that select it."""
     return shares(*alias_tables(proba))
 
 
@@ -18,15 +18,15 @@ def shares(threshold, columns):
     n_rows, n_slots = threshold.shape
     width = 2**32 // n_slots
     own = (threshold.astype(float) - np.arange(n_slots) * width) / 2**32
-    found = np.zeros((n_rows, n_slots))
+    result = np.zeros((n_rows, n_slots))
     rows = np.arange(n_rows)[:, None]
-    np.add.at(found, (rows, columns[:, :, 0]), own)
-    np.add.at(found, (rows, columns[:, :, 1]), 1 / n_slots - own)
-    return found
+    np.add.at(result, (rows, columns[:, :, 0]), own)
+    np.add.at(result, (rows, columns[:, :, 1]), 1 / n_slots - own)
+    return result
 
 
 def law_of_bytes(proba):
-    """What byte tables give to each column: its own bytes, and its part of those that are open."""
+    """Probability of each column: its own bytes, and its part of the open ones."""
     whole, threshold, columns = byte_tables(proba)
     is_open = 1 - whole.sum(axis=1, keepdims=True) / N_BYTES
     return whole / N_BYTES + is_open * shares(threshold, columns)[:, : proba.shape[1]]
@@ -35,10 +35,10 @@ def law_of_bytes(proba):
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))
 def test_the_tables_hold_the_probabilities_of_every_row(seed, n_columns, concentration):
     proba = np.random.default_rng(seed).dirichlet(np.full(n_columns, concentration), 20)
-    found = law(proba)
-    # Thresholds are whole numbers of 2**-32, and the last one is one short of the end.
-    assert found[:, :n_columns] == pytest.approx(proba, abs=2**-32 * found.shape[1])
-    assert found[:, n_columns:] == pytest.approx(0, abs=2**-31)
+    result = law(proba)
+    # Thresholds are multiples of 2**-32, and the last one is 2**-32 too low.
+    assert result[:, :n_columns] == pytest.approx(proba, abs=2**-32 * result.shape[1])
+    assert result[:, n_columns:] == pytest.approx(0, abs=2**-31)
 
 
 def test_certain_and_uniform_rows_and_rows_that_do_not_sum_to_one():
@@ -64,8 +64,8 @@ def test_draws_have_the_frequencies_of_the_rows(rng):
     bits = rng.integers(0, 2**32, (40_000, 3), dtype=np.uint32)
     drawn = alias_draws(*alias_tables(proba), bits)
     for i in range(3):
-        found = np.bincount(drawn[:, i], minlength=6) / 40_000
-        assert (np.abs(found - proba[i]) < 4 * np.sqrt(proba[i] / 40_000)).all()
+        result = np.bincount(drawn[:, i], minlength=6) / 40_000
+        assert (np.abs(result - proba[i]) < 4 * np.sqrt(proba[i] / 40_000)).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.3, 1.0, 50.0]))
@@ -98,7 +98,7 @@ def test_each_column_owns_its_bytes_and_the_others_are_open():
 
 
 def cells_by_bytes(proba):
-    """Tables whose cells are the columns."""
+    """Tables in which every column is its own cell."""
     whole, threshold, columns = byte_tables(proba)
     column = np.broadcast_to(np.arange(proba.shape[1]), proba.shape)
     return byte_values(whole, column, proba.shape[1]), threshold, columns

@@ -34,8 +34,8 @@ def test_the_resampled_band_of_equal_scores_is_the_binomial_one():
     claims = as_notion("class-1").claims(proba, y, np.ones(50))
     exact = binomial_band(table, 0.9)
     drawn = resampled_band(claims, table, 0.9, 20_000, 0)
-    # a drawn quantile is off by at most one count where the distribution function is close to the
-    # level
+    # A drawn quantile is off by at most one count if the distribution function is close to the
+    # level.
     np.testing.assert_allclose(
         np.array(drawn)[:, 0, 4], np.array(exact)[:, 0, 4], atol=1 / 50 + 1e-12
     )
@@ -88,6 +88,6 @@ def test_calibrated_bins_lie_within_the_band_as_often_as_it_says(kind, rng):
             (table.mean_outcome >= band[0] - 1e-12) & (table.mean_outcome <= band[1] + 1e-12)
         )[used].sum()
         cells += used.sum()
-    # discrete counts make the band conservative; four standard errors of 900 dependent cells below
+    # Counts are discrete, so the band is conservative. Allow four standard errors below the level.
     assert inside / cells > 0.8 - 4 * np.sqrt(0.16 / cells)
     assert inside / cells < 0.95

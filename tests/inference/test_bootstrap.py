@@ -8,7 +8,7 @@ import pytest
 from calibrant import datasets
 from calibrant.inference import bootstrap_interval
 from calibrant.inference._bootstrap import RowDraws
-from calibrant.inference._skewed import own_spread, spread_of
+from calibrant.inference._skewed import model_spread, spread_of
 from calibrant.metrics import expected_calibration_error, log_loss
 
 
@@ -30,8 +30,10 @@ def data():
         partial(expected_calibration_error, norm=2, debias=False),
     ],
 )
-def test_plug_in_errors_are_refused_with_the_reason_and_the_remedy(metric, data):
-    with pytest.raises(ValueError, match=r"bias does not vanish.*use debiased_interval"):
+def test_plug_in_errors_are_rejected_with_the_reason_and_the_remedy(metric, data):
+    with pytest.raises(
+        ValueError, match=r"bias does not vanish.*use debiased_interval\(y_true, y_prob\)"
+    ):
         bootstrap_interval(metric, data.labels, data.proba)
 
 
@@ -59,11 +61,11 @@ def test_debiased_errors_are_accepted_and_centred_on_their_estimate(data):
 
 
 def test_a_plug_in_error_in_disguise_is_called_heuristic():
-    honest = datasets.noisy_simplex(400, 3, 0.0, rng=4)
+    calibrated = datasets.noisy_simplex(400, 3, 0.0, rng=4)
     hidden = bootstrap_interval(
         lambda y, p: expected_calibration_error(y, p),
-        honest.labels,
-        honest.proba,
+        calibrated.labels,
+        calibrated.proba,
         n_resamples=300,
         rng=0,
     )
@@ -82,7 +84,7 @@ def test_one_row_varies_not_and_proves_nothing():
     result = bootstrap_interval(log_loss, [0], [[0.5, 0.5]], n_resamples=5, rng=0)
     assert result.low == result.high == pytest.approx(np.log(2))
     assert result.guarantee == "heuristic"
-    assert result.note.startswith("nothing varies among these rows")
+    assert result.note.startswith("all rows give the same value")
 
 
 def test_few_rows_widen_the_interval_as_student_does(rng):
@@ -93,7 +95,7 @@ def test_few_rows_widen_the_interval_as_student_does(rng):
     assert result.high - result.low == pytest.approx(2 * reach, rel=0.1)
 
 
-def test_nonsense_is_refused(data):
+def test_nonsense_is_rejected(data):
     with pytest.raises(ValueError, match="unknown metric 'loss'"):
         bootstrap_interval("loss", data.labels, data.proba)
     with pytest.raises(ValueError, match="level must lie between"):
@@ -102,8 +104,8 @@ def test_nonsense_is_refused(data):
 
 @pytest.mark.slow
 def test_intervals_cover_the_mean_score():
-    # Predictions of 0.8 that are right in 70 % of the rows: the Brier score is 2 * 0.2^2 or 2 *
-    # 0.8^2.
+    # Predictions of 0.8 that are correct in 70% of the rows: the Brier score of a row is 2 * 0.2^2
+    # or 2 * 0.8^2.
     truth = 0.7 * 0.08 + 0.3 * 1.28
     covered = 0
     for seed in range(400):
@@ -114,7 +116,7 @@ def test_intervals_cover_the_mean_score():
 
 
 def clustered(rng, n_groups, size):
-    """Rows of patients who are right or wrong in all of their rows."""
+    """Rows of patients whose predictions are all correct or all wrong."""
     is_right = np.repeat(rng.random(n_groups) < 0.7, size)
     proba = np.tile([0.3, 0.7], (n_groups * size, 1))
     return is_right.astype(int), proba, np.repeat(np.arange(n_groups), size)
@@ -146,11 +148,11 @@ def test_dependent_rows_widen_the_interval_by_the_root_of_their_number(rng):
     assert patients.guarantee == "asymptotic"
 
 
-def test_few_groups_make_the_interval_heuristic_and_one_is_refused(rng):
+def test_few_groups_make_the_interval_heuristic_and_one_is_rejected(rng):
     y, proba, groups = clustered(rng, 10, 5)
     few = bootstrap_interval("brier_score", y, proba, groups=groups, n_resamples=50, rng=0)
     assert few.guarantee == "heuristic"
-    with pytest.raises(ValueError, match="all rows are of one group"):
+    with pytest.raises(ValueError, match="All rows belong to one group"):
         bootstrap_interval("brier_score", y, proba, groups=np.zeros(50))
     with pytest.raises(ValueError, match="groups has 3 rows"):
         bootstrap_interval("brier_score", y, proba, groups=[1, 2, 3])
@@ -158,41 +160,41 @@ def test_few_groups_make_the_interval_heuristic_and_one_is_refused(rng):
 
 @pytest.mark.slow
 def test_the_cluster_bootstrap_covers_where_that_of_rows_does_not():
-    """400 samples know a coverage of 0.95 to 0.011."""
+    """The standard error of a coverage of 0.95 from 400 samples is 0.011."""
     truth, inside = 2 * (0.7 * 0.3**2 + 0.3 * 0.7**2), {"rows": 0, "patients": 0}
     for seed in range(400):
         y, proba, groups = clustered(np.random.default_rng(seed), 60, 5)
         for name, own in (("rows", None), ("patients", groups)):
-            found = bootstrap_interval(
+            result = bootstrap_interval(
                 "brier_score", y, proba, groups=own, n_resamples=100, rng=seed
             )
-            inside[name] += found.low <= truth <= found.high
+            inside[name] += result.low <= truth <= result.high
     assert inside["patients"] >= 0.93 * 400
     assert inside["rows"] < 0.7 * 400
 
 
 @pytest.mark.parametrize("name", ["log_loss", "brier_score"])
 def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
-    """Ten rows of 0.9 that are all right: labels drawn from the model vary."""
+    """Ten correct rows with probability 0.9: labels drawn from the model vary."""
     proba = np.tile([0.9, 0.1], (10, 1))
     result = bootstrap_interval(name, np.zeros(10, dtype=int), proba, n_resamples=50, rng=0)
     losses = {"log_loss": (-np.log(0.9), -np.log(0.1)), "brier_score": (0.02, 1.62)}[name]
     reach = 2.262 * (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
     assert result.estimate == pytest.approx(losses[0])
     assert result.estimate - result.low == pytest.approx(reach, rel=1e-3)
-    assert result.high == pytest.approx(result.estimate + own_spread(name, proba).ends(0.95)[1])
+    assert result.high == pytest.approx(result.estimate + model_spread(name, proba).ends(0.95)[1])
     assert result.high - result.estimate > 1.5 * reach
     assert result.guarantee == "heuristic"
 
 
 def test_an_interval_is_never_shorter_than_its_skewness_asks_for():
-    """Of 60 rows three are confident errors: the upper end is that of Hall's transformation."""
+    """With three confident errors in 60 rows, Hall's transformation gives the upper end."""
     proba, y = np.tile([0.95, 0.05], (60, 1)), np.repeat([1, 0], [3, 57])
     result = bootstrap_interval("log_loss", y, proba, n_resamples=200, rng=0)
     losses = -np.log(np.where(y == 0, 0.95, 0.05))
-    own, found = own_spread("log_loss", proba), spread_of(losses)
-    assert own.error == pytest.approx(found.error)
-    assert result.high == pytest.approx(result.estimate + found.ends(0.95)[1])
+    own, actual = model_spread("log_loss", proba), spread_of(losses)
+    assert own.error == pytest.approx(actual.error)
+    assert result.high == pytest.approx(result.estimate + actual.ends(0.95)[1])
 
 
 def test_few_groups_widen_the_interval_as_few_rows_do():

@@ -1,4 +1,4 @@
-"""The consistency test of rows that come in parts, beside that of all rows."""
+"""The consistency test of chunked rows, compared with that of rows in memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_counts_of_drawn_labels_have_the_mean_and_the_variance_of_their_law(data
         np.testing.assert_allclose(counts[:, k].var(axis=0), variance, rtol=0.06)
 
 
-def test_a_class_that_is_not_honest_is_found_in_parts(data):
+def test_a_class_that_is_miscalibrated_is_found_in_parts(data):
     y, proba, _, _ = data
     sharper = proba**1.5 / (proba**1.5).sum(axis=1, keepdims=True)
     blocks = RowBlocks(
@@ -70,9 +70,9 @@ def test_a_class_that_is_not_honest_is_found_in_parts(data):
     assert consistency_test(blocks.labels, blocks.scores, "cw_ece", 200, rng=0).p_value < 0.01
 
 
-def test_what_would_need_rows_is_refused(data):
+def test_what_would_need_rows_is_rejected(data):
     _, _, labels, chunks = data
-    with pytest.raises(TypeError, match="bins of equal width"):
+    with pytest.raises(TypeError, match=r"equal-width bins.*y_prob\.compute\(\)"):
         consistency_test(labels, chunks, "ks_error", 10)
     with pytest.raises(TypeError, match="takes no weights"):
         consistency_test(labels, chunks, "conf_ece", 10, sample_weight=np.full(1500, 2.0))

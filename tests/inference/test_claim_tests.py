@@ -27,9 +27,9 @@ def drawn(rng, n_rows):
 def test_spiegelhalter_is_the_formula(rng):
     y, p = drawn(rng, 400)
     z = ((y - p) * (1 - 2 * p)).sum() / np.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
-    found = spiegelhalter_test(y, p, **ONE)
-    assert found.statistic == pytest.approx(abs(z))
-    assert found.p_value == pytest.approx(2 * norm.sf(abs(z)))
+    result = spiegelhalter_test(y, p, **ONE)
+    assert result.statistic == pytest.approx(abs(z))
+    assert result.p_value == pytest.approx(2 * norm.sf(abs(z)))
 
 
 def test_hosmer_lemeshow_is_the_formula(rng):
@@ -37,9 +37,9 @@ def test_hosmer_lemeshow_is_the_formula(rng):
     order = np.argsort(p).reshape(10, 10)
     expected, observed = p[order].sum(axis=1), y[order].sum(axis=1)
     statistic = ((observed - expected) ** 2 / (expected * (1 - expected / 10))).sum()
-    found = hosmer_lemeshow_test(y, p, **ONE)
-    assert found.statistic == pytest.approx(statistic)
-    assert found.p_value == pytest.approx(chi2.sf(statistic, 10))
+    result = hosmer_lemeshow_test(y, p, **ONE)
+    assert result.statistic == pytest.approx(statistic)
+    assert result.p_value == pytest.approx(chi2.sf(statistic, 10))
     fitted = hosmer_lemeshow_test(y, p, is_training=True, **ONE)
     assert fitted.p_value == pytest.approx(chi2.sf(statistic, 8))
 
@@ -57,12 +57,12 @@ def test_the_ks_statistic_is_the_ks_error_in_standard_deviations(rng):
 
 
 def test_kuiper_sees_what_the_two_halves_hide_from_each_other():
-    # the first half too low by as much as the second is too high: the range is the same step
+    # The first half is too low by as much as the second is too high: the range is the same step.
     p = np.repeat([0.4, 0.6], 200)
     y = np.concatenate([np.arange(200) % 2, np.arange(200) % 2])
     one_sided = ks_test(y, p, **ONE).statistic
     assert kuiper_test(y, p, **ONE).statistic == pytest.approx(one_sided)
-    y[200:] = np.arange(200) % 10 < 9  # now both halves are too low
+    y[200:] = np.arange(200) % 10 < 9  # now the scores of both halves are too low
     assert kuiper_test(y, p, **ONE).statistic >= ks_test(y, p, **ONE).statistic
 
 
@@ -95,7 +95,7 @@ def test_rows_of_weight_zero_are_absent(rng, test):
 
 @pytest.mark.parametrize("test", [*TESTS, mean_test])
 def test_weights_of_whole_numbers_are_not_copies(rng, test):
-    """A calibrated model is not rejected because its rows weigh 2 and 20."""
+    """Weights of 2 and 20 do not make the test reject a calibrated model."""
     p_values = []
     for _ in range(25):
         y, p = drawn(rng, 200)
@@ -108,9 +108,9 @@ def test_weights_of_whole_numbers_are_not_copies(rng, test):
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label", "cumulative"])
 def test_every_notion_is_tested_the_worst_claim_by_bonferroni(test, notion):
     data = digits_predictions()
-    found = test(data.test_labels, data.test_proba, notion=notion)
-    assert found.p_value < 0.01
-    assert ("Bonferroni" in found.test) == (notion != "confidence")
+    result = test(data.test_labels, data.test_proba, notion=notion)
+    assert result.p_value < 0.01
+    assert ("Bonferroni" in result.test) == (notion != "confidence")
 
 
 def test_several_claims_multiply_the_smallest_p_value(rng):

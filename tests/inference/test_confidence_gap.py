@@ -8,19 +8,19 @@ from calibrant.inference._confidence_gap import confidence_gap
 
 def test_the_gap_is_mean_confidence_minus_accuracy():
     proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
-    made = confidence_gap(np.array([0, 0, 0, 1]), proba)
-    assert made.estimate == pytest.approx(0.75 - 0.75)
-    assert made.low == pytest.approx(-made.high)
+    result = confidence_gap(np.array([0, 0, 0, 1]), proba)
+    assert result.estimate == pytest.approx(0.75 - 0.75)
+    assert result.low == pytest.approx(-result.high)
 
 
 def test_a_few_rows_that_are_all_right_are_not_called_underconfident():
-    made = confidence_gap(np.zeros(8, dtype=int), np.tile([0.9, 0.1], (8, 1)))
-    assert made.low < 0 < made.high
+    result = confidence_gap(np.zeros(8, dtype=int), np.tile([0.9, 0.1], (8, 1)))
+    assert result.low < 0 < result.high
 
 
 def test_one_row_knows_nothing():
-    made = confidence_gap(np.array([1]), np.array([[0.9, 0.1]]))
-    assert made.low < 0 < made.high
+    result = confidence_gap(np.array([1]), np.array([[0.9, 0.1]]))
+    assert result.low < 0 < result.high
 
 
 def test_weights_count_the_effective_number_of_rows(rng):

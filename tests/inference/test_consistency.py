@@ -13,7 +13,7 @@ from calibrant.metrics import expected_calibration_error, ks_error
 
 
 @pytest.fixture
-def honest():
+def calibrated():
     return datasets.noisy_simplex(300, 3, 0.0, rng=5)
 
 
@@ -33,10 +33,10 @@ def temperature_two(n, n_classes, rng):
         ("expected_calibration_error", {}),
     ],
 )
-def test_the_statistic_is_the_error_of_that_name(metric, options, honest):
-    result = consistency_test(honest.labels, honest.proba, metric, 19, rng=0, n_bins=10)
+def test_the_statistic_is_the_error_of_that_name(metric, options, calibrated):
+    result = consistency_test(calibrated.labels, calibrated.proba, metric, 19, rng=0, n_bins=10)
     assert result.statistic == expected_calibration_error(
-        honest.labels, honest.proba, n_bins=10, **options
+        calibrated.labels, calibrated.proba, n_bins=10, **options
     )
     assert result.guarantee == "exact"
     assert result.n_samples == 300
@@ -57,40 +57,47 @@ def test_the_statistic_is_the_error_of_that_name(metric, options, honest):
         {"notion": "top-label", "aggregate": "bin", "norm": np.inf},
     ],
 )
-def test_the_fast_way_of_binned_errors_gives_the_null_distribution_of_drawn_labels(options, honest):
+def test_the_fast_way_of_binned_errors_gives_the_null_distribution_of_drawn_labels(
+    options, calibrated
+):
     metric = partial(expected_calibration_error, **options)
-    fast = consistency_test(honest.labels, honest.proba, metric, 3000, rng=0)
-    # The same error behind a lambda is not recognised: its labels are drawn and it is computed anew
-    # each time.
-    slow = consistency_test(honest.labels, honest.proba, lambda y, p: metric(y, p), 600, rng=1)
+    fast = consistency_test(calibrated.labels, calibrated.proba, metric, 3000, rng=0)
+    # The same error behind a lambda is not recognized, so it is computed for each draw of labels.
+    slow = consistency_test(
+        calibrated.labels, calibrated.proba, lambda y, p: metric(y, p), 600, rng=1
+    )
     assert fast.statistic == pytest.approx(slow.statistic, abs=1e-14)
     spread = np.std(
-        [metric(datasets.draw_labels(honest.proba, rng=s), honest.proba) for s in range(100)]
+        [
+            metric(datasets.draw_labels(calibrated.proba, rng=s), calibrated.proba)
+            for s in range(100)
+        ]
     )
     assert abs(fast.expected - slow.expected) < 4 * spread * np.sqrt(1 / 600 + 1 / 3000)
     assert abs(fast.p_value - slow.p_value) < 4 * np.sqrt(0.25 / 600 + 0.25 / 3000)
 
 
-def test_any_metric_may_be_the_statistic(honest):
-    named = consistency_test(honest.labels, honest.proba, "ks_error", 50, rng=0)
-    short = consistency_test(honest.labels, honest.proba, "ks", 50, rng=0)
-    given = consistency_test(honest.labels, honest.proba, ks_error, 50, rng=0)
-    assert named.statistic == given.statistic == ks_error(honest.labels, honest.proba)
+def test_any_metric_may_be_the_statistic(calibrated):
+    named = consistency_test(calibrated.labels, calibrated.proba, "ks_error", 50, rng=0)
+    short = consistency_test(calibrated.labels, calibrated.proba, "ks", 50, rng=0)
+    given = consistency_test(calibrated.labels, calibrated.proba, ks_error, 50, rng=0)
+    assert named.statistic == given.statistic == ks_error(calibrated.labels, calibrated.proba)
     assert named.p_value == given.p_value == short.p_value
     assert given.test == "consistency test, ks_error"
 
 
-def test_a_seed_gives_the_same_result_and_another_one_does_not(honest):
+def test_a_seed_gives_the_same_result_and_another_one_does_not(calibrated):
     for metric in ("conf_ece", "cw_ece", "ks_error"):
         first, again, other = (
-            consistency_test(honest.labels, honest.proba, metric, 60, rng=s) for s in (1, 1, 2)
+            consistency_test(calibrated.labels, calibrated.proba, metric, 60, rng=s)
+            for s in (1, 1, 2)
         )
         assert first == again
         assert first.expected != other.expected
 
 
-def test_the_default_is_ten_thousand_resamples(honest):
-    result = consistency_test(honest.labels, honest.proba, rng=0)
+def test_the_default_is_ten_thousand_resamples(calibrated):
+    result = consistency_test(calibrated.labels, calibrated.proba, rng=0)
     assert result.n_resamples == 10_000
     assert result.p_value * 10_001 == pytest.approx(round(result.p_value * 10_001), abs=1e-9)
 
@@ -104,29 +111,40 @@ def test_a_model_that_is_sure_and_right_has_p_value_one_and_one_that_is_wrong_th
 
 def test_one_row():
     result = consistency_test([1], [[0.3, 0.7]], "cw_ece", 999, rng=0)
-    # The other label would show a larger error, 0.7 instead of 0.3, so that all resamples are at
-    # least as large.
+    # The other label has a larger error, 0.7 instead of 0.3, so all resamples are at least as
+    # large.
     assert result.p_value == 1.0
     assert consistency_test([0], [[0.3, 0.7]], "cw_ece", 999, rng=0).p_value == pytest.approx(
         0.3, abs=0.06
     )
 
 
-def test_the_null_hypothesis_is_that_of_the_claims(honest):
+def test_the_null_hypothesis_is_that_of_the_claims(calibrated):
     assert (
-        "draw from its score"
-        in consistency_test(honest.labels, honest.proba, "tl_ece", 9, rng=0).null
+        "drawn with its predicted probability"
+        in consistency_test(calibrated.labels, calibrated.proba, "tl_ece", 9, rng=0).null
     )
-    assert "canonical" in consistency_test(honest.labels, honest.proba, "cw_ece", 9, rng=0).null
-    assert "canonical" in consistency_test(honest.labels, honest.proba, "ks_error", 9, rng=0).null
+    assert (
+        "canonical"
+        in consistency_test(calibrated.labels, calibrated.proba, "cw_ece", 9, rng=0).null
+    )
+    assert (
+        "canonical"
+        in consistency_test(calibrated.labels, calibrated.proba, "ks_error", 9, rng=0).null
+    )
 
 
-def test_string_labels_and_float32(honest):
+def test_string_labels_and_float32(calibrated):
     names = np.array(["a", "b", "c"])
     result = consistency_test(
-        names[honest.labels], honest.proba.astype(np.float32), "cw_ece", 50, rng=0, classes=names
+        names[calibrated.labels],
+        calibrated.proba.astype(np.float32),
+        "cw_ece",
+        50,
+        rng=0,
+        classes=names,
     )
-    plain = consistency_test(honest.labels, honest.proba, "cw_ece", 50, rng=0)
+    plain = consistency_test(calibrated.labels, calibrated.proba, "cw_ece", 50, rng=0)
     assert result.statistic == pytest.approx(plain.statistic, abs=1e-6)
 
 
@@ -137,14 +155,14 @@ def test_an_overconfident_model_is_rejected_at_a_thousand_rows(metric, n_classes
     assert consistency_test(y, proba, metric, 999, rng=0).p_value == 0.001
 
 
-def test_nonsense_is_refused(honest):
+def test_nonsense_is_rejected(calibrated):
     with pytest.raises(ValueError, match=r"unknown metric 'eec'; .* or a function"):
-        consistency_test(honest.labels, honest.proba, "eec")
+        consistency_test(calibrated.labels, calibrated.proba, "eec")
     with pytest.raises(ValueError, match="n_resamples must be a whole number"):
-        consistency_test(honest.labels, honest.proba, n_resamples=0)
+        consistency_test(calibrated.labels, calibrated.proba, n_resamples=0)
     weighted = partial(expected_calibration_error, sample_weight=np.ones(300))
     with pytest.raises(ValueError, match="sample_weight cannot be options of the metric"):
-        consistency_test(honest.labels, honest.proba, weighted)
+        consistency_test(calibrated.labels, calibrated.proba, weighted)
 
 
 def test_temperature_scaled_densenet_is_confidence_calibrated_at_a_thousandth_and_not_class_wise(

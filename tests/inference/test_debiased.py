@@ -28,7 +28,7 @@ def test_the_estimate_is_the_debiased_error_and_lies_in_the_interval(notion, rng
     result = debiased_interval(data.labels, data.proba, notion=notion, n_bins=8)
     options = {"notion": notion, "n_bins": 8, "strategy": "quantile", "norm": 2, "debias": True}
     error = expected_calibration_error(data.labels, data.proba, **options)
-    # Labels of a split are floored at zero together here, and each there.
+    # The interval floors the sum over labels at zero, the metric floors each label.
     assert result.estimate <= error if notion.endswith("label") else result.estimate == error
     assert 0 <= result.low <= result.estimate <= result.high
 
@@ -49,7 +49,7 @@ def test_claims_of_few_rows_have_fewer_bins(rng):
     assert table.weight.tolist() == [[5, 6, 6, 6]]
 
 
-def test_rows_alone_in_a_bin_widen_the_interval_and_are_said(rng):
+def test_rows_alone_in_a_bin_widen_the_interval_and_are_noted(rng):
     y, score = [0, 0, 0, 0, 1], np.array([0.2, 0.2, 0.2, 0.2, 0.9])
     result = debiased_interval(y, score, notion="class-1", strategy="uniform", n_bins=10)
     assert result.estimate == pytest.approx(0.2)
@@ -59,7 +59,7 @@ def test_rows_alone_in_a_bin_widen_the_interval_and_are_said(rng):
 
 
 def pair_variance(y, proba, n_bins):
-    """The second variance of the docstring for class-wise claims, pair by pair of rows."""
+    """V_2 of the docstring for class-wise claims, summed over pairs of rows."""
     n, n_classes = proba.shape
     cell = np.minimum((proba * n_bins).astype(int), n_bins - 1)
     residual = np.eye(n_classes)[y] - proba
@@ -152,8 +152,8 @@ def test_the_standard_error_is_that_of_repeated_samples(shrinkage, monkeypatch):
         debiased_interval(data.labels, data.proba, notion="class-1").standard_error
         for data in draws
     ]
-    # 400 runs know a spread to 4 %; near calibration the larger of two noisy variances is a little
-    # too large.
+    # 400 runs determine a spread to 4%. Near calibration, the larger of two noisy variances is
+    # slightly too large.
     assert np.mean(errors) == pytest.approx(np.std(squares), rel=0.2)
 
 
@@ -161,7 +161,7 @@ def test_one_row_and_certain_predictions():
     single = debiased_interval([1], [[0.3, 0.7]])
     assert np.isnan(single.estimate)
     assert (single.low, single.high) == (0.0, 0.7)
-    assert single.note == "not identifiable: no bin holds two rows"
+    assert single.note == "not identifiable, because no bin contains two rows"
     sure = debiased_interval([0, 1, 0], np.eye(2)[[0, 1, 0]])
     assert sure.low == sure.estimate == 0.0
     assert 0.5 < sure.high < 1.0
@@ -176,7 +176,7 @@ def test_real_predictions_give_the_figures_of_verified_calibration(real_data, re
     golden = reference["focal_cifar10_resnet50_gupta"]["uncalibrated_test"]["verified_calibration"]
 
     def split(score):
-        """Its bins: the larger ones first where rows do not divide evenly."""
+        """Bins of the reference: the larger ones come first if rows do not divide evenly."""
         return np.array([group[-1] for group in np.array_split(np.sort(score), 15)])
 
     cases = [
@@ -190,7 +190,7 @@ def test_real_predictions_give_the_figures_of_verified_calibration(real_data, re
     for notion, published, edges in cases:
         same_bins = debiased_interval(y, proba, notion=notion, bins=Bins(edges))
         assert same_bins.estimate == pytest.approx(published, abs=1e-8)
-        # Our quantile bins hold a row more or less each.
+        # The sizes of our quantile bins differ by up to one row.
         own = debiased_interval(y, proba, notion=notion)
         assert own.estimate == pytest.approx(published, abs=2e-5)
         assert own.low < own.estimate < own.high

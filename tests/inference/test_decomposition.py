@@ -103,7 +103,7 @@ def test_classes_that_are_never_predicted_make_no_claim():
 
 
 class Uniform(LogisticRegression):
-    """Says 1/K to everything, whatever it was fitted on."""
+    """Calibrator that always predicts 1/K."""
 
     def fit(self, X, y, sample_weight=None):
         return self
@@ -112,7 +112,7 @@ class Uniform(LogisticRegression):
         return np.full(X.shape, 1 / X.shape[1])
 
 
-def test_the_result_speaks(data):
+def test_the_result_has_a_text(data):
     parts = score_decomposition(data.labels, data.proba, model(), rng=0)
     lines = str(parts).splitlines()
     assert lines[0].startswith("log_loss ")

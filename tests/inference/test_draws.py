@@ -83,8 +83,8 @@ def test_class_wise_counts_add_up_to_the_rows_and_vary_together(rng):
     claims = claims_of("class-wise", rng, n_classes=2)
     counts = count_draws(claims, UniformBins(3)).counts(rng, 500)
     assert (counts.sum(axis=1) == 60).all()
-    # With two classes a score s in one column is 1 - s in the other: what one bin gains its mirror
-    # image loses.
+    # With two classes a score s in one column is 1 - s in the other, so an outcome that is counted
+    # in one bin is not counted in its mirror image.
     table = bin_table(claims, n_bins=3)
     assert np.array_equal(counts[:, 0] + counts[:, 5], np.full(500, table.weight[0, 0]))
 
@@ -103,7 +103,7 @@ def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concent
     rng = np.random.default_rng(n_classes)
     size, p_values = 20_000, []
     proba = rng.dirichlet(np.full(n_classes, concentration), 4)
-    for row in proba:  # a row at a time, and bins that tell no two scores of a class apart
+    for row in proba:  # one row at a time, with one bin per class
         claims = as_notion("class-wise").claims(row[None], np.zeros(1, dtype=int), np.ones(1))
         counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
         assert (counts.sum(axis=1) == 1).all()
@@ -111,19 +111,20 @@ def test_counts_of_each_cell_have_the_law_of_independent_rows(n_classes, concent
     claims = as_notion("class-wise").claims(proba, np.zeros(4, dtype=int), np.ones(4))
     counts = CellDraws(claims, UniformBins(1)).counts(rng, size)
     for k in np.argsort(-proba.sum(axis=0))[:5]:  # rows are independent of each other
-        found = np.bincount(counts[:, k], minlength=5)
-        p_values.append(fit_p_value(found, size * poisson_binomial(proba[:, k])))
+        result = np.bincount(counts[:, k], minlength=5)
+        p_values.append(fit_p_value(result, size * poisson_binomial(proba[:, k])))
     assert min(p_values) > 0.05 / len(p_values)
 
 
-def fit_p_value(found, expected):
-    """Pearson's chi-square test, of cells that expect fewer than five together."""
+def fit_p_value(observed, expected):
+    """Pearson's chi-squared test; cells that expect fewer than five counts are merged."""
     is_rare = expected < 5
-    found, expected = (
-        np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x for x in (found, expected)
+    observed, expected = (
+        np.append(x[~is_rare], x[is_rare].sum()) if is_rare.any() else x
+        for x in (observed, expected)
     )
     keep = expected > 0
-    return chisquare(found[keep], expected[keep] * found.sum() / expected.sum()).pvalue
+    return chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
 
 
 def test_draws_one_after_the_other_are_independent_in_each_row():
@@ -131,7 +132,7 @@ def test_draws_one_after_the_other_are_independent_in_each_row():
     proba = rng.dirichlet(np.ones(10), 300)
     claims = as_notion("class-wise").claims(proba, np.zeros(300, dtype=int), np.ones(300))
     counts = CellDraws(claims, UniformBins(1)).counts(rng, 20_000).astype(float)
-    for lag in (1, 8):  # neighbours, and those whose bytes are at the same place of a number
+    for lag in (1, 8):  # neighbors, and rows whose bytes have the same place in a number
         for column in counts.T:
             assert abs(np.corrcoef(column[:-lag], column[lag:])[0, 1]) < 4.5 / np.sqrt(20_000)
 
@@ -157,8 +158,8 @@ def test_many_draws_take_the_rows_in_parts(rng, monkeypatch):
 def test_labels_have_the_frequencies_of_the_rows(rng):
     proba = rng.dirichlet(np.ones(3), 5)
     labels = LabelDraws(proba).labels(rng, 20_000)
-    found = np.array([np.bincount(column, minlength=3) for column in labels.T]) / 20_000
-    assert found == pytest.approx(proba, abs=0.015)
+    result = np.array([np.bincount(column, minlength=3) for column in labels.T]) / 20_000
+    assert result == pytest.approx(proba, abs=0.015)
 
 
 def test_tables_that_are_too_large_to_keep_are_made_anew_and_give_the_same_draws(rng, monkeypatch):
@@ -195,6 +196,6 @@ def test_random_bits_are_those_of_integers_whatever_was_drawn_before(source, sha
 def test_random_bytes_are_those_of_whole_numbers(shape):
     ours, theirs = (np.random.default_rng(0) for _ in range(2))
     drawn = _draws.random_bytes(ours, *shape)
-    words = theirs.integers(2**64, size=8, dtype=np.uint64).astype("<u8")
+    text = theirs.integers(2**64, size=8, dtype=np.uint64).astype("<u8")
     assert drawn.shape == shape
-    assert drawn.tobytes() == words.tobytes()[: drawn.size]
+    assert drawn.tobytes() == text.tobytes()[: drawn.size]

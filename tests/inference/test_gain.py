@@ -20,7 +20,7 @@ from calibrant.multiclass import StructuredScaling, TemperatureScaling
 
 
 class Temperature(BaseCalibrator):
-    """Temperature scaling, the plain way."""
+    """Temperature scaling by a scalar optimizer."""
 
     def __init__(self, inputs="proba", classes=None):
         self.inputs = inputs
@@ -43,8 +43,7 @@ class Temperature(BaseCalibrator):
 
 
 class TowardsUniform(BaseCalibrator):
-    """``(1 - d) p + d / K`` with the d of least squares: the family that holds the truth of
-    `noisy_simplex`."""
+    """``(1 - d) p + d / K`` with d by least squares, the true family of `noisy_simplex`."""
 
     form = "proba"
 
@@ -96,7 +95,7 @@ def test_a_calibrated_model_gains_nothing():
 
 def test_logits_may_be_given(overconfident):
     y, proba = overconfident
-    # Folds at random depend on the scores that are given; these do not.
+    # Random folds depend on the scores, these folds do not.
     given = {"calibrator": TemperatureScaling(), "cv": KFold(5)}
     by_logits = calibration_gain(y, np.log(proba), inputs="logits", **given)
     by_proba = calibration_gain(y, proba, **given)
@@ -149,17 +148,18 @@ def test_a_higher_level_widens_the_interval(overconfident):
         calibration_gain(y, proba, Temperature(), level=95)
 
 
-def test_the_result_speaks(overconfident):
+def test_the_result_has_a_text(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
     assert str(result).startswith(
-        f"log_loss {result.before:.5g} -> {result.after:.5g}, gain {result.gain:.4g}, 95% interval"
+        f"Log-loss {result.before:.3g} before and {result.after:.3g} after, a reduction of "
+        f"{result.gain:.3g} (95% CI {result.low:.3g} to {result.high:.3g}). The interval is one of "
     )
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
     )
 
 
-def test_each_interval_says_what_it_is_one_of(overconfident, rng):
+def test_the_text_of_an_interval_names_its_quantity(overconfident, rng):
     best = calibration_gain(*overconfident, Temperature(), rng=0)
     before, after = rng.random(50), rng.random(50)
     crossed = paired_gain(before, after, np.ones(50), FIVE_FOLDS, score="log_loss")
@@ -169,9 +169,9 @@ def test_each_interval_says_what_it_is_one_of(overconfident, rng):
         "nadeau-bengio",
         "paired",
     )
-    assert "of the calibration error, the gain of the best map" in str(best)
-    assert "of the gain of a map fitted on as many rows" in str(crossed)
-    assert "of the gain of this map on new rows" in str(held)
+    assert "one of the calibration error, which is the improvement by the best" in str(best)
+    assert "one of the change by a calibrator fitted on as many rows" in str(crossed)
+    assert "one of the change by this calibrator on new rows" in str(held)
 
 
 FIVE_FOLDS = [0.25] * 5
@@ -236,19 +236,19 @@ def test_no_difference_is_known_to_one_row_at_best():
 
 
 @pytest.mark.parametrize(
-    ("after", "judgement", "said"),
+    ("after", "judgement", "text"),
     [
-        (0.5, "good", "Calibration by magic helps: Brier score 1.0000 before and 0.5000 after"),
-        (1.5, "bad", "Calibration by magic harms, leave the probabilities as they are: "),
-        (1.0, "mixed", "Whether calibration by magic helps is not certain with these rows: "),
+        (0.5, "good", "Calibration by magic helps: Brier score 1 before and 0.5 after, a reduct"),
+        (1.5, "bad", "Calibration by magic increases the Brier score, so keep the original"),
+        (1.0, "mixed", "No significant effect of calibration by magic was detected: "),
     ],
 )
-def test_a_gain_is_judged_and_said_in_words(after, judgement, said):
+def test_the_sentence_of_a_gain_states_its_conclusion(after, judgement, text):
     gain = paired_gain(
         np.ones(50), np.full(50, after), np.ones(50), FIVE_FOLDS, score="brier_score"
     )
     assert gain.judgement == judgement
-    assert gain.sentence("magic").startswith(said)
+    assert gain.sentence("magic").startswith(text)
     assert gain.sentence() == gain.sentence("magic").replace(" by magic", "")
 
 
@@ -280,10 +280,10 @@ def test_intervals_cover_the_true_calibration_error_in_brier_score(n_classes, no
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 1.5, 2.0])
 def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
-    # The mean relative entropy of truth and prediction, over a million rows: known to 0.3 %.
+    # The mean relative entropy of truth and prediction, over a million rows: accurate to 0.3%.
     logits = np.random.default_rng(99).normal(size=(1_000_000, 3))
-    truth, said = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
-    error = np.mean(np.sum(np.exp(truth) * (truth - said), axis=1))
+    truth, text = log_softmax(logits, axis=1), log_softmax(temperature * logits, axis=1)
+    error = np.mean(np.sum(np.exp(truth) * (truth - text), axis=1))
     covered = 0
     for seed in range(1000):
         rng = np.random.default_rng(seed)
@@ -295,7 +295,7 @@ def test_intervals_cover_the_true_calibration_error_in_log_loss(temperature):
 
 
 def test_ten_rows_that_are_all_right_do_not_prove_a_calibration_error():
-    """A temperature made of them is surer still, and gains a little on each."""
+    """A temperature fitted to them increases the confidence and gains a little on each row."""
     proba = np.column_stack([np.linspace(0.9, 0.99, 10), np.linspace(0.1, 0.01, 10)])
     result = calibration_gain(np.zeros(10, dtype=int), proba, Temperature(), rng=0)
     assert result.gain > 0
@@ -303,16 +303,16 @@ def test_ten_rows_that_are_all_right_do_not_prove_a_calibration_error():
 
 
 def test_what_labels_of_the_model_would_vary_by_counts_as_four_rows(rng):
-    """Scores that are too cautious: labels drawn from them would make gains vary more."""
+    """For underconfident scores, gains vary more with labels drawn from the scores."""
     z = rng.normal(size=(400, 3))
     y, proba = datasets.draw_labels(softmax(3 * z, axis=1), rng=rng), softmax(z, axis=1)
     data = check_predictions(y, proba, None, None)
     pairs = paired_scores(data, Temperature(), score="log_loss", inputs="proba", cv=5, rng=0)
-    found = np.var(pairs.before - pairs.after, ddof=1)
-    own = (pairs.own[1].mean() - pairs.own[0].mean() ** 2) * 400 / 399
+    actual = np.var(pairs.before - pairs.after, ddof=1)
+    own = (pairs.moments[1].mean() - pairs.moments[0].mean() ** 2) * 400 / 399
     four = stats.norm.ppf(0.975) ** 2
     result = calibration_gain(y, proba, Temperature(), rng=0)
-    assert own > 1.5 * found
+    assert own > 1.5 * actual
     assert result.standard_error**2 == pytest.approx(
-        (400 * found + four * own) / (400 + four) / 400
+        (400 * actual + four * own) / (400 + four) / 400
     )

@@ -14,35 +14,37 @@ NOTIONS = ["canonical", "confidence", "class-wise", "top-label", "within-top-2",
 
 
 @pytest.fixture
-def honest():
+def calibrated():
     return datasets.noisy_simplex(200, 3, 0.0, rng=3)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("method", ["resampling", "wild"])
-def test_the_statistic_is_the_unbiased_error(notion, method, honest):
+def test_the_statistic_is_the_unbiased_error(notion, method, calibrated):
     result = kernel_test(
-        honest.labels, honest.proba, notion=notion, method=method, n_resamples=19, rng=0
+        calibrated.labels, calibrated.proba, notion=notion, method=method, n_resamples=19, rng=0
     )
     assert result.statistic == pytest.approx(
-        kernel_calibration_error(honest.labels, honest.proba, notion=notion), abs=1e-14
+        kernel_calibration_error(calibrated.labels, calibrated.proba, notion=notion), abs=1e-14
     )
     assert result.guarantee == {"resampling": "exact", "wild": "asymptotic"}[method]
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_resampling_draws_the_errors_of_drawn_labels(notion, honest):
-    result = kernel_test(honest.labels, honest.proba, notion=notion, n_resamples=1000, rng=0)
-    drawn = [datasets.draw_labels(honest.proba, rng=s) for s in range(200)]
-    errors = np.array([kernel_calibration_error(y, honest.proba, notion=notion) for y in drawn])
+def test_resampling_draws_the_errors_of_drawn_labels(notion, calibrated):
+    result = kernel_test(
+        calibrated.labels, calibrated.proba, notion=notion, n_resamples=1000, rng=0
+    )
+    drawn = [datasets.draw_labels(calibrated.proba, rng=s) for s in range(200)]
+    errors = np.array([kernel_calibration_error(y, calibrated.proba, notion=notion) for y in drawn])
     assert abs(result.expected - errors.mean()) < 4 * errors.std() * np.sqrt(1 / 200 + 1 / 1000)
     share = np.mean(errors >= result.statistic)
     assert abs(result.p_value - share) < 4 * np.sqrt(0.25 / 200 + 0.25 / 1000)
 
 
 @pytest.mark.parametrize("notion", ["canonical", "confidence"])
-def test_random_signs_by_hand(notion, honest):
-    y, proba = honest.labels[:30], honest.proba[:30]
+def test_random_signs_by_hand(notion, calibrated):
+    y, proba = calibrated.labels[:30], calibrated.proba[:30]
     result = kernel_test(
         y, proba, notion=notion, method="wild", n_resamples=400, rng=7, bandwidth=0.3
     )
@@ -61,10 +63,14 @@ def test_random_signs_by_hand(notion, honest):
     assert result.p_value == (1 + np.sum(drawn >= result.statistic - 1e-12)) / 401
 
 
-def test_blocks_are_tested_by_the_mean_of_their_errors(honest):
-    result = kernel_test(honest.labels, honest.proba, method="block", block_size=20, bandwidth=0.3)
+def test_blocks_are_tested_by_the_mean_of_their_errors(calibrated):
+    result = kernel_test(
+        calibrated.labels, calibrated.proba, method="block", block_size=20, bandwidth=0.3
+    )
     each = [
-        kernel_calibration_error(honest.labels[i : i + 20], honest.proba[i : i + 20], bandwidth=0.3)
+        kernel_calibration_error(
+            calibrated.labels[i : i + 20], calibrated.proba[i : i + 20], bandwidth=0.3
+        )
         for i in range(0, 200, 20)
     ]
     assert result.statistic == pytest.approx(np.mean(each), abs=1e-14)
@@ -74,10 +80,10 @@ def test_blocks_are_tested_by_the_mean_of_their_errors(honest):
     assert result.guarantee == "asymptotic"
 
 
-def test_a_seed_gives_the_same_result(honest):
+def test_a_seed_gives_the_same_result(calibrated):
     for method in ("resampling", "wild"):
         first, again = (
-            kernel_test(honest.labels, honest.proba, method=method, n_resamples=50, rng=4)
+            kernel_test(calibrated.labels, calibrated.proba, method=method, n_resamples=50, rng=4)
             for _ in range(2)
         )
         assert first == again
@@ -115,15 +121,15 @@ def test_certain_predictions():
     assert kernel_test([1, 1, 2, 1], proba, n_resamples=99, rng=0).p_value == 0.01
 
 
-def test_what_cannot_be_tested_is_refused(honest):
+def test_what_cannot_be_tested_is_rejected(calibrated):
     with pytest.raises(ValueError, match="at least 2 rows are needed"):
         kernel_test([0], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="method must be one of"):
-        kernel_test(honest.labels, honest.proba, method="guess")
+        kernel_test(calibrated.labels, calibrated.proba, method="guess")
     with pytest.raises(ValueError, match="needs claims about all rows"):
-        kernel_test(honest.labels, honest.proba, notion="top-label", method="block")
+        kernel_test(calibrated.labels, calibrated.proba, notion="top-label", method="block")
     with pytest.raises(ValueError, match="two blocks or more"):
-        kernel_test(honest.labels, honest.proba, method="block", block_size=150)
+        kernel_test(calibrated.labels, calibrated.proba, method="block", block_size=150)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_the_standard_error_is_that_of_the_information_matrix(rng):
     assert line.slope.standard_error == pytest.approx(error, rel=1e-6)
 
 
-def test_too_extreme_scores_are_found_and_said(rng):
+def test_too_extreme_scores_are_found(rng):
     odds = rng.normal(size=1000)
     line = calibration_line((rng.random(1000) < expit(odds)).astype(int), expit(2 * odds), **ONE)
     assert line.slope.high < 1
@@ -56,7 +56,9 @@ def test_outcomes_that_a_threshold_separates_have_their_own_probability_as_p_val
     line = calibration_line([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **ONE)
     assert line.test.p_value == pytest.approx(0.9 * 0.8 * 0.8 * 0.9)
     shifted = calibration_line([0, 0, 1, 1, 1], [0.1, 0.2, 0.2, 0.8, 0.9], **ONE)
-    likelihood = 0.9 * 0.8 * 0.2 * 0.8 * 0.9 / (0.5 * 0.5)  # the rows at the threshold: one of two
+    likelihood = (
+        0.9 * 0.8 * 0.2 * 0.8 * 0.9 / (0.5 * 0.5)
+    )  # one of the two rows at the threshold is positive
     assert shifted.test.p_value == pytest.approx(likelihood)
 
 
@@ -81,8 +83,8 @@ def test_cox_does_not_reject_one_score_that_is_right():
     assert line.test.expected == 1.0
 
 
-def test_a_notion_of_several_claims_is_refused_with_those_that_work(rng):
-    with pytest.raises(ValueError, match=r"makes 2 claims.*'class-<k>'"):
+def test_a_notion_of_several_claims_is_rejected_with_those_that_work(rng):
+    with pytest.raises(ValueError, match=r"makes 2 claims, but only one is allowed.*'class-<k>'"):
         calibration_line(*drawn(rng, 20), notion="class-wise")
 
 

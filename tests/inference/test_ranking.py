@@ -62,7 +62,7 @@ def test_the_smallest_score_ranks_first():
     assert friedman_test([[0.1, 0.2], [0.3, 0.4]]).average_ranks == (1.0, 2.0)
 
 
-def test_the_result_speaks():
+def test_the_result_has_a_text():
     result = friedman_test(list(RANKS.values()))
     assert str(result).startswith(
         "Friedman test of 7 methods on 20 datasets: statistic 73.82, p-value 6.71e-14 (asymptotic)"
@@ -70,7 +70,7 @@ def test_the_result_speaks():
     assert json.loads(json.dumps(result.to_dict()))["n_methods"] == 7
 
 
-def test_bad_tables_are_refused():
+def test_bad_tables_are_rejected():
     with pytest.raises(ValueError, match="dataset 1, method 0 is missing"):
         friedman_test([[1.0, 2.0], [np.nan, 1.0]])
     with pytest.raises(ValueError, match="one row per dataset"):
@@ -99,7 +99,7 @@ def test_two_tailed_bonferroni_dunn_quantiles_of_the_table_of_demsar(k, q):
     )
 
 
-def test_nonsense_is_refused():
+def test_nonsense_is_rejected():
     with pytest.raises(ValueError, match="n_methods must be a whole number of at least 2"):
         critical_difference(1, 20)
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):

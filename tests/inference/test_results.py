@@ -20,14 +20,14 @@ def test_round_off_does_not_break_ties():
     assert monte_carlo_p_value(0.3, np.array([0.3 - 1e-9, 0.1])) == 1 / 3
 
 
-def test_a_test_result_says_what_was_done_in_words_and_in_json():
+def test_a_test_result_is_described_in_words_and_in_json():
     result = CalibrationTestResult(
         "some test", 0.0123456, 0.004, "all is well", "exact", 1000, 999, 0.01
     )
     text = str(result)
     for part in (
         "some test: 1,000 rows, 999 resamples",
-        "0.012346 (calibrated: 0.01 on average)",
+        "0.0123 (expected under calibration: 0.01)",
         "0.004",
         "all is well",
         "exact",
@@ -38,9 +38,9 @@ def test_a_test_result_says_what_was_done_in_words_and_in_json():
         result.p_value = 1.0
 
 
-def test_an_interval_says_its_level_and_guarantee():
+def test_the_text_of_an_interval_has_its_level_and_guarantee():
     result = Interval("log_loss", 0.5, 0.4, 0.6, 0.9, 0.05, "asymptotic", 100)
-    assert str(result) == "log_loss: 0.5, 90% interval [0.4, 0.6] (asymptotic)"
+    assert str(result) == "log_loss: 0.5 (90% CI 0.4 to 0.6, asymptotic)"
     assert result.to_dict()["low"] == 0.4
 
 

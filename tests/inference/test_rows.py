@@ -1,4 +1,4 @@
-"""Rows that tests and intervals draw from."""
+"""Checks of rows for tests and intervals."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_rows_of_weight_zero_are_left_out():
 
 
 def test_equal_weights_become_one():
-    *_, weight, _ = check_rows(Y, P, [0.2, 0.0, 0.2], None, "proba", only_equal="this method")
+    *_, weight, _ = check_rows(Y, P, [0.2, 0.0, 0.2], None, "proba", only_equal="This method")
     assert weight.tolist() == [1, 1]
 
 
 def test_methods_that_draw_rows_reject_unequal_weights():
-    with pytest.raises(ValueError, match=r"this method draws rows one by one .* np\.repeat"):
-        check_rows(Y, P, [2, 1, 1], None, "proba", only_equal="this method")
+    with pytest.raises(ValueError, match=r"This method accepts only equal weights.* np\.repeat"):
+        check_rows(Y, P, [2, 1, 1], None, "proba", only_equal="This method")
 
 
 def test_logits_become_probabilities():

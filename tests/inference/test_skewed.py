@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from calibrant.datasets import draw_labels
-from calibrant.inference._skewed import Spread, own_spread, spread_of
+from calibrant.inference._skewed import Spread, model_spread, spread_of
 from calibrant.metrics import brier_score, log_loss
 
 
 def transformed(x, skewness, n):
-    """Hall's polynomial, of a mean in standard deviations."""
+    """Hall's polynomial of a mean in units of standard deviations."""
     return x + skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / (6 * n)
 
 
@@ -60,9 +60,9 @@ def test_groups_of_one_row_are_rows_and_groups_of_equal_rows_are_as_few_as_they_
 
 
 @pytest.mark.parametrize(("name", "metric"), [("log_loss", log_loss), ("brier_score", brier_score)])
-def test_the_own_spread_is_that_of_labels_drawn_from_the_model(name, metric, rng):
+def test_the_model_spread_is_that_of_labels_drawn_from_the_model(name, metric, rng):
     row = np.array([[0.7, 0.2, 0.1]])
-    own = own_spread(name, np.repeat(row, 4, axis=0))
+    own = model_spread(name, np.repeat(row, 4, axis=0))
     losses = np.array([metric([k], row) for k in range(3)])
     mean = row[0] @ losses
     variance = row[0] @ (losses - mean) ** 2
@@ -72,7 +72,7 @@ def test_the_own_spread_is_that_of_labels_drawn_from_the_model(name, metric, rng
 
 @pytest.mark.slow
 def test_intervals_of_skewed_means_hold_the_truth_where_those_of_student_do_not():
-    """Lognormal rows, which no rule was chosen on."""
+    """Lognormal rows, which were not used to choose any constant."""
     truth, inside = np.exp(0.5), {"student": 0, "hall": 0}
     for seed in range(1000):
         values = np.random.default_rng(seed).lognormal(size=30)
@@ -83,9 +83,9 @@ def test_intervals_of_skewed_means_hold_the_truth_where_those_of_student_do_not(
     assert inside["hall"] > inside["student"] + 20
 
 
-def test_labels_of_a_calibrated_model_vary_as_its_own_spread_says(rng):
+def test_labels_of_a_calibrated_model_vary_by_the_model_spread(rng):
     proba = rng.dirichlet(np.full(3, 0.5), 50)
-    own = own_spread("brier_score", proba)
+    own = model_spread("brier_score", proba)
     drawn = [brier_score(draw_labels(proba, rng=rng), proba) for _ in range(400)]
-    # The own spread is that of new rows too, so that it is larger than that of labels alone.
+    # The model spread includes the choice of rows, so it exceeds that of labels alone.
     assert np.std(drawn) < own.error < 1.5 * np.std(drawn)

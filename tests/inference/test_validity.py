@@ -33,7 +33,7 @@ def test_the_area_above_the_curve_is_the_calibration_error(notion, rng):
 
 
 def test_by_hand():
-    # Two bins: scores .25 (three rows, one hit) and .75 (one row, a hit): gaps 1/12 and 1/4.
+    # Two bins, .25 (three rows, one positive) and .75 (one positive row), with gaps 1/12 and 1/4.
     curve = validity_curve([1, 0, 0, 1], [0.25, 0.25, 0.25, 0.75], notion="class-1", n_bins=2)
     assert curve([0.0, 0.08, 1 / 12, 0.2, 0.25]) == pytest.approx([0, 0, 0.75, 0.75, 1])
     assert curve.epsilon == pytest.approx([0, 1 / 12, 0.25])
@@ -149,7 +149,7 @@ def test_fitted_calibrators_lend_their_bins(rng):
     assert better(0.15) > base(0.15)
 
 
-def test_one_row_and_the_result_speaks():
+def test_one_row_and_the_result_has_a_text():
     curve = validity_curve([0], [[0.7, 0.3]], notion="canonical")
     assert curve(0.59) == 0.0
     assert curve(0.6) == 1.0
@@ -160,13 +160,13 @@ def test_one_row_and_the_result_speaks():
     assert json.loads(json.dumps(curve.to_dict()))["validity"] == [0.0, 1.0]
 
 
-def test_nonsense_is_refused():
+def test_nonsense_is_rejected():
     proba = np.full((4, 2), 0.5)
     with pytest.raises(ValueError, match="the bin number of every row"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0.5, 0.5, 1.0, 1.0])
     with pytest.raises(ValueError, match="rows do not match"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0, 1])
-    with pytest.raises(ValueError, match="y_pred goes with binary notions"):
+    with pytest.raises(ValueError, match="y_pred is only allowed for binary types"):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", y_pred=[0, 1, 0, 1])
     with pytest.raises(TypeError, match="bins must be a fitted binning calibrator"):
         validity_curve([0, 1, 0, 1], proba, notion="confidence", bins=HalfPlane())

@@ -1,4 +1,4 @@
-"""MetricAccumulator: parts, merging, JSON, and the budget of top scores."""
+"""MetricAccumulator: batches, merging, JSON, and the limit of kept confidences."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_the_top_label_is_selected_once_a_block(data, monkeypatch):
 
 def test_more_rows_need_no_more_memory_where_no_top_scores_are_kept(rng):
     y, proba = rng.integers(3, size=200_000), rng.dirichlet(np.ones(3), 200_000)
-    accumulator = MetricAccumulator(keep_top=0).update(y, proba)  # threads are there from now on
+    # The first update starts the thread pool, which needs memory.
+    accumulator = MetricAccumulator(keep_top=0).update(y, proba)
     tracemalloc.start()
     accumulator.update(y, proba)
     held, _ = tracemalloc.get_traced_memory()
@@ -126,19 +127,21 @@ def test_the_state_has_the_size_of_the_table_not_of_the_data(rng):
     assert len(large.to_json()) < 1.2 * len(small.to_json())
 
 
-def test_what_does_not_belong_together_is_refused():
+def test_what_does_not_belong_together_is_rejected():
     accumulator = MetricAccumulator().update([0], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="expected 2 classes as before, got 3"):
+    with pytest.raises(
+        ValueError, match="The scores have 3 columns, but earlier rows had 2 classes"
+    ):
         accumulator.update([0], [[0.5, 0.3, 0.2]])
-    with pytest.raises(ValueError, match="same n_bins; got 15 and 10"):
+    with pytest.raises(ValueError, match="same n_bins can be merged; got 15 and 10"):
         accumulator.merge(MetricAccumulator(10))
-    with pytest.raises(ValueError, match="same classes"):
+    with pytest.raises(ValueError, match="Only accumulators with the same classes"):
         accumulator.merge(MetricAccumulator(classes=["a", "b"]))
     with pytest.raises(ValueError, match="keep_top must be a whole number of at least 0"):
         MetricAccumulator(keep_top=-1)
     with pytest.raises(ValueError, match="inputs must be"):
         MetricAccumulator(inputs="odds")
-    with pytest.raises(ValueError, match="call update"):
+    with pytest.raises(ValueError, match=r"Call update\(y_true, y_prob\)"):
         MetricAccumulator().compute()
 
 
@@ -179,7 +182,7 @@ def damaged(**changes):
     ],
 )
 def test_a_damaged_state_is_a_clear_error(text):
-    with pytest.raises(ValueError, match="not the JSON of a MetricAccumulator"):
+    with pytest.raises(ValueError, match="The text is not the JSON of a MetricAccumulator"):
         MetricAccumulator.from_json(text)
 
 
@@ -193,7 +196,7 @@ def test_updates_of_several_threads_are_all_counted(rng):
             accumulator.update(labels, proba)
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)  # so that threads interrupt each other
+    sys.setswitchinterval(1e-6)  # threads interrupt each other often
     try:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(update, range(8)))

@@ -1,4 +1,4 @@
-"""The binned error: hand-computed cases, theorems, bad input."""
+"""The binned error: hand-computed cases, theorems, invalid input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TWO = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.4, 0.6]])
 
 
 def test_one_bin_by_hand():
-    # Three rows say class 0 with 0.8 and two are right; one says class 1 with 0.6 and is right.
+    # Three rows predict class 0 with 0.8, two correctly; one predicts class 1 with 0.6, correctly.
     assert ece([0, 0, 1, 1], TWO) == pytest.approx(
         3 / 4 * abs(2 / 3 - 0.8) + 1 / 4 * 0.4, abs=1e-15
     )
@@ -41,7 +41,7 @@ def test_a_class_score_of_exactly_zero_counts_like_any_other():
 
 
 def test_a_score_on_an_edge_belongs_to_the_bin_above():
-    # With 5 bins 0.6 opens bin 3; 0.59 is in bin 2.
+    # With 5 bins, 0.6 is the lower edge of bin 3, and 0.59 is in bin 2.
     table = calibration_curve([0, 0], [[0.6, 0.4], [0.59, 0.41]], n_bins=5)
     assert table.weight.tolist() == [[0, 0, 1, 1, 0]]
 
@@ -56,9 +56,9 @@ def test_ties_at_the_top_go_to_the_lowest_column():
 def test_one_row():
     assert ece([1], [[0.3, 0.7]]) == pytest.approx(0.3)
     assert ece([0], [[0.3, 0.7]], notion="top-label") == pytest.approx(0.7)
-    # a bin of one row says nothing about its variance
+    # One row in a bin does not determine a variance.
     assert np.isnan(ece([0], [[0.3, 0.7]], norm=2, debias=True))
-    # and is not counted beside others
+    # Such a bin is not counted if there are others.
     alone = ece([0, 0, 1], [0.8, 0.8, 0.1], notion="class-1", norm=2, debias=True)
     assert alone == pytest.approx(0.8)
 
@@ -97,7 +97,7 @@ def test_top_label_is_the_mean_over_predicted_classes_weighted_by_rows(rng):
 
 
 def test_aggregate_bin_averages_the_gaps_of_a_bin_before_the_norm():
-    # Both rows are in one bin: gaps 0.4 (right) and 0.6 (wrong) of different labels.
+    # Both rows are in one bin, with gaps 0.4 (correct) and 0.6 (wrong) of different labels.
     proba, y = [[0.6, 0.4], [0.4, 0.6]], [0, 0]
     assert ece(y, proba, notion="top-label", norm=np.inf) == pytest.approx(0.6)
     assert ece(y, proba, notion="top-label", norm=np.inf, aggregate="bin") == pytest.approx(0.5)
@@ -105,20 +105,19 @@ def test_aggregate_bin_averages_the_gaps_of_a_bin_before_the_norm():
 
 
 def test_debiasing_by_hand():
-    # Four rows at 0.8, three right: squared gap 0.05^2, variance of the mean 0.75 * 0.25 / 3: the
-    # difference is negative.
+    # Four rows at 0.8, three correct: squared gap 0.05^2 and variance of the mean 0.75 * 0.25 / 3,
+    # so the difference is negative.
     assert ece([0, 0, 0, 1], [[0.8, 0.2]] * 4, norm=2, debias=True) == 0.0
-    # Four rows at 0.8, none right: squared gap 0.64 and no variance.
+    # Four rows at 0.8, none correct: squared gap 0.64 and no variance.
     assert ece([1, 1, 1, 1], [[0.8, 0.2]] * 4, norm=2, debias=True) == pytest.approx(0.8)
-    # Four rows at 0.9, two right: 0.4^2 - 0.25 / 3.
+    # Four rows at 0.9, two correct: 0.4^2 - 0.25 / 3.
     assert ece([0, 0, 1, 1], [[0.9, 0.1]] * 4, norm=2, debias=True) == pytest.approx(
         (0.16 - 0.25 / 3) ** 0.5
     )
 
 
 def test_debiasing_floors_each_claim_at_zero():
-    # Class 0 is fine (difference negative, floored), class 1 is off: the mean must not be pulled
-    # down by class 0.
+    # The negative difference of class 0 is floored, so it does not reduce the error of class 1.
     proba = np.column_stack([np.full(4, 0.5), np.full(4, 0.9)])
     one = ece([0, 0, 1, 1], proba, notion="class-1", norm=2, debias=True)
     assert ece([0, 0, 1, 1], proba, notion="class-wise", norm=2, debias=True) == pytest.approx(
@@ -126,7 +125,7 @@ def test_debiasing_floors_each_claim_at_zero():
     )
 
 
-def test_reported_labels_are_judged_with_their_probabilities(rng):
+def test_reported_labels_are_evaluated_with_their_probabilities(rng):
     proba, y = rng.dirichlet(np.ones(4), 100), rng.integers(4, size=100)
     top, label = proba.max(1), proba.argmax(1)
     for notion in ("confidence", "top-label"):
@@ -179,7 +178,7 @@ def test_lower_precision_changes_only_rounding(dtype, rng):
     proba, y = rng.dirichlet(np.ones(5), 500), rng.integers(5, size=500)
     rounded = proba.astype(dtype)
     exact = ece(y, rounded.astype(np.float64) / rounded.astype(np.float64).sum(1, keepdims=True))
-    # Renormalising moves scores by the rounding of a row sum, at most 2e-3 in half precision.
+    # Renormalizing changes scores by the rounding of a row sum, at most 2e-3 in half precision.
     assert ece(y, rounded) == pytest.approx(exact, abs=2e-3 if dtype == np.float16 else 1e-6)
 
 
@@ -241,8 +240,7 @@ def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are
 def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for_every_notion(
     n_classes, seed
 ):
-    """Labels in exact proportion to each distinct vector: the error of every notion is zero on
-    every kind of bins."""
+    """If labels have exactly the proportions of each distinct vector, all errors are zero."""
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 4, size=(6, n_classes))
     counts[:, 0] += counts.sum(axis=1) == 0
@@ -256,7 +254,7 @@ def test_proposition_1_data_calibrated_in_the_canonical_sense_are_calibrated_for
 
 @pytest.mark.parametrize("family", ["power", "linear"])
 @pytest.mark.parametrize("norm", [1, 2])
-def test_binary_families_have_the_error_that_their_formula_says(family, norm):
+def test_binary_families_have_the_error_of_their_formula(family, norm):
     data = {"power": datasets.power_family, "linear": datasets.linear_family}[family](
         400_000, 0.4, rng=3
     )
@@ -282,13 +280,13 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
         ({"notion": "top"}, "unknown notion 'top'; valid are 'confidence'"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
-        ({"debias": True}, "debias=True is defined for norm=2"),
-        ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is defined for norm=2"),
+        ({"debias": True}, "debias=True is only defined for norm=2"),
+        ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is only defined for norm=2"),
         ({"aggregate": "max"}, "aggregate must be one of 'mean', 'sum', 'bin'"),
         ({"sample_weight": [1, 1, 1, -1]}, "weights must be finite and not negative"),
         (
             {"y_pred": [0, 0, 0, 0]},
-            "with y_pred, y_prob holds the probability of each reported label",
+            "With y_pred, y_prob must hold the probability of each reported label",
         ),
     ],
 )
@@ -303,7 +301,7 @@ def test_logits_given_to_a_metric_are_told_to_be_turned_into_probabilities():
 
 
 def test_reported_labels_do_not_go_with_class_wise_notions():
-    with pytest.raises(ValueError, match="y_pred goes with the notions"):
+    with pytest.raises(ValueError, match="y_pred needs the notion 'confidence'"):
         ece([0, 1], [0.5, 0.5], y_pred=[0, 1], notion="class-wise")
     with pytest.raises(ValueError, match=r"in \[0, 1\]"):
         ece([0, 1], [0.5, 1.5], y_pred=[0, 1])

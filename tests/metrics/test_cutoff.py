@@ -10,7 +10,7 @@ from calibrant.metrics import cutoff_calibration_error, ks_error
 
 
 def by_hand(outcome, score):
-    """The maximum over all intervals between scores, one by one."""
+    """The maximum over all intervals between scores, by brute force."""
     values = np.unique(score)
     return max(
         abs((outcome - score)[(score >= low) & (score <= high)].sum()) / len(score)
@@ -23,8 +23,8 @@ def by_hand(outcome, score):
 def test_j2_it_is_the_maximum_over_all_intervals(rng, n_rows):
     score = rng.random(n_rows).round(1)
     outcome = rng.random(n_rows) < score**2
-    found = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
-    assert found == pytest.approx(by_hand(outcome, score), abs=1e-14)
+    result = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
+    assert result == pytest.approx(by_hand(outcome, score), abs=1e-14)
 
 
 def test_it_lies_between_the_ks_error_and_twice_that(rng):
@@ -47,7 +47,7 @@ def test_it_bounds_what_moving_a_threshold_gains(rng):
     outcome = rng.random(400) < score**1.5
     bound = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")
     for t in (0.2, 0.5, 0.8):
-        benefit = np.where(outcome, 1 - t, -t)  # of acting, where t is the break-even point
+        benefit = np.where(outcome, 1 - t, -t)  # benefit of acting if t is the break-even point
         acted = (benefit * (score >= t)).mean()
         best = max((benefit * (score >= other)).mean() for other in np.linspace(0, 1.01, 102))
         assert best - acted <= bound

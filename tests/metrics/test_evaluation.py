@@ -1,4 +1,4 @@
-"""`calibrant.evaluate`: every number is the metric of its name."""
+"""`calibrant.evaluate`: every value equals the metric of the same name."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_true_classes_of_score_minus_infinity_are_counted(rng):
     logits, labels = rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
     logits[np.arange(3), labels[:3]] = -np.inf
     with pytest.warns(
-        DataWarning, match=r"3 of 50 rows have a true class of score -inf.*27.6 nats"
+        DataWarning, match=r"The true class has the score -inf in 3 of 50 rows.*27.6 nats"
     ):
         evaluate(labels, logits, inputs="logits")
     evaluate(labels[3:], logits[3:], inputs="logits")  # without a warning

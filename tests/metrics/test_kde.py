@@ -75,11 +75,11 @@ def test_a_weight_is_a_number_of_copies(notion, rng):
     ],
 )
 def test_scores_that_do_not_vary_leave_the_plain_gap(y, score, expected):
-    # The least bandwidth, 2.7e-4, blurs the gap by as much.
+    # The smallest bandwidth, 2.7e-4, blurs the gap by as much.
     assert kde_calibration_error(y, score, notion="class-1") == pytest.approx(expected, abs=3e-4)
 
 
-def test_nonsense_is_refused():
+def test_nonsense_is_rejected():
     with pytest.raises(ValueError, match="norm must be a finite number"):
         kde_calibration_error([0, 1], [0.2, 0.8], norm=np.inf)
     with pytest.raises(ValueError, match="bandwidth must be positive"):
@@ -90,7 +90,7 @@ def test_real_predictions_give_the_figures_of_the_authors_code(real_data, refere
     focal = real_data("focal_cifar10_resnet50_gupta")
     proba = softmax(focal["test_logits"].astype(float), axis=1)
     golden = reference["focal_cifar10_resnet50_gupta"]["uncalibrated_test"]
-    # Their top scores are rounded to float32.
+    # The confidences of the reference are rounded to float32.
     first = kde_calibration_error(focal["test_labels"], proba)
     assert first == pytest.approx(golden["mixnmatch KDE-ECE (ece_kde_binary order=1)"], abs=2e-8)
     second = kde_calibration_error(focal["test_labels"], proba, norm=2)

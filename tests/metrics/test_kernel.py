@@ -15,7 +15,7 @@ NOTIONS = ["canonical", *notion_names.NAMES]
 
 
 def by_pairs(points, residual, bandwidth):
-    """The definition, pair by pair."""
+    """The definition, summed over pairs."""
     n, total = len(points), 0.0
     for i in range(n):
         for j in range(n):
@@ -145,12 +145,12 @@ def test_one_row_and_constant_predictions():
     assert kernel_calibration_error([0, 0], [[0.7, 0.3]] * 2) == pytest.approx(2 * 0.09)
 
 
-def test_what_does_not_go_together_is_refused(data):
+def test_what_does_not_go_together_is_rejected(data):
     with pytest.raises(ValueError, match="bandwidth must be a positive number"):
         kernel_calibration_error(data.labels, data.proba, bandwidth=0.0)
-    with pytest.raises(ValueError, match="block_size goes with estimator='unbiased'"):
+    with pytest.raises(ValueError, match="block_size needs estimator='unbiased'"):
         kernel_calibration_error(data.labels, data.proba, estimator="biased", block_size=4)
-    with pytest.raises(ValueError, match="block_size goes with unit weights"):
+    with pytest.raises(ValueError, match="block_size needs unit weights"):
         kernel_calibration_error(
             data.labels, data.proba, block_size=4, sample_weight=np.full(40, 2.0)
         )

@@ -13,8 +13,8 @@ from calibrant.notions import Claim
 
 
 def test_by_hand():
-    # Sorted scores .6 (wrong), .8 (right): excess score .6, then .6 - .2 = .4; the largest over two
-    # rows is .3.
+    # Sorted scores .6 (wrong) and .8 (correct): the excess is .6, then .6 - .2 = .4. The largest,
+    # divided by two rows, is .3.
     assert ks_error([0, 1], [[0.8, 0.2], [0.6, 0.4]]) == pytest.approx(0.3)
 
 
@@ -54,7 +54,7 @@ def test_several_claims_are_averaged(rng):
     assert ks_error(y, proba, notion="class-wise") == pytest.approx(np.mean(each))
 
 
-def test_synthetic_families_have_the_error_that_their_formula_says():
+def test_synthetic_families_have_the_error_of_their_formula():
     for data in (
         datasets.power_family(400_000, 3.0, rng=1),
         datasets.linear_family(400_000, 0.4, rng=1),

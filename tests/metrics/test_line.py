@@ -14,7 +14,7 @@ ONE = {"notion": "class-1"}
 
 @pytest.fixture
 def data(rng):
-    """Scores that are twice too extreme in log-odds."""
+    """Scores whose log-odds are twice the true ones."""
     odds = rng.normal(size=2000)
     return (rng.random(2000) < expit(odds)).astype(int), expit(2 * odds)
 

@@ -38,8 +38,8 @@ def test_the_indices_come_near_the_true_gaps():
         gaps.mean(), abs=0.01
     )
     for name, quantile in (("e50", 0.5), ("e90", 0.9)):
-        found = as_metric(name)(data.labels, data.proba, **ONE)
-        assert found == pytest.approx(np.quantile(gaps, quantile), abs=0.01)
+        result = as_metric(name)(data.labels, data.proba, **ONE)
+        assert result == pytest.approx(np.quantile(gaps, quantile), abs=0.01)
 
 
 def test_the_curve_stays_a_probability(rng):
@@ -59,11 +59,11 @@ def test_weights_are_copies_and_rows_of_weight_zero_are_absent(rng):
 
 def test_quantiles_grow_to_the_largest_gap(rng):
     p, y = rng.random(60), rng.integers(0, 2, 60)
-    found = [local_gap_quantile(y, p, quantile=q, **ONE) for q in (0.1, 0.5, 0.9, 1.0)]
-    assert found == sorted(found)
+    result = [local_gap_quantile(y, p, quantile=q, **ONE) for q in (0.1, 0.5, 0.9, 1.0)]
+    assert result == sorted(result)
 
 
 @pytest.mark.parametrize(("name", "value"), [("span", 0.0), ("span", 1.5), ("quantile", -0.1)])
-def test_shares_outside_their_range_are_refused(name, value):
+def test_shares_outside_their_range_are_rejected(name, value):
     with pytest.raises(ValueError, match=f"{name} must be above 0 and at most 1"):
         local_gap_quantile([0, 1], [0.2, 0.8], **{name: value})

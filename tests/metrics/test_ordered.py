@@ -9,7 +9,7 @@ P = np.array([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]])
 
 
 def test_the_score_of_two_rows_is_that_of_hand_calculation():
-    # running sums (0.6, 0.9) against (0, 1) and (0.1, 0.3) against (0, 0)
+    # Running sums (0.6, 0.9) against (0, 1), and (0.1, 0.3) against (0, 0).
     expected = ((0.36 + 0.01) / 2 + (0.01 + 0.09) / 2) / 2
     assert ranked_probability_score([1, 2], P) == pytest.approx(expected, abs=1e-15)
 

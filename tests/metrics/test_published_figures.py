@@ -1,5 +1,4 @@
-"""Figures of the papers and of their authors' code, on the real predictions they were computed
-from."""
+"""Values of papers and of their authors' code, on the same real predictions."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def test_densenet_confidence_error_of_kull(densenet):
 
 
 def test_densenet_class_wise_error_of_kull_is_a_sum_over_classes(densenet):
-    # The printed 0.11430 has 14 bins and a private one for p = 1; with 15 true bins the sum is
+    # The printed 0.11430 uses 14 bins and a separate one for p = 1; with 15 bins the sum is
     # 0.11403.
     assert ece(*densenet, notion="class-wise", aggregate="sum") == pytest.approx(0.11403, abs=5e-6)
 
@@ -67,11 +66,11 @@ def test_top_label_and_class_wise_errors_of_gupta_and_ramdas(real_data, name):
 
 @pytest.fixture(scope="module", params=[FOCAL, WIDERESNET])
 def case(request, real_data, reference):
-    """Labels and probabilities of the test rows, and what the references printed about them."""
+    """Labels and probabilities of the test rows, and figures of the references."""
     file = real_data(request.param)
     if request.param == FOCAL:
         proba, y = softmax(file["test_logits"].astype(np.float64), axis=1), file["test_labels"]
-    else:  # rows 5000..9999, renormalised in float64
+    else:  # rows 5000..9999, renormalized in float64
         proba, y = file["probs"][5000:].astype(np.float64), file["labels"][5000:]
         proba = proba / proba.sum(axis=1, keepdims=True)
     key = next(k for k in reference if k.startswith(request.param))
@@ -121,7 +120,7 @@ def test_other_numbers_of_bins_and_class_wise_maxima(case):
     assert ece(y, proba, n_bins=10, notion="class-wise", norm=np.inf) == pytest.approx(
         check["cw_MCE_max"], abs=1e-8
     )
-    # Kull's own class-wise ECE with bins=15 has 14 bins and a private one for p = 1: a different
+    # Kull's class-wise ECE with bins=15 has 14 bins and a separate one for p = 1, which is another
     # definition.
     kull = printed["dnn_experiments (Kull 2019 evaluation.py)"][
         "classwise_ECE_bins=15 (really 14 bins)"
@@ -145,11 +144,10 @@ def test_top_one_brier_score(case):
 
 
 def equal_size_bins(scores, n_bins=15):
-    """The groups of the reference: ``array_split`` of the sorted scores, which puts the longer
-    groups first.
+    """Groups of the reference: ``array_split`` of the sorted scores, with longer groups first.
 
-    Ours, by the share of scores at or below a value, spreads them evenly: one row a bin may change
-    its bin.
+    Our bins follow the share of scores at or below a value, so up to one row per bin is in another
+    bin.
     """
     return np.array([group.max() for group in np.array_split(np.sort(scores), n_bins)])
 
@@ -167,7 +165,7 @@ def test_squared_errors_of_kumar_on_their_bins(case, notion, debias):
     assert ece(y, proba, notion=notion, bins=bins, norm=2, debias=debias) == pytest.approx(
         expected, abs=1e-8
     )
-    # On our own quantile bins the same quantity within the effect of a row a bin.
+    # With our quantile bins the value agrees up to the effect of one row per bin.
     own = ece(y, proba, notion=notion, strategy="quantile", norm=2, debias=debias)
     assert own == pytest.approx(expected, rel=0.05)
 

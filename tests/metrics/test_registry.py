@@ -13,7 +13,7 @@ from calibrant.metrics.registry import METRICS, as_metric, metric_label
 Y = np.array([0, 1, 1, 0] * 10)
 PROBA = np.array([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]] * 10)
 
-# Names that users of 0.1.0 wrote, in any of the three dialects.
+# Names that version 0.1.0 accepted.
 OLD_NAMES = [
     *("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "mce", "ks"),
     *("ks_error", "expected_calibration_error", "kde_calibration_error", "confidence_on_errors"),
@@ -58,7 +58,7 @@ def test_a_function_of_the_user_works_wherever_a_name_does():
     assert test.statistic == gap_of_class_one(Y, PROBA)
 
 
-def test_a_metric_of_the_user_says_which_way_is_up():
+def test_a_metric_of_the_user_has_a_direction():
     sure = Metric("sure", lambda y, p: float(p.max(axis=1).mean()), greater_is_better=True)
     scores = {"a": PROBA, "b": PROBA}
     result = compare({"a": Y, "b": Y}, scores, methods=["temperature"], metrics=[sure], cv=2)
@@ -101,7 +101,7 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones_and_suggests_the_
         as_metric("auc")
     with pytest.raises(ValueError, match=r"did you mean 'ks_error'\? valid are .*cw_ece"):
         as_metric("ks_eror")
-    with pytest.raises(TypeError, match="a metric is a name, a function"):
+    with pytest.raises(TypeError, match="A metric must be a name, a function"):
         as_metric(3)
 
 

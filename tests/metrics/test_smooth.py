@@ -13,7 +13,7 @@ from calibrant.notions import as_notion
 
 
 def by_definition(score, outcome, sigma, n_points=4001):
-    """The integral of the definition, by images of the Gaussian at all reflections that matter."""
+    """The integral of the definition, with the Gaussian and its relevant reflections."""
     t = np.linspace(0, 1, n_points)
     total = np.zeros_like(t)
     for shift in range(-6, 7, 2):
@@ -28,7 +28,7 @@ def test_a_bandwidth_gives_the_integral_of_the_definition(sigma, rng):
     score = np.concatenate([rng.random(60), [0.0, 0.0, 1.0, 1.0, 1.0]])
     outcome = (rng.random(65) < 0.4).astype(float)
     value = smooth_calibration_error(outcome.astype(int), score, notion="class-1", bandwidth=sigma)
-    # Residuals are shared by the two nearest of 16,385 grid points, which costs about (step /
+    # Each residual is distributed over two grid points, which changes the error by about (step /
     # sigma)^2.
     assert value == pytest.approx(by_definition(score, outcome, sigma), abs=1e-5)
 
@@ -70,8 +70,8 @@ def test_the_root_is_that_of_a_bisection(rng):
     for _ in range(45):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > middle else (low, middle)
-    found = smooth_calibration_error(data.labels, data.proba, notion="class-1")
-    assert found == pytest.approx((low + high) / 2, abs=1e-12)
+    result = smooth_calibration_error(data.labels, data.proba, notion="class-1")
+    assert result == pytest.approx((low + high) / 2, abs=1e-12)
 
 
 @given(st.integers(0, 10**6))
@@ -103,7 +103,7 @@ def test_one_row_constant_scores_and_certain_scores():
     assert smooth_calibration_error([1, 0], np.eye(2)) == pytest.approx(1.0)
 
 
-def test_a_bandwidth_below_the_grid_is_refused():
+def test_a_bandwidth_below_the_grid_is_rejected():
     with pytest.raises(ValueError, match="bandwidth must be at least"):
         smooth_calibration_error([0, 1], [0.2, 0.8], bandwidth=1e-5)
 
@@ -134,7 +134,7 @@ def test_exact_values_on_real_predictions(real_data, reference):
             y, proba, bandwidth=exact["exact_bandwidth_fixed_point"]
         )
         assert given_bandwidth == pytest.approx(exact["exact_smECE"], abs=1e-8)
-        # The reference stopped its bisection 4e-5 beside the fixed point; the error changes less
+        # The reference stopped its bisection 4e-5 away from the fixed point; the error changes less
         # than its bandwidth.
         assert smooth_calibration_error(y, proba) == pytest.approx(exact["exact_smECE"], abs=5e-6)
 

@@ -1,4 +1,4 @@
-"""Sums over rows: of the union of two blocks, and to plain values and back."""
+"""Sums over rows: addition, and conversion to plain values and back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_top_scores_beyond_their_limit_are_dropped_for_good(block):
     top = sums(block).tops
     limited = KeptScores(299) + top
     assert limited.parts == ()
-    assert not limited.is_whole
+    assert not limited.is_complete
     assert (limited + sums(block, slice(0, 1)).tops).ks() is None
     assert (KeptScores(300) + top).ks() == top.ks()
 

@@ -1,4 +1,4 @@
-"""Numbers of the best few classes, bounds, and what is refused."""
+"""Metrics and bounds of the top classes, and errors for what needs complete rows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defi
         assert getattr(top, name) == pytest.approx(getattr(whole, name), abs=1e-12), name
     assert top.log_loss_low <= whole.log_loss <= top.log_loss_high
     assert top.within_known == np.mean((best(log_proba).labels == y[:, None]).any(axis=1))
-    assert "log-loss, at most" in str(top)
-    assert "log-loss, at most" in top._repr_html_()
+    assert "log-loss, upper bound" in str(top)
+    assert "log-loss, upper bound" in top._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,17 @@ def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defi
     [
         (lambda y, top: metrics.log_loss(y, top), "log_loss_bounds"),
         (lambda y, top: metrics.brier_score(y, top), "given classes in every row"),
-        (lambda y, top: evaluate(y, top, by=y), "by= needs whole rows"),
+        (
+            lambda y, top: evaluate(y, top, by=y),
+            "by= needs scores of all classes, but got TopScores",
+        ),
         (
             lambda y, top: MulticlassToBinary(HistogramBinning(n_bins=2)).fit(top, y).predict(top),
             "whole rows",
         ),
     ],
 )
-def test_what_needs_whole_rows_is_refused_with_the_reason(small, use, reason):
+def test_what_needs_whole_rows_is_rejected_with_the_reason(small, use, reason):
     with pytest.raises((TypeError, ValueError), match=reason):
         use(small[1], best(small[0], 3))
 
@@ -56,7 +59,7 @@ def test_options_that_top_scores_cannot_honor_are_rejected(small, options):
 
 
 def test_the_bounds_of_the_log_loss_are_those_of_the_worst_and_the_best_tail():
-    """Of three classes 0.5, 0.3, 0.2 the first is known: the truth has between 0 and 0.5."""
+    """Only the top class of 0.5, 0.3, 0.2 is available: another class has between 0 and 0.5."""
     top = TopScores([[0]], np.log([[0.5]]), 3)
     low, high = metrics.log_loss_bounds([2], top)
     assert low == pytest.approx(np.log(2))

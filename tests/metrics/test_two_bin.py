@@ -12,7 +12,7 @@ from calibrant.metrics import averaged_two_bin_error, expected_calibration_error
 
 
 def by_hand(outcome, score):
-    """The integral over cuts, cell by cell between sorted scores, one sum at a time."""
+    """The integral over cuts between sorted scores, by brute force."""
     edges = np.concatenate([[0.0], np.sort(score), [1.0]])
     total = 0.0
     for low, high in pairwise(edges):
@@ -31,8 +31,8 @@ def test_two_rows_by_hand():
 def test_it_is_the_integral_over_cuts(rng, n_rows):
     score = rng.random(n_rows).round(2)
     outcome = rng.random(n_rows) < score
-    found = averaged_two_bin_error(outcome.astype(int), score, notion="class-1")
-    assert found == pytest.approx(by_hand(outcome, score), abs=1e-12)
+    result = averaged_two_bin_error(outcome.astype(int), score, notion="class-1")
+    assert result == pytest.approx(by_hand(outcome, score), abs=1e-12)
 
 
 def test_two_classes_have_the_error_of_one(rng):
@@ -68,7 +68,7 @@ def test_a_consistency_test_takes_it_by_name(rng):
 
 
 def lies(truth):
-    """What forecasters say who know the truth and do not tell it."""
+    """Forecasts that differ from the true probabilities on purpose."""
     yield np.full_like(truth, 0.5)
     yield 0.5 + 0.8 * (truth - 0.5)
     yield (np.floor(truth * 5) + 0.5) / 5
@@ -80,7 +80,7 @@ def test_j1_the_truth_has_the_smallest_mean_error_and_ece_prefers_the_base_rate(
     def errors(metric):
         truth = rng.random(200)
         y = (rng.random(200) < truth).astype(int)
-        return [metric(y, said, notion="class-1") for said in (truth, *lies(truth))]
+        return [metric(y, text, notion="class-1") for text in (truth, *lies(truth))]
 
     two_bin = np.array([errors(averaged_two_bin_error) for _ in range(3000)])
     excess = two_bin[:, 1:] - two_bin[:, :1]
@@ -98,7 +98,7 @@ def test_j1_the_truth_has_the_smallest_class_wise_error_of_ten_classes(rng):
         sharp = truth**1.25
         lied.append(sharp / sharp.sum(axis=1, keepdims=True))
         honest = averaged_two_bin_error(y, truth)
-        return [averaged_two_bin_error(y, said) - honest for said in lied]
+        return [averaged_two_bin_error(y, text) - honest for text in lied]
 
     draws = np.array([excess() for _ in range(600)])
     assert (draws.mean(axis=0) > 3 * draws.std(axis=0) / np.sqrt(len(draws))).all()

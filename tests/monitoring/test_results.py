@@ -116,7 +116,8 @@ def test_an_alarm_names_its_onset(stream):
     assert alarm_sentence(monitor) == (
         "Alarm: the probabilities are no longer what they say; it seems to have begun with June."
     )
-    assert "\nTogether with the rows before it, top score (confidence): predicted" in str(monitor)
+    text = "\nTogether with the rows before it, predicted class (confidence): predicted"
+    assert text in str(monitor)
 
 
 @pytest.mark.parametrize(

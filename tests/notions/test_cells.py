@@ -1,4 +1,4 @@
-"""Claims of rows that come in parts: sums are exact, summaries within their bound."""
+"""Claims of chunked rows: sums are exact, summaries are within their bound."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def test_scores_of_a_cell_differ_by_less_than_the_bound(values, n_cells):
 
 
 @pytest.mark.parametrize("n_claims", [1, 10, 1000])
-def test_what_is_said_of_cells_is_true_of_all_of_them(n_claims):
-    said = note_on_cells(n_claims)
-    width = float(re.search(r"less than (\S+) s", said)[1])
-    most = float(re.search(r"at most (\S+), and", said)[1])
+def test_the_note_on_cells_holds_for_all_cells(n_claims):
+    note = note_on_cells(n_claims)
+    width = float(re.search(r"less than (\S+) s", note)[1])
+    most = float(re.search(r"at most (\S+)\. There", note)[1])
     ends = np.append(0.0, ScoreCells(n_cells_of(n_claims)).ends)
     low, high = ends[:-1], ends[1:]
     least = np.minimum(*((s + 1e-6) * (1 - s + 1e-6) for s in (low, high)))
-    assert (high - low <= 1.005 * width * least).all()  # three digits are said
+    assert (high - low <= 1.005 * width * least).all()  # the note has three digits
     assert (high - low).max() <= 1.005 * most
-    assert f"{n_cells_of(n_claims):,} cells" in said
+    assert f"{n_cells_of(n_claims):,} cells" in note
 
 
 def test_no_cell_lies_across_a_cut():
@@ -81,8 +81,8 @@ def test_sums_are_exact_and_summaries_close(notion, is_weighted, data, rng):
         for claim in whole
         if claim.weight.any()
     )
-    exact, found = claims_ks(whole), claims_ks(parts)
-    assert exact - largest <= found <= exact + 1e-12
+    exact, result = claims_ks(whole), claims_ks(parts)
+    assert exact - largest <= result <= exact + 1e-12
 
 
 def test_summaries_do_not_depend_on_the_parts(data):
@@ -96,7 +96,7 @@ def test_summaries_do_not_depend_on_the_parts(data):
         np.testing.assert_allclose(a.score, b.score, atol=1e-15)
 
 
-def test_rows_themselves_are_refused(data):
+def test_rows_themselves_are_rejected(data):
     with pytest.raises(TypeError, match="needs all rows in memory"):
         parted("confidence", *data).select(slice(0, 3))
     with pytest.raises(TypeError, match="distinct scores of all rows"):

@@ -1,4 +1,4 @@
-"""Claims whole and in blocks, their weights, and claims of what a user passed."""
+"""Claims as a whole and in blocks, their weights, and claims of user input."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ def test_reported_labels_make_the_claims_of_the_rows_that_they_come_from(rng):
 
 
 def test_reported_labels_go_with_notions_that_report_labels():
-    with pytest.raises(ValueError, match="y_pred goes with the notions 'confidence'"):
+    with pytest.raises(ValueError, match="y_pred needs the notion 'confidence'"):
         expected_calibration_error([0], [0.5], notion="class-1", y_pred=[0])

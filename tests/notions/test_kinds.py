@@ -1,4 +1,4 @@
-"""What each notion selects, on rows small enough to be checked by eye."""
+"""Claims of each notion on a few rows that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ ALL = [
 
 def claims_of(name):
     """index -> (rows, scores, outcomes)"""
-    found = {}
+    result = {}
     for claim in as_notion(name).claims(P, Y, ONES):
         rows = np.arange(4)[claim.rows].tolist()
-        found[claim.index] = (
+        result[claim.index] = (
             rows,
             claim.score.round(12).tolist(),
             claim.outcome.astype(int).tolist(),
         )
-    return found
+    return result
 
 
 def test_confidence_is_the_top_score_and_whether_the_top_class_is_right():
@@ -85,11 +85,11 @@ def test_top_two_confidence_is_ranks_one_and_two():
 
 
 def test_top_two_label_splits_each_rank_by_class():
-    found = claims_of("top-2-label")
-    assert {k: v for k, v in found.items() if k < 3} == claims_of("top-label")
-    assert found[4] == ([0, 1, 2], [0.3, 0.4, 0.2], [0, 1, 0])
-    assert found[5] == ([3], [0.3], [1])
-    assert found[3] == ([], [], [])
+    result = claims_of("top-2-label")
+    assert {k: v for k, v in result.items() if k < 3} == claims_of("top-label")
+    assert result[4] == ([0, 1, 2], [0.3, 0.4, 0.2], [0, 1, 0])
+    assert result[5] == ([3], [0.3], [1])
+    assert result[3] == ([], [], [])
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -114,7 +114,7 @@ def test_a_class_by_its_name_has_a_column_once_the_classes_are_known():
     assert as_notion("class-wise").bound(np.array(["cat", "owl"])) == as_notion("class-wise")
     with pytest.raises(ValueError, match=r"unknown class 'owl'; valid are cat, dog"):
         notion.bound(np.array(["cat", "dog"]))
-    with pytest.raises(ValueError, match="'class-owl' needs to know the classes"):
+    with pytest.raises(ValueError, match="'class-owl' needs the names of the classes"):
         notion.select(np.eye(2))
 
 
@@ -127,7 +127,7 @@ def test_an_unknown_notion_lists_the_valid_ones(name):
         as_notion(name)
 
 
-def test_canonical_is_refused_where_binary_claims_are_needed():
+def test_canonical_is_rejected_where_binary_claims_are_needed():
     with pytest.raises(ValueError, match="whole vectors and makes no binary claims"):
         as_notion("canonical")
 
@@ -144,12 +144,12 @@ def test_ranks_are_counted_from_one():
 
 
 @pytest.mark.parametrize("ranks", [(1, 3), (2, 3), (2, 1), (1, 1)])
-def test_ranks_with_a_gap_are_refused_with_the_reason(ranks):
+def test_ranks_with_a_gap_are_rejected_with_the_reason(ranks):
     with pytest.raises(ValueError, match=r"a single rank, or the ranks 1 to k without a gap"):
         RankNotion(ranks)
 
 
-def test_a_rank_below_one_is_refused():
+def test_a_rank_below_one_is_rejected():
     with pytest.raises(ValueError, match="counted from 1"):
         RankNotion((0,))
 
@@ -170,13 +170,13 @@ def test_canonical_makes_no_claims():
 @pytest.mark.parametrize(
     ("notion", "names"),
     [
-        ("confidence", ("top score",)),
+        ("confidence", ("predicted class",)),
         ("rank-2", ("rank 2",)),
         ("class-1", ("class b",)),
         ("class-wise", ("class a", "class b")),
         ("top-label", ("predicted a", "predicted b")),
         ("within-top-2", ("within-top-2",)),
-        ("top-2-confidence", ("top score", "rank 2")),
+        ("top-2-confidence", ("predicted class", "rank 2")),
         (
             "top-2-label",
             ("predicted a", "predicted b", "rank 2, predicted a", "rank 2, predicted b"),
@@ -199,7 +199,7 @@ def test_every_claim_has_a_name(notion, names):
         ("top-2-label", ["'a'", "'b'", "'a' at rank 2", "'b' at rank 2"]),
     ],
 )
-def test_every_claim_is_said_in_words(notion, texts):
+def test_every_claim_has_a_text(notion, texts):
     assert [as_notion(notion).claim_text(c, ["a", "b"]) for c in range(len(texts))] == texts
 
 
@@ -211,7 +211,7 @@ def test_axis_labels_say_what_the_score_is():
     assert as_notion("confidence").axis_labels == ("confidence (highest probability)", "accuracy")
     assert as_notion("class-3").axis_labels[0] == "predicted probability of the class"
     assert as_notion("within-top-3").axis_labels[0] == "sum of the 3 highest probabilities"
-    assert as_notion("rank-2").axis_labels[1] == "share of rows where that class is true"
+    assert as_notion("rank-2").axis_labels[1] == "share of rows with that true class"
 
 
 @pytest.mark.parametrize(
@@ -254,24 +254,28 @@ def test_within_top_scales_the_top_classes_to_the_claim():
 
 
 @pytest.mark.parametrize(
-    ("notion", "claim", "question"),
+    ("notion", "claim", "caption"),
     [
-        ("confidence", 0, "The top probability: is the top class right?"),
-        ("top-label", 1, "Rows predicted b: is it right?"),
-        ("class-wise", 1, "The probability of b: is it this class? All rows."),
-        ("class-1", 0, "The probability of b: is it this class? All rows."),
-        ("rank-2", 0, "The probability at rank 2: is the class of that rank right?"),
-        ("within-top-2", 0, "The sum of the 2 highest probabilities: is the truth among them?"),
+        ("confidence", 0, "Confidence and accuracy of all rows."),
+        ("top-label", 1, "Confidence and accuracy of rows predicted as b."),
+        ("class-wise", 1, "Predicted probability and observed frequency of b in all rows."),
+        ("class-1", 0, "Predicted probability and observed frequency of b in all rows."),
+        ("rank-2", 0, "Predicted probability and observed frequency of the class at rank 2."),
+        (
+            "within-top-2",
+            0,
+            "Sum of the 2 highest probabilities, and share of rows whose true class is among them.",
+        ),
     ],
 )
-def test_a_question_is_asked_of_every_claim(notion, claim, question):
-    assert as_notion(notion).question(claim, ["a", "b"]) == question
+def test_every_claim_has_a_caption(notion, claim, caption):
+    assert as_notion(notion).caption(claim, ["a", "b"]) == caption
 
 
 def test_titles_tell_readers_what_a_notion_is_about():
     titles = {name: as_notion(name).title for name in ("confidence", "class-wise", "rank-2")}
     assert titles == {
-        "confidence": "top class (confidence)",
+        "confidence": "predicted class (confidence)",
         "class-wise": "by class (class-wise)",
         "rank-2": "rank-2",
     }

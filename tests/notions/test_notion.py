@@ -1,4 +1,4 @@
-"""A notion that a user writes: the set of classes of docs/howto-notion.md, everywhere."""
+"""A notion of a user, the set of classes of docs/howto-notion.md, in all functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Even(Notion):
-    """The least that a notion is: three things."""
+    """A notion with only the three required members."""
 
     name = "even"
 
@@ -43,7 +43,7 @@ class Even(Notion):
 
 @dataclass(frozen=True)
 class Groups(Notion):
-    """One claim for each group of classes."""
+    """One claim per group of classes."""
 
     groups: tuple[tuple[int, ...], ...]
     name = "groups"
@@ -82,7 +82,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def binary(data):
-    """The same question as a problem of two classes: outcome and score."""
+    """The same claim as a binary problem: outcome and score."""
     return np.isin(data.labels, [2, 3]).astype(int), data.proba[:, 2] + data.proba[:, 3]
 
 
@@ -181,27 +181,27 @@ def test_a_file_refuses_it_with_the_reason(data, tmp_path):
         save(model, tmp_path / "model.json")
 
 
-# What is said.
+# Texts.
 
 
 @pytest.mark.parametrize(
-    ("notion", "words"),
+    ("notion", "message"),
     [
         (ANY, "when the model says one of 'c', 'd' with"),
         (Groups(((1,),)), "when the model says 'b' with"),
         (Even(), "when the model says 'even' with"),
     ],
 )
-def test_a_guarantee_says_what_the_claim_is(notion, words, data):
+def test_a_guarantee_names_the_claim(notion, message, data):
     names = np.array(["a", "b", "c", "d"])
     model = MulticlassToBinary(HistogramBinning(), notion=notion, classes=names)
     text = str(model.fit(data.proba, names[data.labels]).guarantee())
-    assert words in text
+    assert message in text
     assert "top class" not in text
 
 
-def test_a_question_is_asked_of_its_claims():
-    assert ANY.question(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
+def test_claims_of_another_notion_have_a_caption():
+    assert ANY.caption(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
     assert Even().title == "even"
 
 
@@ -248,7 +248,7 @@ def test_two_notions_of_ones_own_are_not_taken_for_each_other():
     assert as_notion(ANY) is ANY
 
 
-# The page, and the rule.
+# The page of the manual, and the rule that no module names a type of notion.
 
 
 def test_the_how_to_page_runs(capsys):
@@ -262,7 +262,7 @@ def test_the_how_to_page_runs(capsys):
 
 
 def _kinds_known(tree):
-    """Kinds of notions that a module asks for or compares with."""
+    """Types of notions that a module refers to."""
     kinds = {name for name in calibrant.notions.__all__ if name.endswith("Notion")} - {"Notion"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in kinds:
@@ -276,10 +276,10 @@ def _kinds_known(tree):
 def test_no_room_but_that_of_notions_knows_their_kinds():
     home = Path(calibrant.__file__).parent
     known = {
-        path.relative_to(home).as_posix(): sorted(set(found))
+        path.relative_to(home).as_posix(): sorted(set(result))
         for path in home.rglob("*.py")
         if path.parent.name != "notions"
-        and (found := list(_kinds_known(ast.parse(path.read_text(encoding="utf-8")))))
+        and (result := list(_kinds_known(ast.parse(path.read_text(encoding="utf-8")))))
     }
     assert known == {}
 

@@ -1,4 +1,4 @@
-"""What the notions of ordered classes select, on rows small enough to be checked by eye."""
+"""Claims of ordered classes on a few rows that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def test_the_sum_of_all_columns_is_no_claim():
         selected("at-most-2")
 
 
-def test_claims_are_said_in_words():
+def test_claims_have_texts():
     notion, classes = as_notion("cumulative"), ["mild", "severe", "fatal"]
     assert notion.claim_names(classes) == ("at most mild", "at most severe")
     assert notion.claim_text(1, classes) == "at most 'severe'"
-    assert notion.question(0, classes) == "The probability of at most mild: is it so? All rows."
+    assert notion.caption(0, classes) == (
+        "Predicted probability and observed frequency of at most mild in all rows."
+    )
     assert notion.title == "at most each class (cumulative)"
     assert notion.axis_labels[1] == "frequency of at most the class"
 

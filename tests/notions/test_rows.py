@@ -1,4 +1,4 @@
-"""Rows on the simplex that carry claims."""
+"""Rows of probabilities that are filled with claims."""
 
 from __future__ import annotations
 

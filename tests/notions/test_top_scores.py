@@ -1,4 +1,4 @@
-"""Claims of the best few classes are those of whole rows."""
+"""Claims of top scores equal those of complete rows."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def test_errors_of_the_top_twenty_are_those_of_whole_rows(real, notion):
 
 
 @pytest.mark.parametrize(
-    ("notion", "reason"), [("class-wise", "given classes"), ("rank-4", "3 are known")]
+    ("notion", "reason"),
+    [("class-wise", "given classes"), ("rank-4", "top 4 classes of a row, but TopScores hold 3")],
 )
-def test_notions_beyond_the_known_classes_are_refused(small, notion, reason):
+def test_notions_beyond_the_known_classes_are_rejected(small, notion, reason):
     with pytest.raises(ValueError, match=reason):
         metrics.expected_calibration_error(small[1], best(small[0], 3), notion=notion)

@@ -31,7 +31,7 @@ def test_what_was_found_is_in_the_legend():
         DATA.test_labels[rows], DATA.test_proba[rows], by=group
     ).plot(Figure().add_subplot())
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts == ["underconfident", "too few rows to say"]
+    assert texts == ["underconfident", "too few rows"]
 
 
 def test_an_array_of_axes_is_explained():

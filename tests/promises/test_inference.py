@@ -92,7 +92,7 @@ def test_s10_a_loss_that_one_row_decides_says_so():
     score = np.r_[np.full(99, 0.999), 0.001]
     result = bootstrap_interval("log_loss", np.ones(100, int), score, n_resamples=200, rng=0)
     assert result.guarantee == "heuristic"
-    assert result.note.startswith("1 of 100 rows make up half of the spread")
+    assert result.note.startswith("1 of 100 rows contribute half of the variance")
 
 
 @pytest.fixture(scope="module")

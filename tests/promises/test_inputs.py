@@ -89,7 +89,7 @@ def test_w10_a_classifier_refuses_missing_labels_too(rng):
     for missing in ([np.nan, *y[1:]], np.array([None, *y[1:]], dtype=object)):
         with pytest.raises(ValueError, match="the label of row 0 is missing"):
             model.fit(X, missing)
-    with pytest.warns(DataWarning, match=r"row 0 is the text 'nan', .* it is taken to be a class"):
+    with pytest.warns(DataWarning, match=r"row 0 is the text 'nan', .* it is treated as a class"):
         model.fit(X, np.where(np.arange(60) % 3 == 0, "nan", y))
 
 
@@ -214,7 +214,7 @@ def test_w2_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
         with pytest.raises(ValueError, match="label 'top' in row 0 is not among the classes"):
             stream.update(["top"], p[:1])
     other = MetricAccumulator().update(LEVELS[y], moved(p, LEVELS))
-    with pytest.raises(ValueError, match="merge only with the same classes"):
+    with pytest.raises(ValueError, match="Only accumulators with the same classes can be merged"):
         parts.merge(other)
 
 

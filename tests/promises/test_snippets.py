@@ -104,7 +104,7 @@ def test_w5_truncated_scores_have_one_loss_whichever_way_they_come():
     z = 3 * rng.normal(size=(200, 8))
     y = (z / 3 + rng.gumbel(size=z.shape)).argmax(axis=1)
     cut = np.where(z < np.sort(z, axis=1)[:, [-5]], -np.inf, z)
-    with pytest.warns(DataWarning, match="true class of score -inf"):
+    with pytest.warns(DataWarning, match="true class has the score -inf"):
         as_logits = evaluate(y, cut, inputs="logits")
     as_proba = evaluate(y, softmax(cut, axis=1))
     assert as_logits.log_loss == pytest.approx(as_proba.log_loss, rel=1e-9)
@@ -211,7 +211,7 @@ def test_b_d1_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, re
 def test_b_d4_leave_one_out_is_refused_for_a_map_a_fold(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut(), ensemble=True)
-    with pytest.raises(ValueError, match="a fold holds one row"):
+    with pytest.raises(ValueError, match="A fold has only one row"):
         model.fit(X, y)
 
 

@@ -1,4 +1,4 @@
-"""Guarantees of fitted reductions: what is covered, what it is called, and what is not."""
+"""Guarantees of fitted reductions: covered claims, their names, and exceptions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _bound(count, k, alpha):
 
 def test_the_top_label_guarantee_is_that_of_theorem_1(rng):
     P, y = _sample(rng, n=2000)
-    made = MulticlassToBinary(HistogramBinning(points_per_bin=40)).fit(P, y).guarantee(alpha=0.1)
-    assert made.marginal == pytest.approx(_bound(1, 40, 0.1), rel=1e-12)
-    assert made.conditional == pytest.approx(_bound(2000 / 40, 40, 0.1), rel=1e-12)
-    assert made.expected_ece == pytest.approx(math.sqrt(1 / 80) + 1e-10, rel=1e-12)
-    assert made.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
-    assert made.not_covered == ()
-    assert str(made).startswith(
-        f"With 90 % confidence, for all {made.n_bins} bins at once: when the model says class "
+    result = MulticlassToBinary(HistogramBinning(points_per_bin=40)).fit(P, y).guarantee(alpha=0.1)
+    assert result.marginal == pytest.approx(_bound(1, 40, 0.1), rel=1e-12)
+    assert result.conditional == pytest.approx(_bound(2000 / 40, 40, 0.1), rel=1e-12)
+    assert result.expected_ece == pytest.approx(math.sqrt(1 / 80) + 1e-10, rel=1e-12)
+    assert result.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
+    assert result.not_covered == ()
+    assert str(result).startswith(
+        f"With 90 % confidence, for all {result.n_bins} bins at once: when the model says class "
     )
 
 
@@ -44,12 +44,12 @@ def test_the_class_wise_guarantee_is_that_of_theorem_2(rng):
     fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 80, 100]), "class-wise").fit(
         P, y
     )
-    made = fitted.guarantee(alpha=0.06)
-    assert [q.points_per_bin for q in made.quantities] == [50, 80, 100]
-    assert [q.marginal for q in made.quantities] == pytest.approx(
+    result = fitted.guarantee(alpha=0.06)
+    assert [q.points_per_bin for q in result.quantities] == [50, 80, 100]
+    assert [q.marginal for q in result.quantities] == pytest.approx(
         [_bound(1, k, 0.02) for k in (50, 80, 100)], rel=1e-12
     )
-    assert made.conditional == pytest.approx(_bound(2000 / 50, 50, 0.02), rel=1e-12)
+    assert result.conditional == pytest.approx(_bound(2000 / 50, 50, 0.02), rel=1e-12)
     own = fitted.guarantee(alpha=[0.01, 0.02, 0.03])
     expected = [
         _bound(2000 / k, k, a) for k, a in zip((50, 80, 100), (0.01, 0.02, 0.03), strict=True)
@@ -63,23 +63,23 @@ def test_bins_of_equal_width_are_guaranteed_by_the_points_that_they_hold(rng):
     fitted = MulticlassToBinary(HistogramBinning(n_bins=6, strategy="uniform"), "confidence").fit(
         P, y
     )
-    made = fitted.guarantee()
+    result = fitted.guarantee()
     counts = fitted.calibrators_[0].counts_
-    assert (counts == 0).sum() == 2  # no top score of three classes is below a third
-    assert made.n_bins == 4
-    assert made.quantities[0].points_per_bin == counts[2:].min() + 1
-    assert made.not_covered == ("2 bin(s) without rows, which report 0.5",)
+    assert (counts == 0).sum() == 2  # no confidence of three classes is below 1/3
+    assert result.n_bins == 4
+    assert result.quantities[0].points_per_bin == counts[2:].min() + 1
+    assert result.not_covered == ("2 bin(s) without rows, which report 0.5",)
 
 
 def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
     P, y = _sample(rng, n=1000)
-    made = MulticlassToBinary(HistogramBinning(n_bins=12), "confidence").fit(P, y).guarantee()
-    assert made.quantities[0].points_per_bin == 1000 // 12
-    assert made.conditional == pytest.approx(_bound(1000 / 83, 83, 0.05), rel=1e-12)
+    result = MulticlassToBinary(HistogramBinning(n_bins=12), "confidence").fit(P, y).guarantee()
+    assert result.quantities[0].points_per_bin == 1000 // 12
+    assert result.conditional == pytest.approx(_bound(1000 / 83, 83, 0.05), rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("notion", "words"),
+    ("notion", "text"),
     [
         ("confidence", "says its top class with"),
         ("top-label", "says 'c' with|says 'a' with|says 'b' with"),
@@ -90,33 +90,33 @@ def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
         ("top-2-label", "says '[abc]'( at rank 2)? with"),
     ],
 )
-def test_the_sentence_names_what_the_model_says(rng, notion, words):
+def test_the_sentence_names_what_the_model_says(rng, notion, text):
     P, y = _sample(rng, n_classes=3)
     names = np.array(["a", "b", "c"])
-    made = (
+    result = (
         MulticlassToBinary(HistogramBinning(), notion, classes=names).fit(P, names[y]).guarantee()
     )
-    assert re.search(words, str(made))
+    assert re.search(text, str(result))
 
 
 def test_a_class_in_fallback_is_named_as_not_covered(rng):
     P, y = _sample(rng, n_classes=3)
     P = np.column_stack([P, np.zeros(len(P))])
-    made = (
+    result = (
         MulticlassToBinary(HistogramBinning(), classes=["a", "b", "c", "rare"])
         .fit(P, np.array(list("abc"))[y])
         .guarantee()
     )
-    assert made.not_covered == ("'rare', with too few rows for bins of their own",)
-    assert all(interval.claim != "'rare'" for interval in made.intervals)
+    assert result.not_covered == ("'rare', with too few rows for bins of their own",)
+    assert all(interval.claim != "'rare'" for interval in result.intervals)
 
 
 def test_normalised_rows_are_named_as_not_covered(rng):
     P, y = _sample(rng)
-    made = (
+    result = (
         MulticlassToBinary(HistogramBinning(), "class-wise", normalize=True).fit(P, y).guarantee()
     )
-    assert made.not_covered == ("the normalized rows of predict_proba",)
+    assert result.not_covered == ("the normalized rows of predict_proba",)
     assert (
         MulticlassToBinary(HistogramBinning(), "class-wise").fit(P, y).guarantee().not_covered == ()
     )
@@ -127,9 +127,9 @@ def test_a_class_with_single_points_a_bin_is_named_as_not_covered():
     P = np.repeat(np.eye(2) * 0.2 + 0.4, [100, 15], axis=0) + rng.uniform(-0.05, 0.05, size=115)[
         :, None
     ] * [1, -1]
-    made = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
-    assert made.not_covered == ("class 1, with fewer than two rows per bin",)
-    assert made.n_bins == 10
+    result = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
+    assert result.not_covered == ("class 1, with fewer than two rows per bin",)
+    assert result.n_bins == 10
 
 
 def test_other_calibrators_have_no_guarantee():
@@ -168,15 +168,15 @@ def test_there_is_no_guarantee_before_the_fit():
 def test_one_alpha_is_split_between_the_claims_that_are_covered(rng):
     P, y = _sample(rng, n=600, n_classes=3)
     fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 50, 1]), "class-wise")
-    made = fitted.fit(P, y).guarantee(alpha=0.1)
-    assert [q.name for q in made.quantities] == ["class 0", "class 1"]
-    assert [q.alpha for q in made.quantities] == [0.05, 0.05]
-    assert made.not_covered == ("class 2, with fewer than two rows per bin",)
+    result = fitted.fit(P, y).guarantee(alpha=0.1)
+    assert [q.name for q in result.quantities] == ["class 0", "class 1"]
+    assert [q.alpha for q in result.quantities] == [0.05, 0.05]
+    assert result.not_covered == ("class 2, with fewer than two rows per bin",)
 
 
 def test_alphas_of_claims_that_are_not_covered_do_not_count(rng):
     P, y = _sample(rng, n=600, n_classes=3)
     fitted = MulticlassToBinary(HistogramBinning(points_per_bin=[50, 50, 1]), "class-wise")
-    made = fitted.fit(P, y).guarantee(alpha=[0.01, 0.02, 0.03])
-    assert [q.alpha for q in made.quantities] == [0.01, 0.02]
-    assert made.alpha == pytest.approx(0.03)
+    result = fitted.fit(P, y).guarantee(alpha=[0.01, 0.02, 0.03])
+    assert [q.alpha for q in result.quantities] == [0.01, 0.02]
+    assert result.alpha == pytest.approx(0.03)

@@ -1,5 +1,4 @@
-"""Multiclass-to-binary reductions: the data of each claim, what is reported, and the published
-tables."""
+"""Multiclass-to-binary reductions: data of each claim, predictions, and published tables."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ COLUMNS = {"class-wise": 3, "top-2-confidence": 2, "top-2-label": 2, "top-3-labe
 
 
 class Power(BaseBinaryCalibrator):
-    """Reports a power of the score, and remembers what it was fitted to."""
+    """Calibrator that returns a power of the score and stores its training data."""
 
     form: ClassVar = "score"
 
@@ -106,7 +105,7 @@ def test_claims_are_calibrated_scores():
         np.testing.assert_allclose(claims, expected, rtol=1e-12)
 
 
-# What is reported.
+# Predictions.
 
 
 def test_a_claimed_entry_stands_and_the_rest_of_the_row_shares_what_is_left():
@@ -160,7 +159,7 @@ def test_class_wise_rows_are_the_claims_unless_they_are_normalised():
 
 
 def test_a_row_of_zeros_becomes_uniform_when_normalised():
-    # Three classes that are never true where they have less than one half.
+    # Three classes that are never true if their probability is below one half.
     P = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]])
     base = HistogramBinning(n_bins=2, strategy="uniform", delta=0.0)
     fitted = MulticlassToBinary(base, "class-wise", normalize=True).fit(P, [0, 1, 2])
@@ -348,7 +347,7 @@ def test_a_base_model_is_judged_on_the_bins_of_the_recalibrated_one(rng, notion)
     assert 0 < expected_calibration_error(y, P, notion=notion, bins=fitted) < 1
 
 
-def test_bins_of_another_calibrator_are_refused():
+def test_bins_of_another_calibrator_are_rejected():
     fitted = MulticlassToBinary(Power(), "confidence").fit(SIX, TRUTH)
     with pytest.raises(AttributeError, match="Power has no bins"):
         _ = fitted.bins_
@@ -416,7 +415,7 @@ def test_top_label_histogram_binning_meets_the_published_tables(real_data, name,
     assert expected_calibration_error(truth, top, **judged) == pytest.approx(
         PUBLISHED[name][1], abs=0.002 if is_large else 0.001
     )
-    # On CIFAR-100 the draw of delta orders tied bins: over 20 seeds the figure moves by 0.03.
+    # On CIFAR-100 the random delta orders tied bins; over 20 seeds the value varies by 0.03.
     mce = expected_calibration_error(truth, top, norm=np.inf, aggregate="bin", **judged)
     assert mce == pytest.approx(PUBLISHED[name][2], abs=0.03 if is_large else 0.006)
 
@@ -515,8 +514,8 @@ def test_errors_after_binning_equal_those_of_the_authors(real_data, reference, n
 
 
 def test_equal_width_one_against_the_rest_equals_probcal(probcal_golden):
-    # probcal fills an empty bin from its neighbour, ours reports 0.5; no row of these data falls in
-    # one.
+    # probcal fills an empty bin from its neighbor, ours predicts 0.5. No row of these data is in an
+    # empty bin.
     P, y = probcal_golden("noisy_self_p"), probcal_golden("noisy_self_y").astype(int) - 1
     base = HistogramBinning(n_bins=10, strategy="uniform", delta=0.0)
     fitted = MulticlassToBinary(base, "class-wise", normalize=True).fit(P, y)
@@ -551,7 +550,7 @@ def test_heavy_ties_and_classes_never_true(real_data, notion):
     assert any("several rows share" in reason for reason in fitted.guarantee().not_proved)
 
 
-# The boundary.
+# Validation of input.
 
 
 def test_logits_and_their_probabilities_give_the_same(rng):
@@ -644,7 +643,7 @@ def test_it_is_an_estimator_like_others(rng):
     assert frame.index[0] == 10
 
 
-def test_a_calibrator_of_vectors_is_refused():
+def test_a_calibrator_of_vectors_is_rejected():
     with pytest.raises(TypeError, match="must be a binary calibrator"):
         MulticlassToBinary(MulticlassToBinary(Power())).fit(SIX, TRUTH)
 
@@ -662,7 +661,7 @@ def test_the_inner_calibrator_declares_no_inputs():
         ("confidence", [50] * 4, "one number where claims are about no single class"),
     ],
 )
-def test_points_per_bin_that_fit_no_class_are_refused(notion, points, message):
+def test_points_per_bin_that_fit_no_class_are_rejected(notion, points, message):
     with pytest.raises(ValueError, match=message):
         MulticlassToBinary(HistogramBinning(points_per_bin=points), notion).fit(SIX, TRUTH)
 
@@ -672,11 +671,11 @@ def test_points_per_bin_that_fit_no_class_are_refused(notion, points, message):
     [
         ("canonical", "whole vectors"),
         ("rank-5", "at least 5 classes"),
-        ("class-4", "columns are 0..3"),
+        ("class-4", "Pass 'class-0' to 'class-3'"),
         ("best", "unknown notion"),
     ],
 )
-def test_a_notion_without_claims_is_refused(notion, message):
+def test_a_notion_without_claims_is_rejected(notion, message):
     with pytest.raises(ValueError, match=message):
         MulticlassToBinary(Power(), notion).fit(SIX, TRUTH)
 
@@ -684,7 +683,7 @@ def test_a_notion_without_claims_is_refused(notion, message):
 @pytest.mark.parametrize("notion", ["class-wise", "confidence", "top-2-confidence", "class-1"])
 @pytest.mark.parametrize("n_bins", [1, 10, None])
 def test_bins_of_equal_width_count_rows_as_each_claim_alone_does(notion, n_bins, rng):
-    """No column is gathered where bins are known beforehand; scores lie on edges too."""
+    """No column is gathered if the bins do not depend on the data, also for scores on edges."""
     proba = np.round(rng.dirichlet(np.ones(4), size=600), 1)
     proba[:, -1] = 1.0 - proba[:, :-1].sum(axis=1)
     proba = np.clip(proba, 0.0, 1.0)

@@ -51,11 +51,13 @@ def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
     )
 
 
-def test_every_diagram_asks_its_question(case):
-    asked = {(one.notion, one.column): one.question for one in reliability(tables(case), NAMES)}
-    assert asked["confidence", None] == "The top probability: is the top class right?"
-    assert asked["top-label", 1] == "Rows predicted bee: is it right?"
-    assert asked["class-wise", 2] == "The probability of cat: is it this class? All rows."
+def test_every_diagram_has_a_caption(case):
+    captions = {(one.notion, one.column): one.question for one in reliability(tables(case), NAMES)}
+    assert captions["confidence", None] == "Confidence and accuracy of all rows."
+    assert captions["top-label", 1] == "Confidence and accuracy of rows predicted as bee."
+    assert captions["class-wise", 2] == (
+        "Predicted probability and observed frequency of cat in all rows."
+    )
 
 
 def test_the_classes_with_the_largest_part_in_the_error_come_first(case):

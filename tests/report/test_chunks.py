@@ -119,7 +119,8 @@ def test_the_rest_is_that_of_a_report_of_rows_in_memory(report, data):
 
 
 def test_the_gain_is_that_of_the_same_folds(report, both):
-    assert f"{both[0].log_loss - both[1].log_loss:.4f}" in report.verdict
+    reduction = both[0].log_loss - both[1].log_loss
+    assert f"a reduction of {reduction:.3g} (95% CI " in report.verdict
 
 
 @pytest.mark.parametrize("drawn_scores", [900, 9000])
@@ -174,7 +175,7 @@ def test_rows_to_fit_on_may_be_chunked_or_in_memory(data, is_chunked):
 def test_a_fit_to_chunked_rows_is_described_as_one(data):
     logits, labels = data
     blocks = in_blocks(logits[1000:], labels[1000:])
-    note = "cells of scores a claim"
+    note = "cells of scores per claim"
     options = {"calibrator": calibrant.IsotonicCalibration()}
     fitted = blocks.scores, blocks.labels
     of_chunks = memory_report_of((logits[:1000], labels[:1000]), calibration=fitted, **options)

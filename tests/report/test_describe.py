@@ -65,5 +65,5 @@ def test_composites_say_what_they_are_made_of(data):
     assert "HistogramBinning for each of 2 claims" in describe(lifted, ["a", "b"]).text
     folds = calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=3).fit(*data)
     assert describe(folds, ["a", "b"]).text == (
-        "The average of 3 maps of TemperatureScaling, each of other rows."
+        "The average of 3 fits of TemperatureScaling, each on different rows."
     )

@@ -18,7 +18,7 @@ def test_the_verdict_follows_from_the_gain(report, data):
     labels = calibrant.datasets.draw_labels(proba, rng=0)
     unsure = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert unsure.judgement == "mixed"
-    assert "not certain" in unsure.verdict
+    assert "No significant effect of calibration" in unsure.verdict
 
 
 def test_warnings_name_what_is_wrong(data):

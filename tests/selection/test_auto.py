@@ -1,4 +1,4 @@
-"""`AutoCalibration`: a pool that does no harm, and says what it chose."""
+"""`AutoCalibration`: a stacked ensemble that rarely increases the log-loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def auto(data):
     ],
 )
 def test_it_keeps_what_every_calibrator_keeps(calibrator):
-    """Row order and weights too: folds depend on what the rows hold."""
+    """Row order and weights are included, because folds depend on the content of rows."""
     check_calibrator(calibrator)
 
 
@@ -67,22 +67,23 @@ def test_the_gain_is_reported_with_an_interval_that_holds_on_new_rows(auto, data
     assert 0 < auto.gain_.low < before - after < auto.gain_.high
 
 
-def test_it_says_in_words_what_was_chosen_and_why(auto):
-    said = auto.explain()
-    assert "Calibration helps" in said
-    assert "95% interval" in said
-    assert auto.gain_.sentence() in said
+def test_the_explanation_has_the_gain_and_all_members(auto):
+    text = auto.explain()
+    assert "Calibration helps" in text
+    assert "95% CI" in text
+    assert auto.gain_.sentence() in text
     for name in auto.names_:
-        assert name in said
+        assert name in text
 
 
-def test_calibrated_scores_are_left_alone_and_it_says_so(rng):
+def test_calibrated_scores_are_left_alone_with_an_explanation(rng):
     proba = rng.dirichlet(np.ones(4), size=400)
     labels = (rng.random((400, 1)) < proba.cumsum(axis=1)).argmax(axis=1)
     model = AutoCalibration().fit(proba, labels)
     assert model.weights_[0] > 0.5
     assert model.gain_.low <= 0 <= model.gain_.high
-    assert "left as they are" in model.explain() or "not certain" in model.explain()
+    text = model.explain()
+    assert "The scores are unchanged" in text or "No significant effect of calibration" in text
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 30])
@@ -96,7 +97,7 @@ def test_few_rows_fall_back_towards_the_identity(rng, n_rows):
 
 
 def test_one_surprise_does_not_spread_probability_over_all_classes(rng):
-    """Confident scores that are right but once: the uniform forecast alone would win 1/n."""
+    """Confident scores with a single error: the uniform forecast alone would get weight 1/n."""
     proba = np.full((50, 3), 0.005)
     proba[:, 0] = 0.99
     labels = np.zeros(50, dtype=int)
@@ -120,7 +121,7 @@ def test_terrible_scores_are_put_right_by_thirty_rows(rng):
     reason="the pseudo-rows keep a fifth of the weight on the temperature: 0.009 better, not 0.02",
 )
 def test_classes_that_are_taken_for_each_other_are_sorted_out(rng):
-    """A model that often calls the first class the second, and never doubts it."""
+    """A model that often predicts the second class instead of the first, with confidence."""
     logits = 3.0 * rng.normal(size=(2200, 4))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     confused = logits.copy()
@@ -214,7 +215,7 @@ def test_the_identity_cannot_be_given_twice(data):
         AutoCalibration({"identity": TemperatureScaling()}).fit(data.val_proba, data.val_labels)
 
 
-def test_without_time_the_scores_are_left_as_they_are_and_it_says_so(data):
+def test_without_time_the_scores_are_unchanged_with_an_explanation(data):
     scores, labels = data.val_proba[:200], data.val_labels[:200]
     model = AutoCalibration(["temperature", "vector"], time_budget=0.0).fit(scores, labels)
     assert model.names_ == ("identity", "uniform")
@@ -232,8 +233,8 @@ def test_folds_in_parallel_and_a_bar_change_nothing(data):
     np.testing.assert_allclose(one.predict_proba(scores), two.predict_proba(scores), rtol=1e-14)
 
 
-def test_of_many_scores_one_fold_judges(monkeypatch, data):
-    """A quarter of the fits; the weights are about the same."""
+def test_one_fold_evaluates_many_scores(monkeypatch, data):
+    """One fold takes a quarter of the fits and gives about the same weights."""
     scores, labels = data.val_proba, data.val_labels
     whole = AutoCalibration(["temperature"]).fit(scores, labels)
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1)
@@ -251,8 +252,7 @@ def test_of_many_scores_one_fold_judges(monkeypatch, data):
 )
 @pytest.mark.parametrize("n_rows", [50, 300, 1000])
 def test_it_does_no_harm_to_real_predictions(real_data, name, n_rows):
-    """Three files of benchmarks/do_no_harm.py, which runs them all; the limits are those of the
-    whole run."""
+    """Three data sets of benchmarks/do_no_harm.py, with the limits of the whole benchmark."""
     file = real_data(name)
     kind = "proba" if "probs" in file else "logits"
     pool, labels = (

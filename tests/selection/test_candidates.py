@@ -54,5 +54,5 @@ def test_the_averaged_temperature_is_trusted_and_other_candidates_are_not():
 
 def test_one_default_candidate_calibrates_the_confidence():
     chosen = default_candidates(100, 3)
-    found = [name for name, one in chosen.items() if calibrates_confidence(one)]
-    assert found == ["confidence-isotonic"]
+    result = [name for name, one in chosen.items() if calibrates_confidence(one)]
+    assert result == ["confidence-isotonic"]

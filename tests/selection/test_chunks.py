@@ -1,4 +1,4 @@
-"""A stack of rows that come in parts is that of all rows, where folds are cut alike."""
+"""A stacked ensemble of chunked rows equals that of rows in memory with the same folds."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def folds(n_rows, n_folds):
 def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     logits, y = data
     weight = rng.integers(3, size=len(y)).astype(float) if is_weighted else None
-    made = {"candidates": MEMBERS, "inputs": "logits"}
-    whole = AutoCalibration(cv=folds(len(y), n_folds), **made).fit(logits, y, weight)
-    parts = AutoCalibration(cv=n_folds, **made).fit(Slices(logits, y, weight, size=470), None)
+    result = {"candidates": MEMBERS, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(len(y), n_folds), **result).fit(logits, y, weight)
+    parts = AutoCalibration(cv=n_folds, **result).fit(Slices(logits, y, weight, size=470), None)
     assert parts.names_ == whole.names_
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
     np.testing.assert_allclose(parts.losses_, whole.losses_, atol=1e-9)
@@ -50,14 +50,14 @@ def test_a_stack_of_parts_is_that_of_all_rows(data, n_folds, is_weighted, rng):
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
 
-def test_one_fold_judges_many_rows(data, monkeypatch):
+def test_one_fold_evaluates_many_rows(data, monkeypatch):
     logits, y = 3 * data[0], data[1]
     monkeypatch.setattr(_auto, "_MANY_SCORES", 1000)
-    made = {"candidates": MEMBERS, "inputs": "logits"}
-    whole = AutoCalibration(cv=folds(len(y), 5)[:1], **made).fit(logits, y)
-    parts = AutoCalibration(**made).fit(Slices(logits, y, size=470), None)
+    result = {"candidates": MEMBERS, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(len(y), 5)[:1], **result).fit(logits, y)
+    parts = AutoCalibration(**result).fit(Slices(logits, y, size=470), None)
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-8)
-    # The groups that weights are judged on differ.
+    # The groups on which weights are evaluated differ.
     difference = parts.gain_.gain - whole.gain_.gain
     assert abs(difference) < 0.2 * whole.gain_.standard_error
 
@@ -76,9 +76,9 @@ def test_few_rows_of_many_classes_have_the_same_weights(rng):
     logits = 3 * rng.normal(size=(20, 100))
     y = (logits / 1.2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     members = ["bayesian-temperature", "structured-vector"]
-    made = {"candidates": members, "inputs": "logits"}
-    whole = AutoCalibration(cv=folds(20, 5), **made).fit(logits, y)
-    parts = AutoCalibration(cv=5, **made).fit(Slices(logits, y, size=7), None)
+    result = {"candidates": members, "inputs": "logits"}
+    whole = AutoCalibration(cv=folds(20, 5), **result).fit(logits, y)
+    parts = AutoCalibration(cv=5, **result).fit(Slices(logits, y, size=7), None)
     np.testing.assert_allclose(parts.weights_, whole.weights_, atol=1e-7)
 
 
@@ -98,13 +98,15 @@ def test_cross_fitted_maps_of_parts_are_those_of_the_same_folds(data, calibrator
     np.testing.assert_allclose(parts.predict_proba(logits), whole.predict_proba(logits), atol=1e-8)
 
 
-@pytest.mark.parametrize("outer", [CrossFitted, lambda made, **how: AutoCalibration([made], **how)])
-def test_folds_of_the_same_rows_within_each_other_are_refused(data, outer):
+@pytest.mark.parametrize(
+    "outer", [CrossFitted, lambda member, **options: AutoCalibration([member], **options)]
+)
+def test_folds_of_the_same_rows_within_each_other_are_rejected(data, outer):
     with pytest.raises(TypeError, match="pass the calibrators inside it instead"):
         outer(AutoCalibration(), cv=3, inputs="logits").fit(Slices(*data), None)
 
 
-def test_what_cannot_be_fitted_to_parts_is_refused(data):
+def test_what_cannot_be_fitted_to_parts_is_rejected(data):
     source = Slices(*data)
     with pytest.raises(TypeError, match="needs all rows in memory"):
         AutoCalibration([LogisticRegression()], inputs="logits").fit(source, None)

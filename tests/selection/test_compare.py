@@ -1,4 +1,4 @@
-"""Comparisons of rows that come in parts: those of rows in memory, from sums."""
+"""Comparisons of chunked rows, which are computed from sums."""
 
 from __future__ import annotations
 
@@ -50,37 +50,37 @@ def test_a_comparison_of_parts_is_that_of_rows_in_memory(data, is_weighted):
         "inputs": "logits",
         "metrics": ["log_loss", "accuracy", "cw_ece", "mce", "sharpness"],
     }
-    found = compare(blocks.labels, blocks.scores, cv=4, sample_weight=blocks.weight, **how)
+    result = compare(blocks.labels, blocks.scores, cv=4, sample_weight=blocks.weight, **how)
     whole = compare(y, logits, cv=folds_of(1200, 4), sample_weight=weight, **how)
-    assert found.methods == whole.methods
-    np.testing.assert_allclose(found.mean, whole.mean, atol=1e-8)
-    np.testing.assert_allclose(found.spread, whole.spread, atol=1e-8)
-    assert set(found.differences) == set(whole.differences)
+    assert result.methods == whole.methods
+    np.testing.assert_allclose(result.mean, whole.mean, atol=1e-8)
+    np.testing.assert_allclose(result.spread, whole.spread, atol=1e-8)
+    assert set(result.differences) == set(whole.differences)
     for key, gain in whole.differences.items():
         for name in ("gain", "low", "high", "before", "after", "p_value"):
             # A p-value changes by the gain in standard errors, which are small.
             bound = 1e-7 if name == "p_value" else 1e-8
-            assert getattr(found.differences[key], name) == pytest.approx(
+            assert getattr(result.differences[key], name) == pytest.approx(
                 getattr(gain, name), abs=bound
             )
-    assert found.to_dict().keys() == whole.to_dict().keys()
+    assert result.to_dict().keys() == whole.to_dict().keys()
 
 
 def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
     logits, y, _ = data
     blocks = blocks_of(logits, y)
-    found = compare(blocks.labels, blocks.scores, inputs="logits", cv=3)
-    assert found.methods[-2:] == ("isotonic", "auto")
-    isotonic, auto = found.notes
+    result = compare(blocks.labels, blocks.scores, inputs="logits", cv=3)
+    assert result.methods[-2:] == ("isotonic", "auto")
+    isotonic, auto = result.notes
     assert isotonic.startswith("isotonic: Rows were counted in 8,192 cells")
     assert auto.startswith("auto: Rows are assigned to folds by their number.")
-    assert isotonic in str(found)
-    assert found.to_dict()["notes"] == [isotonic, auto]
-    assert found.gains["data", "auto", "log_loss"].gain > 0
+    assert isotonic in str(result)
+    assert result.to_dict()["notes"] == [isotonic, auto]
+    assert result.gains["data", "auto", "log_loss"].gain > 0
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "text"),
     [
         ({"methods": [CanonicalBinning()]}, "CanonicalBinning needs all rows in memory"),
         ({"methods": [LogisticRegression()]}, "LogisticRegression needs all rows in memory"),
@@ -96,19 +96,19 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
         ({"groups": np.zeros(1200)}, "groups= works on scores in memory"),
     ],
 )
-def test_what_sums_do_not_tell_is_refused_with_the_reason(data, how, said):
+def test_what_sums_do_not_tell_is_rejected_with_the_reason(data, how, text):
     blocks = blocks_of(*data[:2])
-    with pytest.raises(TypeError, match=said):
+    with pytest.raises(TypeError, match=text):
         compare(blocks.labels, blocks.scores, **{"inputs": "logits", "methods": [], **how})
 
 
 def test_a_metric_may_be_named_by_its_function_and_in_other_words(data):
     blocks = blocks_of(*data[:2])
-    found = compare(
+    result = compare(
         blocks.labels, blocks.scores, inputs="logits", methods=[], metrics=[log_loss, "ece"], cv=2
     )
-    assert found.metrics == ("log_loss", "ece")
-    assert (found.mean > 0).all()
+    assert result.metrics == ("log_loss", "ece")
+    assert (result.mean > 0).all()
 
 
 def test_a_fold_without_rows_of_positive_weight_is_rejected(data):

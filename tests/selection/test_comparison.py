@@ -1,4 +1,4 @@
-"""`compare`: honest cross-validation, its table, its intervals."""
+"""`compare`: cross-validation, tables and intervals."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_ranks_know_that_accuracy_is_better_when_greater(result):
     assert result.ranks[0, result.mean[0, :, 0].argmin(), 0] == 1
 
 
-def test_the_interval_holds_the_gain_and_says_that_it_is_sure(result):
+def test_the_interval_contains_the_gain_and_excludes_zero(result):
     gain = result.gains["data", "temperature", "log_loss"]
     assert 0 < gain.low < gain.gain < gain.high
     assert gain.before - gain.after == pytest.approx(gain.gain)
@@ -81,7 +81,9 @@ def test_a_row_of_weight_two_counts_twice_in_means_and_not_in_errors(data):
     weighted = compare(y, p, sample_weight=weight, **options)
     repeated = compare(y[copies], p[copies], **options)
     np.testing.assert_allclose(weighted.mean, repeated.mean, rtol=1e-6)
-    errors = [made.gains["data", "t", "log_loss"].standard_error for made in (weighted, repeated)]
+    errors = [
+        actual.gains["data", "t", "log_loss"].standard_error for actual in (weighted, repeated)
+    ]
     assert errors[0] > errors[1]
 
 
@@ -167,18 +169,18 @@ def test_a_method_with_an_odd_name_stays_in_its_cell(data):
 def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
     proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
     y = rng.integers(0, 20, len(proba))
-    made = TemperatureScaling().fit(proba[:1000], y[:1000])
+    actual = TemperatureScaling().fit(proba[:1000], y[:1000])
     held_out = HeldOut(0, ArraySample(proba, y, np.ones(len(y))), np.zeros(len(y), dtype=int))
     names = ("log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "ks")
     judges = [as_metric(name) for name in (*names, metrics.cutoff_calibration_error)]
     tracemalloc.start()
-    sum_held_out([[made]], judges, "proba", held_out)
+    sum_held_out([[actual]], judges, "proba", held_out)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 1.3 * proba.size * 8  # probabilities are judged in float64
+    assert peak < 1.3 * proba.size * 8  # probabilities are evaluated in float64
 
 
-def test_unknown_names_are_refused_with_those_that_are_known(data):
+def test_unknown_names_are_rejected_with_those_that_are_known(data):
     with pytest.raises(ValueError, match="unknown method 'magic'; valid are auto, identity"):
         compare(data.val_labels, data.val_proba, methods=["magic"])
     with pytest.raises(ValueError, match="unknown metric 'auc'; valid are log_loss"):
@@ -193,13 +195,12 @@ def test_one_row_cannot_be_compared():
 
 
 @pytest.mark.slow
-def test_nested_cross_validation_is_honest():
-    """Where nothing helps, the interval covers the true gain, which is a little below zero, and
-    hardly ever claims more.
+def test_intervals_of_nested_cross_validation_cover_the_true_gain():
+    """For calibrated scores the interval covers the true gain, which is slightly below zero.
 
-    1,000 simulations of calibrated scores. The true gain of a simulation is the mean over its
-    fitted maps of their gain on the distribution itself, whose probabilities are known. With 1,000
-    simulations the standard error of a coverage of 93 % is 0.8 %.
+    The true gain of a simulation is the mean gain of its fitted calibrators on the distribution
+    itself, whose probabilities are known. With 1,000 simulations, the standard error of a coverage
+    of 93% is 0.8%.
     """
     n_simulations, n_rows = 1000, 200
     methods = {

@@ -39,14 +39,14 @@ def ensemble_rows(proba, labels):
 
 def test_each_group_is_corrected_by_the_fit_of_the_other_groups(rng):
     proba, labels = flat_confidence(300, rng)
-    found = corrected_likelihood(ensemble_rows(proba, labels), 4)
+    result = corrected_likelihood(ensemble_rows(proba, labels), 4)
     top, confidence = proba.argmax(axis=1), proba.max(axis=1)
     held_out = np.arange(300) % 5 == 2
     fitted = SplineCalibration().fit(confidence[~held_out], (top == labels)[~held_out].astype(int))
     after = np.clip(fitted.predict_proba(confidence[held_out])[:, 1], 1 / 242, 241 / 242)
     other = proba[np.arange(300), labels][held_out] / (1 - confidence[held_out]) * (1 - after)
     expected = np.where((top == labels)[held_out], after, other)
-    np.testing.assert_allclose(found[held_out], expected)
+    np.testing.assert_allclose(result[held_out], expected)
 
 
 def test_the_calibrator_gives_the_likelihood_that_is_evaluated(rng):
@@ -70,9 +70,9 @@ def test_the_calibrator_corrects_the_confidence(rng):
 
 
 def test_a_confidence_of_one_leaves_a_positive_likelihood():
-    found = corrected_likelihood(ensemble_rows(np.eye(3)[[0] * 20], np.arange(20) % 3), 3)
-    assert found.min() > 0
-    assert np.isfinite(found).all()
+    result = corrected_likelihood(ensemble_rows(np.eye(3)[[0] * 20], np.arange(20) % 3), 3)
+    assert result.min() > 0
+    assert np.isfinite(result).all()
 
 
 def test_a_calibrated_confidence_is_left_alone(rng):
@@ -88,7 +88,7 @@ def test_one_row_is_not_corrected():
 
 @pytest.fixture(scope="module")
 def corrected():
-    """A stack of nothing but the scores, whose confidence is corrected."""
+    """An ensemble of only the identity, whose confidence is corrected."""
     return AutoCalibration([]).fit(*flat_confidence(800, np.random.default_rng(0)))
 
 
@@ -122,7 +122,10 @@ def test_the_prediction_is_an_average_of_members_and_the_corrected_ensemble(corr
 
 
 def test_the_summary_names_the_correction(corrected):
-    assert f"For {corrected.top_weights_.sum():.0%} of the weight" in corrected.explain()
+    text = (
+        f"A part with {corrected.top_weights_.sum():.0%} of the weight has a corrected confidence"
+    )
+    assert text in corrected.explain()
 
 
 def test_the_correction_is_saved_and_exported(corrected, tmp_path, rng):

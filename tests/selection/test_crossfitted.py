@@ -1,4 +1,4 @@
-"""`CrossFitted`: one map per fold, their predictions averaged."""
+"""`CrossFitted`: the average of one calibrator per fold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def data():
     ],
 )
 def test_it_keeps_what_every_calibrator_keeps(calibrator):
-    """Row order and weights too: folds depend on what the rows hold."""
+    """Row order and weights are included, because folds depend on the content of rows."""
     check_calibrator(calibrator)
 
 
@@ -47,13 +47,13 @@ def test_cross_fitting_lifts_binary_calibrators(data):
 
 
 def test_cross_fitted_temperature_is_that_of_kull(real_data):
-    """Five maps averaged: 0.22509 is published for temperature scaling of DenseNet-40."""
+    """The average of five fits: 0.22509 is published for temperature scaling of DenseNet-40."""
     file = real_data("cifar10_densenet40_kull_sample")
     model = CrossFitted(TemperatureScaling(), inputs="logits").fit(
         file["val_logits"], file["val_labels"]
     )
     loss = metrics.log_loss(file["test_labels"], model.predict_proba(file["test_logits"]))
-    assert loss == pytest.approx(0.22509, abs=5e-5)  # folds are drawn at random, here and there
+    assert loss == pytest.approx(0.22509, abs=5e-5)  # both use random folds
 
 
 def test_a_single_row_has_one_map():
@@ -76,8 +76,8 @@ def test_predictions_take_the_memory_of_the_output(model, dtype, rng):
     proba = softmax(rng.normal(size=(200_000, 20))).astype(dtype)
     model.fit(proba[:1000], rng.integers(0, 20, 1000))
     tracemalloc.start()
-    found = model.predict_proba(proba)
+    result = model.predict_proba(proba)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.dtype == dtype
-    assert peak < 1.3 * found.nbytes
+    assert result.dtype == dtype
+    assert peak < 1.3 * result.nbytes

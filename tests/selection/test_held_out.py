@@ -1,4 +1,4 @@
-"""Figures of held-out rows: of all folds together, and by group."""
+"""Metrics of held-out rows, of all folds together and per group."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ import numpy as np
 import pytest
 
 from calibrant import compare, evaluate
-
-
-@pytest.fixture
-def models(rng):
-    """Labels, and two models of which the first is calibrated and the second is overconfident."""
-    z = rng.normal(scale=1.5, size=(800, 3))
-    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    sharp, soft = np.exp(2 * z), np.exp(z)
-    return y, {
-        "soft": soft / soft.sum(axis=1, keepdims=True),
-        "sharp": sharp / sharp.sum(axis=1, keepdims=True),
-    }
 
 
 def test_calibration_errors_are_those_of_all_held_out_rows(models):

@@ -1,4 +1,4 @@
-"""The registry of methods, and all that is read from it."""
+"""The table of methods, and functions and pages that use it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_notion_lifts_a_method_of_one_claim():
     lifted = calibrant.method("histogram", notion="top-label")
     assert repr(lifted) == "MulticlassToBinary(calibrator=HistogramBinning())"
     assert calibrant.method("platt", notion="class-wise").normalize
-    with pytest.raises(ValueError, match=r"platt, beta, .*; vector calibrates the whole vector"):
+    with pytest.raises(ValueError, match=r"platt, beta, .* but vector calibrates the whole vector"):
         calibrant.method("vector", notion="top-label")
 
 

@@ -8,26 +8,14 @@ import pytest
 from calibrant import compare, compare_models, evaluate
 
 
-@pytest.fixture
-def models(rng):
-    """Labels, and two models of which the first is calibrated and the second is overconfident."""
-    z = rng.normal(scale=1.5, size=(800, 3))
-    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    sharp, soft = np.exp(2 * z), np.exp(z)
-    return y, {
-        "soft": soft / soft.sum(axis=1, keepdims=True),
-        "sharp": sharp / sharp.sum(axis=1, keepdims=True),
-    }
-
-
 def test_figures_of_models_are_those_of_their_evaluations(models):
     y, proba = models
     result = compare_models(y, proba)
     assert result.methods == ("soft", "sharp")
     for place, table in enumerate(proba.values()):
         expected = evaluate(y, table)
-        found = dict(zip(result.metrics, result.mean[0, place], strict=True))
-        assert found == pytest.approx({name: getattr(expected, name) for name in found})
+        actual = dict(zip(result.metrics, result.mean[0, place], strict=True))
+        assert actual == pytest.approx({name: getattr(expected, name) for name in actual})
 
 
 def test_the_difference_of_two_models_has_an_interval(models):
@@ -56,7 +44,7 @@ def test_the_table_names_the_reference(models):
 
 def test_models_of_other_rows_and_single_models_are_errors(models):
     y, proba = models
-    with pytest.raises(ValueError, match="svc has 3 rows and there are 800 labels"):
+    with pytest.raises(ValueError, match="svc has 3 rows, but there are 800 labels"):
         compare_models(y, {"nb": proba["soft"], "svc": proba["soft"][:3]})
     with pytest.raises(ValueError, match="at least two models"):
         compare_models(y, {"nb": proba["soft"]})

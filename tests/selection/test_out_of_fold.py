@@ -37,32 +37,32 @@ MEMBERS = {"identity": Identity(), "temperature": TemperatureScaling()}
 
 def test_a_row_is_predicted_by_the_fit_of_the_other_folds(rows, folds, plan):
     proba, labels = rows
-    found = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
+    result = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
     held_out = folds[1].judge
     fitted = fit_on(TemperatureScaling(), plan.train(1), "proba")
     expected = fitted.predict_proba(proba[held_out])[np.arange(len(held_out)), labels[held_out]]
-    np.testing.assert_allclose(found.likelihood[found.group == 1, 1], expected)
+    np.testing.assert_allclose(result.likelihood[result.group == 1, 1], expected)
 
 
 def test_the_uniform_forecast_is_the_last_column_and_not_trusted(plan):
-    found = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
-    np.testing.assert_allclose(found.likelihood[:, -1], 1 / 3)
-    assert found.is_trusted.tolist() == [True, False, False]
+    result = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
+    np.testing.assert_allclose(result.likelihood[:, -1], 1 / 3)
+    assert result.is_trusted.tolist() == [True, False, False]
 
 
 def test_a_subset_keeps_likelihoods_weights_and_groups_together(plan):
-    found = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
-    some = found.subset(found.group == 2)
+    result = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
+    some = result.subset(result.group == 2)
     assert len(some.likelihood) == len(some.weight) == len(some.group) == 20
     assert (some.group == 2).all()
 
 
 def test_members_can_be_selected_and_added(plan):
-    found = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
-    some = found.select(np.array([True, False, True]))
-    np.testing.assert_array_equal(some.likelihood, found.likelihood[:, [0, 2]])
-    more = some.add_member(found.likelihood[:, 1])
-    np.testing.assert_array_equal(more.likelihood, found.likelihood[:, [0, 2, 1]])
+    result = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
+    some = result.select(np.array([True, False, True]))
+    np.testing.assert_array_equal(some.likelihood, result.likelihood[:, [0, 2]])
+    more = some.add_member(result.likelihood[:, 1])
+    np.testing.assert_array_equal(more.likelihood, result.likelihood[:, [0, 2, 1]])
     assert more.is_trusted.tolist() == [True, False, False]
 
 

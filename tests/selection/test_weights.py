@@ -1,4 +1,4 @@
-"""Weights of a stacked ensemble against a general optimizer, and what they must not depend on."""
+"""Weights of a stacked ensemble: comparison with a general optimizer, and invariances."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def best_of_scipy(rows):
         return weights
 
     starts = (np.zeros(n_others), np.full(n_others, -8.0))
-    found = [minimize(lambda z: -objective(rows, spread_out(z)), start) for start in starts]
-    return max(-one.fun for one in found)
+    result = [minimize(lambda z: -objective(rows, spread_out(z)), start) for start in starts]
+    return max(-one.fun for one in result)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,3 +1,1 @@
-"""Cross-fitting: members that are fitted on some rows, and scores of their predictions on
-others.
-"""
+"""Cross-fitting: fit calibrators on some rows and score their predictions on others."""

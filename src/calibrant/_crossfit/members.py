@@ -1,12 +1,11 @@
-"""Calibrators inside others: set up for the kind of scores, fitted on some rows, used to predict
-other rows.
+"""Fit calibrators inside other calibrators on some rows, and predict other rows with them.
 
-All cross-fitting is done here: `fit_folds` fits a clone on the rows of each fold of a `FoldPlan`,
-`proba_of` and `proba_blocks` predict the held-out rows.
+All cross-fitting is done here: `fit_folds` fits a clone on the training rows of each fold of a
+`FoldPlan`; `proba_of` and `proba_blocks` predict the held-out rows.
 
 Calibrators of this package have the parameters ``inputs`` and ``classes``. Any other classifier
-with ``fit`` and ``predict_proba`` is accepted too: it is fitted to probabilities and column codes,
-and a class that it has not seen gets probability zero.
+with ``fit`` and ``predict_proba`` is accepted too. It is fitted to probabilities and column codes,
+and a class that was not in its training rows gets probability zero.
 """
 
 from __future__ import annotations
@@ -26,31 +25,35 @@ from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
-"""A block of predictions is at most this part of all of them (or a block of the usual size): the
-intermediate arrays of a calibrator are a few times its block, and must be small compared with the
-output."""
+"""A block has at most 1/64 of all predictions, or the usual size if that is larger. The temporary
+arrays of a calibrator are a few times as large as a block, and must be small compared with the
+output.
+"""
 
 
 def check_calibrator(calibrator: Any) -> Any:
-    """What can calibrate, as it is; else an error that says what can."""
+    """Return the calibrator if it has the methods of one; raise TypeError otherwise."""
     if isinstance(calibrator, type):
         name = calibrator.__name__
-        raise TypeError(f"got the class {name} where a calibrator is needed: pass {name}()")
+        raise TypeError(f"Expected a calibrator, got the class {name}. Pass {name}().")
     if isinstance(calibrator, str):
         raise TypeError(
-            f"got the name {calibrator!r} where a calibrator is needed: pass "
-            f"calibrant.method({calibrator!r})"
+            f"Expected a calibrator, got the name {calibrator!r}. Pass "
+            f"calibrant.method({calibrator!r})."
         )
     if not (hasattr(calibrator, "fit") and hasattr(calibrator, "predict_proba")):
         raise TypeError(
-            f"a calibrator has the methods fit and predict_proba, which {calibrator!r} has not"
+            f"Expected a calibrator with the methods fit and predict_proba, got {calibrator!r}. "
+            f"Pass for example TemperatureScaling()."
         )
     return calibrator
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
-    """An unfitted clone for scores of this kind; a binary calibrator is extended one-vs-rest if
-    there are more than two classes, and rows are divided by their sum.
+    """Return an unfitted clone for this type of scores.
+
+    With more than two classes a binary calibrator is extended one-vs-rest, and rows are divided by
+    their sum.
     """
     member = clone(check_calibrator(calibrator))
     if isinstance(member, BaseBinaryCalibrator) and n_classes > 2:
@@ -62,7 +65,7 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 
 def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
-    """Fit a calibrator that is set up to a checked sample."""
+    """Fit a calibrator of `set_up` to a checked sample."""
     if isinstance(calibrator, Calibrator):
         rows = sample.with_copies() if calibrator.counts_rows else sample
         return calibrator._fit_checked(rows)
@@ -72,9 +75,7 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
-    """A clone of a calibrator that is set up, fitted to a sample; an iterative fit starts at the
-    optimum of ``like``.
-    """
+    """Fit a clone of a calibrator of `set_up`; iterations start at the optimum of ``like``."""
     adapted = clone(calibrator)
     if like is not None and isinstance(adapted, Calibrator):
         adapted._start_like(like)
@@ -82,9 +83,10 @@ def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) ->
 
 
 def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
-    """One fit per fold of a calibrator that is set up, on the rows that are not held out."""
+    """Fit a calibrator of `set_up` once per fold, on the training rows of the fold."""
     if not plan.n_folds:
         return []
+    # Folds share most of their rows, so the first optimum is a good start for the other fits.
     first = fit_clone(calibrator, plan.train(0), inputs)
     others = (fit_clone(calibrator, plan.train(k), inputs, first) for k in range(1, plan.n_folds))
     return [first, *others]
@@ -93,8 +95,9 @@ def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
 def proba_of(
     fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
 ) -> FloatArray:
-    """Probabilities of checked scores in float64, of all rows or some; memory is that of the
-    output.
+    """Predict probabilities of checked scores in float64, for all rows or some.
+
+    The memory is that of the output.
     """
     out = np.empty((len(scores) if rows is None else len(rows), scores.shape[1]))
     for part, proba in proba_blocks(fitted, scores, inputs, rows):
@@ -105,7 +108,7 @@ def proba_of(
 def proba_blocks(
     fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Probabilities of all rows or some, block by block, each with its place among them."""
+    """Yield probabilities of all rows or some in blocks, each with its slice."""
     n_rows = len(scores) if rows is None else len(rows)
     elements = _block_elements(fitted, n_rows * scores.shape[1])
     for part in row_blocks(n_rows, scores.shape[1], elements=elements):
@@ -121,7 +124,7 @@ def _predict(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
     if isinstance(fitted, Calibrator):
         return fitted._proba_of(scores)
     out = np.zeros(scores.shape)
-    # What does not say which classes it has seen has a column for each.
-    seen = getattr(fitted, "classes_", np.arange(scores.shape[1]))
-    out[:, np.asarray(seen, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
+    # A classifier without classes_ has one column per class.
+    columns = getattr(fitted, "classes_", np.arange(scores.shape[1]))
+    out[:, np.asarray(columns, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
     return out

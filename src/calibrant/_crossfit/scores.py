@@ -1,6 +1,4 @@
-"""Proper scores of rows: the log-loss and the Brier score of each, before and after recalibration
-by calibrators that were fitted on other rows.
-"""
+"""Log-loss and Brier score of each row, before and after cross-fitted recalibration."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from calibrant.multiclass import StructuredScaling
 
 
 class AnyCalibrator(Protocol):
-    """What is needed of a calibrator: any of this package, or a scikit-learn classifier of
-    probabilities.
-    """
+    """Interface of a calibrator: those of this package, or scikit-learn classifiers."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
 
@@ -33,8 +29,10 @@ class AnyCalibrator(Protocol):
 
 @dataclass(frozen=True)
 class ProperScore:
-    """A proper score of each row, and its divergence: what forecasting q costs where p is true,
-    (m,) each; and the score that each class would give if it were the true one, (m, K).
+    """A proper score per row, its divergence, and its value for each possible true class.
+
+    ``of_block`` (m,) is the score, ``divergence`` (m,) the expected cost of predicting q if p is
+    true, and ``of_classes`` (m, K) the score if each class were the true one.
     """
 
     of_block: Callable[[FloatArray, IntArray], FloatArray]
@@ -42,13 +40,13 @@ class ProperScore:
     of_classes: Callable[[FloatArray], FloatArray]
 
     def losses(self, proba: FloatArray, y: IntArray) -> FloatArray:
-        """The score of each row, block by block."""
+        """Score of each row, computed in blocks."""
         parts = [self.of_block(proba[rows], y[rows]) for rows in row_blocks(*proba.shape)]
         return np.concatenate(parts)
 
 
 def likelihood_losses(likelihood: FloatArray) -> FloatArray:
-    """Log-loss of each row from the probability that was given to its true class."""
+    """Log-loss of each row from the predicted probability of its true class."""
     return -log_floored(likelihood, EPS)
 
 
@@ -72,23 +70,24 @@ SCORES = {
     "log_loss": ProperScore(log_losses, _relative_entropy, _log_losses_of_classes),
     "brier_score": ProperScore(brier_scores, _squared_distance, _brier_scores_of_classes),
 }
-"""The proper scores that gains are measured in, by name."""
+"""Proper scores by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """Scores of rows as they are and as recalibrated, fold after fold, with the rows' weights.
+    """Scores of rows before and after recalibration, fold by fold, with the row weights.
 
-    A row of weight 2 may be here twice, held out by two folds. ``excess`` estimates how much better
-    the best map of the family would be than a map fitted on all rows: by the grouped jackknife
-    ``(J - 1) / J`` times the sum of the divergences of the J maps from their mean. ``own`` (2, m)
-    holds the first two moments of the gain of a row if its label were drawn from the scores.
+    A row of weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
+    the best calibrator of the family is than one fitted on all rows. It is a grouped jackknife:
+    ``(J - 1) / J`` times the sum of the divergences of the J calibrators from their mean.
+    ``moments`` (2, m) are the first two moments of the gain of a row if its label is drawn from the
+    scores.
     """
 
     before: FloatArray
     after: FloatArray
     excess: FloatArray
-    own: FloatArray
+    moments: FloatArray
     weight: FloatArray
     n_folds: int
 
@@ -98,7 +97,7 @@ class PairedScores:
 
 
 def _seed_of(rng: Rng) -> int:
-    """A function's randomness: a generator is advanced by it, None is new at every call."""
+    """Return a seed: an int is used as it is, a generator is advanced, None gives a new seed."""
     if isinstance(rng, int | np.integer):
         return int(rng)
     return int(np.random.default_rng(rng).integers(2**63))
@@ -114,8 +113,9 @@ def paired_scores(
     rng: Rng,
     groups: Any = None,
 ) -> PairedScores:
-    """Scores of checked predictions as they are, and as recalibrated by maps that were fitted on
-    other rows; by default by `StructuredScaling`, the strongest default known for several classes.
+    """Score checked predictions before and after recalibration by calibrators fitted on other rows.
+
+    The default calibrator is `StructuredScaling`, the strongest known default for several classes.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
     scores, y, weight, _ = data
@@ -123,8 +123,8 @@ def paired_scores(
     folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
     if len(folds) < 2:
         raise ValueError(
-            f"cross-fitting needs at least 2 rows of positive weight, got "
-            f"{np.count_nonzero(weight)}"
+            f"Cross-fitting needs at least 2 rows of positive weight, got "
+            f"{np.count_nonzero(weight)}. Pass more rows."
         )
     chosen = StructuredScaling() if calibrator is None else calibrator
     plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
@@ -132,7 +132,7 @@ def paired_scores(
     parts = [
         _score_block(rule, calibrators, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)
-        # Blocks of rows, because the predictions of all calibrators are held at once.
+        # In blocks of rows, because the predictions of all calibrators are in memory at once.
         for block in row_blocks(len(fold.judge), scores.shape[1], elements=READ_BLOCK)
         for rows in [fold.judge[block]]
     ]
@@ -149,14 +149,15 @@ def _score_block(
     y: IntArray,
     inputs: str,
 ) -> FloatArray:
-    """Scores before and after by calibrator ``number``, the excess, and the moments of the gain
-    under the scores, of some rows: (5, m).
+    """Scores before and after, excess and moments of the gain for some rows, (5, m).
+
+    ``number`` is the index of the calibrator that was fitted without these rows.
     """
-    each = [proba_of(fitted, scores, inputs) for fitted in calibrators]
-    centre = np.mean(each, axis=0)
-    divergences = [rule.divergence(centre, predicted) for predicted in each]
+    predictions = [proba_of(fitted, scores, inputs) for fitted in calibrators]
+    center = np.mean(predictions, axis=0)
+    divergences = [rule.divergence(center, predicted) for predicted in predictions]
     excess = (1 - 1 / len(calibrators)) * np.sum(divergences, axis=0)
     proba = as_proba(scores, inputs)
-    gains = rule.of_classes(proba) - rule.of_classes(each[number])
+    gains = rule.of_classes(proba) - rule.of_classes(predictions[number])
     moments = [np.einsum("ij,ij->i", proba, gains**power) for power in (1, 2)]
-    return np.array([rule.losses(proba, y), rule.losses(each[number], y), excess, *moments])
+    return np.array([rule.losses(proba, y), rule.losses(predictions[number], y), excess, *moments])

@@ -1,9 +1,9 @@
-"""Bins of scores, and tables of sums per bin that add up.
+"""Bins of scores, and tables of sums per bin that can be added.
 
-A bin rule assigns a score of a claim to one of ``n_bins`` bins. `UniformBins` is the same for all
-data; `Bins` holds upper edges per claim, made from the data (``"quantile"``, ``"unique"``) or taken
-from a fitted calibrator. A `BinTable` holds the sums of a set of rows: tables of two sets, on the
-same bins, add to the table of their union.
+A bin rule assigns each score of a claim to one of ``n_bins`` bins. `UniformBins` are the same for
+all data. `Bins` hold upper edges per claim, computed from the data (``"quantile"``, ``"unique"``)
+or taken from a fitted calibrator. A `BinTable` holds the sums of a set of rows. The tables of two
+sets with the same bins add to the table of their union.
 """
 
 from calibrant.binning._distinct import distinct_sums

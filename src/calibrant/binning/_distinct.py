@@ -1,4 +1,4 @@
-"""Distinct scores with the sums of their rows, and sums over bins of them."""
+"""Distinct scores with the sums of their rows, and sums over bins."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from calibrant._typing import FloatArray, IntArray
 def distinct_sums(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Distinct scores in increasing order, with the sums of weight and of weight times outcome at
-    each.
+    """Return distinct scores in increasing order, with their sums of weights and weighted outcomes.
 
-    Rows of weight zero are absent. This is how every method that orders scores treats ties.
+    Rows of weight zero are left out. All methods that sort scores treat ties in this way.
     """
     if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
         return pair_sums(*ordered_pairs(score, outcome))
@@ -31,7 +30,7 @@ def distinct_sums(
 
 
 def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct values of ordered scores, and where each begins."""
+    """Distinct values of sorted scores, and the index at which each begins."""
     is_new = np.empty(score.size, dtype=bool)
     is_new[:1] = True
     np.not_equal(score[1:], score[:-1], out=is_new[1:])
@@ -40,7 +39,7 @@ def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`distinct_sums` of ordered scores that count one each."""
+    """`distinct_sums` of sorted scores with unit weights."""
     values, starts = _steps(score)
     if values.size == score.size:
         return values, np.ones(score.size), hit.astype(np.float64)
@@ -52,7 +51,7 @@ def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray,
 def present_rows(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows of positive weight; of several claims the last axis is that of the rows."""
+    """Select rows of positive weight. For several claims the last axis is that of the rows."""
     if is_unit(weight) or weight.all():
         return score, outcome, weight
     present = weight > 0
@@ -60,23 +59,23 @@ def present_rows(
 
 
 def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Sum of ``part`` over the increasing ``values`` of each right-closed bin, by its edges."""
+    """Sum ``part`` over the increasing ``values`` in each right-closed bin."""
     starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
-    # The zero at the end is where bins without values begin that come last.
+    # reduceat needs valid indices: empty bins at the end begin at the appended zero.
     sums = np.add.reduceat(np.append(part, 0.0), starts)
-    # Of other bins without values reduceat gives the next one.
+    # For other empty bins reduceat returns the next value instead of 0.
     sums[:-1][starts[1:] == starts[:-1]] = 0.0
     return sums
 
 
 def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
-    """Linear interpolation of values between places, at scores.
+    """Interpolate values linearly between places, at scores.
 
-    Two neighboring places below 1e-300 have a line of infinite slope; the value of one of them is
-    used instead.
+    The line between two neighboring places below 1e-300 has an infinite slope; the value of one of
+    them is used instead.
     """
     result = np.interp(score, places, values)
-    is_lost = ~np.isfinite(result)
-    if is_lost.any():
-        result[is_lost] = values[np.searchsorted(places, score[is_lost])]
+    is_infinite = ~np.isfinite(result)
+    if is_infinite.any():
+        result[is_infinite] = values[np.searchsorted(places, score[is_infinite])]
     return result

@@ -1,4 +1,4 @@
-"""Tables of claims: uniform bins, given bins, and bins made from the data."""
+"""Fill tables of claims with uniform bins, given bins, or bins computed from the data."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ def bin_table(
     bins: Any = None,
     rows_per_bin: int = 1,
 ) -> BinTable:
-    """Sums of all claims per bin.
+    """Sum all claims per bin.
 
     A claim with fewer than ``n_bins * rows_per_bin`` rows gets fewer quantile bins.
 
     Uniform bins need O(block) memory in addition to the table. Others gather one claim at a time,
-    O(n); ``"unique"`` makes a table as wide as the largest number of distinct scores of a claim.
+    O(n). The table of ``"unique"`` is as wide as the largest number of distinct scores of a claim.
+
+    See Also
+    --------
+    calibrant.metrics.calibration_curve : The same for labels and probabilities.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
     if rule is not None:
@@ -42,7 +46,7 @@ def bin_table(
 
 
 def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -> BinTable:
-    """Sums of one claim after the other, in bins made from its scores."""
+    """Sums of one claim at a time, in bins computed from its scores."""
     edges, rows = [], []
     for claim in claims:
         values, total, hits = distinct_sums(claim.score, claim.outcome, claim.weight)
@@ -50,6 +54,7 @@ def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -
         edges.append(_edges(values, total, n_filled, strategy))
         rows.append(_bin_sums(edges[-1], values, total, hits))
     bins = Bins(tuple(edges))
+    # Claims may have different numbers of bins; the missing ones stay empty.
     sums = np.zeros((3, len(rows), bins.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row
@@ -57,7 +62,7 @@ def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -
 
 
 def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
-    """``claim * n_bins + bin`` of every score of a block, (m, J)."""
+    """Index ``claim * n_bins + bin`` of every score of a block, (m, J)."""
     if claims.n_claims == 1:
         return bins.assign(block.score)
     claim = claims.index(block)
@@ -75,10 +80,10 @@ def cell_index(claims: Claims, block: ClaimBlock, bins: BinRule) -> IntArray:
 
 
 def _given_table(claims: Claims, rule: BinRule) -> BinTable:
-    """Sums of all claims in given bins, without gathering any."""
+    """Sums of all claims in given bins, without gathering any claim."""
     n_cells = claims.n_claims * rule.n_bins
     find = kernel("column_cells", claims.n_rows * claims.n_quantities)
-    # Equal bins of every column take less time than the cells of single scores.
+    # If all columns have the same uniform bins, summing per column is faster than per score.
     has_columns = claims.n_labels == 1 and claims.n_quantities > 1 and rule.width is not None
 
     def sums(block: ClaimBlock, weight: FloatArray) -> tuple[FloatArray, ...]:
@@ -90,7 +95,7 @@ def _given_table(claims: Claims, rule: BinRule) -> BinTable:
         place = rule.assign(block.score[row, column]) + column * rule.n_bins
         return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
 
-    at_least = 8 * n_cells  # a block must outweigh the table that it fills
+    at_least = 8 * n_cells  # each block fills a new table, so it must be larger than the table
     total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
     return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
 
@@ -100,8 +105,9 @@ def _column_sums(
     score: FloatArray,
     n_bins: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows and sums of scores of the bins of every column, flat; of so many columns at a time that
-    what is made of them stays in the cache.
+    """Numbers of rows and sums of scores per bin of every column, flattened.
+
+    Only as many columns at a time as fit in the cache with their temporary arrays.
     """
     n_rows, n_columns = score.shape
     blocks = row_blocks(n_columns, n_rows, elements=READ_BLOCK)
@@ -115,8 +121,8 @@ def _column_sums(
 def _check_claims(rule: BinRule, claims: Claims) -> None:
     if isinstance(rule, Bins) and len(rule.edges) not in (1, claims.n_claims):
         raise ValueError(
-            f"the bins are those of {len(rule.edges)} claims, the data make {claims.n_claims}: "
-            "use the notion and the number of classes that the bins were made with"
+            f"The bins are those of {len(rule.edges)} claims, but the data have {claims.n_claims} "
+            f"claims. Pass the notion and the classes with which the bins were fitted."
         )
 
 
@@ -129,7 +135,5 @@ def _edges(values: FloatArray, total: FloatArray, n_bins: int, strategy: str) ->
 def _bin_sums(
     edges: FloatArray, values: FloatArray, total: FloatArray, hits: FloatArray
 ) -> FloatArray:
-    """Sums per bin of the weight, of weight times score and of weight times outcome, (3, n_bins),
-    of distinct scores.
-    """
+    """Sums per bin of weight, weighted score and weighted outcome, (3, n_bins)."""
     return np.stack([sum_steps(part, values, edges) for part in (total, total * values, hits)])

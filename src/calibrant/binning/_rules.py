@@ -1,4 +1,4 @@
-"""Bin rules: which scores of a claim belong to the same bin."""
+"""Bin rules, which assign the scores of a claim to bins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ STRATEGIES = ("uniform", "quantile", "unique")
 
 @dataclass(frozen=True)
 class UniformBins:
-    """``n_bins`` bins of equal width: score s goes to ``min(int(s * n_bins), n_bins - 1)``."""
+    """``n_bins`` equal-width bins: score s is in bin ``min(int(s * n_bins), n_bins - 1)``.
+
+    See Also
+    --------
+    Bins : Bins with given edges.
+    """
 
     n_bins: int
 
@@ -27,22 +32,29 @@ class UniformBins:
 
     @property
     def width(self) -> float | None:
-        """Of every bin, where they are equally wide from 0 to 1."""
+        """Width of every bin."""
         return 1.0 / self.n_bins
 
     def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
-        """Bin of each score, computed in float64; that of every claim."""
+        """Return the bin of each score, computed in float64; the same for every claim."""
+        # In float64, because a product in float32 could round a score up to the next bin.
         bins = (np.asarray(score, dtype=np.float64) * self.n_bins).astype(np.intp)
         return np.minimum(bins, self.n_bins - 1, out=bins)
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins by their upper edges, right-closed, one array of edges per claim.
+    """Right-closed bins with given upper edges, one array of edges per claim.
 
-    Bin b of a claim holds the scores in ``(edges[b - 1], edges[b]]``; the first has no lower limit
-    and the last no upper one. One array of edges serves all claims.
+    Bin b of a claim contains the scores in ``(edges[b - 1], edges[b]]``. The first bin has no lower
+    limit and the last no upper limit. A single array of edges is used for all claims.
 
+    See Also
+    --------
+    UniformBins : Equal-width bins.
+
+    Examples
+    --------
     >>> Bins([np.array([0.2, 0.5, 1.0])]).assign(np.array([0.2, 0.3, 0.9]), 0)
     array([0, 1, 2])
     """
@@ -55,13 +67,14 @@ class Bins:
             e.ndim != 1 or not e.size or np.isnan(e).any() or (e[1:] < e[:-1]).any() for e in edges
         ):
             raise ValueError(
-                "edges must be one or more increasing arrays of upper edges, one array per claim"
+                "edges must be one or more increasing arrays of upper edges, one array per claim. "
+                "Pass for example Bins([np.array([0.2, 0.5, 1.0])])."
             )
         object.__setattr__(self, "edges", edges)
 
     @property
     def n_bins(self) -> int:
-        """The largest number of bins of a claim."""
+        """Largest number of bins of a claim."""
         return max(e.size for e in self.edges)
 
     @property
@@ -71,20 +84,21 @@ class Bins:
 
     @property
     def width(self) -> float | None:
-        """Of every bin, where they are equally wide from 0 to 1: not known of edges."""
+        """None: bins with given edges have different widths."""
         return None
 
     def edges_of(self, claim: int) -> FloatArray:
-        """Upper edges of one claim."""
+        """Return the upper edges of one claim."""
         return self.edges[0 if self.is_shared else claim]
 
     def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
-        """Bin of each score of one claim."""
+        """Return the bin of each score of one claim."""
         return place_scores(score, self.edges_of(claim))
 
 
 def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
-    """Bin of each score by the upper edges of right-closed bins."""
+    """Return the bin of each score, given the upper edges of right-closed bins."""
+    # Without the last edge, so scores above it are in the last bin.
     return np.searchsorted(edges[:-1], score, side="left")
 
 
@@ -108,14 +122,15 @@ def have_same_edges(a: BinRule, b: BinRule) -> bool:
 
 
 def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
-    """The rule that is fixed beforehand, or None where the data must make it."""
+    """Return the rule if it does not depend on the data, otherwise None."""
     if isinstance(bins, UniformBins | Bins):
         return bins
     if isinstance(bins, HasBins):
         return bins.bins_
     if bins is not None:
         raise TypeError(
-            f"bins must be a fitted binning calibrator or a Bins object, got {type(bins).__name__}"
+            f"bins must be a fitted binning calibrator or a Bins object, got "
+            f"{type(bins).__name__}. For a number of bins pass n_bins=15."
         )
     check_count(n_bins, "n_bins")
     check_option(strategy, "strategy", STRATEGIES)
@@ -125,17 +140,17 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
 def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
     """Upper edges of ``n_bins`` quantile bins of distinct ``values`` with weights ``total``.
 
-    Value v goes to bin ``ceil(n_bins F(v)) - 1``, F the share of the weight at or below v: ties
-    never split, and a bin may stay empty.
+    Value v is in bin ``ceil(n_bins F(v)) - 1``, where F is the share of the weight at or below v.
+    Ties are never split, and a bin may be empty.
     """
     last = quantile_ends(np.cumsum(total) / total.sum(), n_bins)
     return np.where(last >= 0, values[np.maximum(last, 0)], -np.inf)
 
 
 def quantile_ends(share: FloatArray, n_bins: int) -> IntArray:
-    """Index of the last distinct value up to the end of each bin, -1 where there is none; ``share``
-    is F at each value.
+    """Index of the last distinct value of each bin, or -1 if there is none; ``share`` is F.
 
-    ``ceil(n_bins F) - 1 <= b`` means ``F <= (b + 1) / n_bins``: a binary search for each bin.
+    ``ceil(n_bins F) - 1 <= b`` is equivalent to ``F <= (b + 1) / n_bins``, so each bin takes one
+    binary search.
     """
     return np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins + ROUND_OFF, side="right") - 1

@@ -1,4 +1,4 @@
-"""Tables of sums per bin, which add up, and the calibration errors that they give."""
+"""Tables of sums per bin, which can be added, and their calibration errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,20 @@ AGGREGATES = ("mean", "sum", "bin")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinTable(ShortRepr):
-    """Sums per (claim, bin): of weights, of scores and of outcomes, each of shape (n_claims,
-    n_bins).
+    """Sums of weights, scores and outcomes per claim and bin, returned by `calibration_curve`.
 
-    ``n_quantities * n_labels`` is the number of claims; ``weight[c, b]`` is 0 where nothing fell.
+    Attributes
+    ----------
+    weight, score, outcome : arrays of shape (n_claims, n_bins)
+        Sums of weights, weighted scores and weighted outcomes; 0 for empty cells.
+    n_quantities, n_labels : int
+        Number of score columns, and of claims per column. Their product is the number of claims.
+    bins : UniformBins or Bins
+        The bins.
+
+    See Also
+    --------
+    calibrant.metrics.calibration_curve : Compute the table.
     """
 
     weight: FloatArray
@@ -40,55 +50,55 @@ class BinTable(ShortRepr):
 
     @property
     def mean_score(self) -> FloatArray:
-        """Mean score per cell; NaN where empty."""
+        """Mean score per cell; NaN for empty cells."""
         return _ratio(self.score, self.weight)
 
     @property
     def mean_outcome(self) -> FloatArray:
-        """Frequency of the outcome per cell; NaN where empty."""
+        """Observed frequency per cell; NaN for empty cells."""
         return _ratio(self.outcome, self.weight)
 
     @property
     def gap(self) -> FloatArray:
-        """``|mean outcome - mean score|`` per cell; 0 where empty."""
+        """``|mean outcome - mean score|`` per cell; 0 for empty cells."""
         return np.abs(_ratio(self.outcome - self.score, self.weight, empty=0.0))
 
     @property
     def claim_weight(self) -> FloatArray:
-        """Rows behind each claim, (n_claims,)."""
+        """Sum of weights per claim, (n_claims,)."""
         return self.weight.sum(axis=1)
 
     @property
     def quantity_weight(self) -> FloatArray:
-        """Rows behind each claim's quantity, (n_claims,)."""
+        """Sum of weights of the quantity of each claim, (n_claims,)."""
         per_quantity = self.claim_weight.reshape(self.n_quantities, self.n_labels).sum(axis=1)
         return np.repeat(per_quantity, self.n_labels)
 
     @property
     def share(self) -> FloatArray:
-        """``v_c w_cb`` of each cell, its part of the data; they sum to one."""
+        """Share of each cell in the data, ``v_c w_cb``; the shares sum to one."""
         return self.weight / self.quantity_weight[:, None] / self.n_quantities
 
     @property
     def claim_errors(self) -> FloatArray:
-        """Mean gap of each claim among its own rows, (n_claims,); 0 where it has none."""
+        """Mean gap of each claim over its own rows, (n_claims,); 0 without rows."""
         return _ratio(self._claim_gaps, self.claim_weight, empty=0.0)
 
     @property
     def worst_first(self) -> IntArray:
-        """Claims by the part of the error that they make up, the largest first."""
+        """Claims sorted by their contribution to the error, largest first."""
         return np.argsort(-self._claim_gaps, kind="stable")
 
     @property
     def pooled_gap(self) -> FloatArray:
-        """Mean gap of each bin over its claims, weighted by rows, (n_bins,); NaN where empty."""
+        """Mean gap of each bin over its claims, weighted by rows, (n_bins,); NaN for empty bins."""
         return _ratio((self.weight * self.gap).sum(axis=0), self.weight.sum(axis=0))
 
     @property
     def debiased_square(self) -> FloatArray:
-        """Per claim: sum over bins of rows times (squared gap - variance of the mean outcome).
+        """Sum over bins of rows times (squared gap - variance of the mean outcome), per claim.
 
-        Bins of fewer than two rows are not counted (Kumar et al. 2019, arXiv:1909.10155).
+        Bins with fewer than two rows are left out (Kumar et al. 2019, arXiv:1909.10155).
         """
         enough = self.weight >= 2
         rate = np.where(enough, self.mean_outcome, 0.0)
@@ -97,7 +107,7 @@ class BinTable(ShortRepr):
 
     @property
     def counted_weight(self) -> FloatArray:
-        """Rows behind each claim in bins of two rows or more, as debiasing needs, (n_claims,)."""
+        """Rows of each claim in bins with at least two rows, as debiasing requires, (n_claims,)."""
         return np.where(self.weight >= 2, self.weight, 0.0).sum(axis=1)
 
     @property
@@ -105,7 +115,7 @@ class BinTable(ShortRepr):
         return (self.weight * self.gap).sum(axis=1)
 
     def error(self, *, norm: float = 1, debias: bool = False, aggregate: str = "mean") -> float:
-        """The calibration error of the table; see `calibrant.metrics.expected_calibration_error`.
+        """Return the calibration error, see `calibrant.metrics.expected_calibration_error`.
 
         >>> from calibrant.binning import UniformBins
         >>> sums = np.array([[4.0]]), np.array([[3.2]]), np.array([[3.0]])
@@ -126,18 +136,18 @@ class BinTable(ShortRepr):
         return float((total if aggregate == "sum" else total / self.n_quantities) ** (1 / norm))
 
     def errors(self, outcomes: AnyArray, **options: Any) -> FloatArray:
-        """`error` for each of many outcome sums, (m, n_claims, n_bins), on the same scores."""
+        """Return `error` for each of many sums of outcomes, (m, n_claims, n_bins)."""
         aggregate = options.get("aggregate", "mean")
         if options.get("norm", 1) != 1 or options.get("debias") or aggregate == "bin":
             tables = (replace(self, outcome=outcome) for outcome in outcomes)
             return np.array([table.error(**options) for table in tables])
         _check_error(1, False, aggregate)
-        # Of the absolute gap times its weight the weight cancels; empty cells have no sums.
+        # The weight of a cell cancels in weight * |gap|, and empty cells have sums of zero.
         gaps = np.abs(outcomes - self.score).sum(axis=2) @ (1.0 / self.quantity_weight)
         return gaps if aggregate == "sum" else gaps / self.n_quantities
 
     def _debiased_error(self, aggregate: str) -> float:
-        """The root of the debiased squares over the rows that are counted; NaN where none are."""
+        """Square root of the debiased squares per counted row; NaN if no rows are counted."""
         shape = self.n_quantities, self.n_labels
         square = np.maximum(self.debiased_square, 0.0).reshape(shape).sum(axis=1)
         counted = self.counted_weight.reshape(shape).sum(axis=1)
@@ -156,7 +166,11 @@ class BinTable(ShortRepr):
         if not isinstance(other, BinTable):
             return NotImplemented
         if self.weight.shape != other.weight.shape or not have_same_edges(self.bins, other.bins):
-            raise ValueError("tables add only if they have the same claims and the same bins")
+            raise ValueError(
+                f"Only tables with the same claims and the same bins can be added, got tables of "
+                f"shape {self.weight.shape} and {other.weight.shape}. Compute both with the same "
+                f"bins=."
+            )
         return replace(
             self,
             weight=self.weight + other.weight,
@@ -165,7 +179,7 @@ class BinTable(ShortRepr):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, for JSON; empty cells are None."""
+        """Return plain lists for JSON; empty cells are None."""
         return {
             "n_claims": self.n_claims,
             "n_bins": self.n_bins,
@@ -179,13 +193,13 @@ def _check_error(norm: float, debias: bool, aggregate: str) -> None:
     check_option(aggregate, "aggregate", AGGREGATES)
     if isinstance(norm, str) or not norm >= 1:
         raise ValueError(
-            f"norm must be a number of at least 1, or inf; got {norm!r} (1 for l1, 2 for l2, "
-            "np.inf for the largest gap)"
+            f"norm must be a number of at least 1, or inf; got {norm!r}. Pass norm=1 for l1, "
+            f"norm=2 for l2, or norm=np.inf for the maximum calibration error."
         )
     if debias and (norm != 2 or aggregate == "bin"):
         raise ValueError(
-            f"debias=True is defined for norm=2 with aggregate='mean' or 'sum'; got norm={norm}, "
-            f"aggregate={aggregate!r}"
+            f"debias=True is only defined for norm=2 with aggregate='mean' or 'sum', got "
+            f"norm={norm}, aggregate={aggregate!r}. Pass norm=2 or debias=False."
         )
 
 

@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier with calibrated probabilities."""
+"""Calibrated probabilities for any scikit-learn classifier."""
 
 from calibrant.classifier._classifier import CalibratedClassifier
 

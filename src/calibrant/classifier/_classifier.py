@@ -1,4 +1,4 @@
-"""A classifier with calibrated probabilities: any scikit-learn estimator with any calibrator."""
+"""Calibrate any scikit-learn classifier with any calibrator."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ from calibrant.selection import CrossFitted
 from calibrant.selection.methods import as_calibrator
 
 _BLOCK_SHARE = 64
-"""A block of predictions is at most this fraction of all rows: the classifier and the calibrator
-need about a dozen times its memory, which must stay small compared with the output."""
+"""A block has at most 1/64 of all rows. The classifier and the calibrator need about a dozen times
+the memory of a block, which must stay small compared with the output.
+"""
 
 __all__ = ["CalibratedClassifier"]
 
@@ -89,12 +90,13 @@ class CalibratedClassifier(
         clone per fold, as in scikit-learn, which is underconfident.
     n_jobs : int, optional
         Number of folds that are fitted at the same time.
-    progress : bool
-        Show a progress bar over the folds, on a terminal.
+    progress : bool, default False
+        Whether to show a progress bar over the folds on a terminal.
 
     Attributes
     ----------
     classes_ : array of labels
+        Labels of the columns.
     class_prior_ : array of shape (K,)
         Class frequencies of the rows.
     estimators_ : list
@@ -111,7 +113,14 @@ class CalibratedClassifier(
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
         The method of the estimator that gives the scores.
-    n_features_in_, feature_names_in_ : those of the estimator
+    n_features_in_, feature_names_in_ : int, array of str
+        Those of the estimator.
+
+    See Also
+    --------
+    AutoCalibration : The default calibrator.
+    method : Calibrators by name.
+    compare : Compare calibrators on scores that you have.
 
     Notes
     -----
@@ -175,10 +184,12 @@ class CalibratedClassifier(
 
         Parameters
         ----------
-        X : features of shape (n, n_features)
-            Anything that the estimator accepts: arrays, sparse matrices, data frames.
-        y : labels of shape (n,)
-        sample_weight : weights of shape (n,), optional
+        X : array-like of shape (n, n_features)
+            Features, of any type that the estimator accepts: arrays, sparse matrices, data frames.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Row weights.
         **fit_params
             Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
             group, such as those of one patient, stay together in the folds of ``cv`` and in those
@@ -187,6 +198,7 @@ class CalibratedClassifier(
         Returns
         -------
         self
+            The fitted classifier.
         """
         self._check_parameters()
         remark_other_order(y, X, sample_weight)
@@ -207,12 +219,15 @@ class CalibratedClassifier(
         check_classifier(self.estimator)
         self._make_calibrator()
         if self.ensemble not in ("auto", True, False):
-            raise ValueError(f'ensemble must be "auto", True or False, got {self.ensemble!r}')
+            raise ValueError(
+                f'ensemble must be "auto", True or False, got {self.ensemble!r}. Pass '
+                f'ensemble="auto".'
+            )
         if isinstance(self.cv, str):
             raise ValueError(
                 f"cv must be a number of folds, a share of rows, a splitter or an iterable of "
-                f"(train, test) rows, got {self.cv!r}; an estimator that is fitted already is "
-                "passed as sklearn.frozen.FrozenEstimator(estimator), and cv plays no part then"
+                f"(train, test) rows, got {self.cv!r}. If the estimator is fitted already, pass "
+                f"CalibratedClassifier(sklearn.frozen.FrozenEstimator(estimator)) without cv."
             )
 
     def _make_calibrator(self) -> Any:
@@ -223,17 +238,15 @@ class CalibratedClassifier(
         return isinstance(self.estimator, FrozenEstimator)
 
     def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
-        """Column codes and the labels of the columns: those that occur, or those of a frozen
-        estimator.
-        """
+        """Return column codes and column labels, which are those of a frozen estimator or of y."""
         if self._is_frozen:
             classes = np.asarray(self.estimator.classes_)
             return encode_labels(y, len(classes), classes)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"a classifier needs rows of at least two classes, got n_samples={len(y)} of one "
-                f"class ({classes.tolist()[0]!r})"
+                f"A classifier needs rows of at least two classes, got n_samples={len(y)} of one "
+                f"class ({classes.tolist()[0]!r}). Pass rows of all classes."
             )
         return codes, classes
 
@@ -258,9 +271,9 @@ class CalibratedClassifier(
             self._fit_calibrators(data, [pool_parts(whole, parts)])
 
     def _can_average(self, splits: list[Split], combined: list[Split]) -> bool:
-        """Whether an average of clones predicts: rows must be scored by averages, too.
+        """Whether an average of clones predicts, which needs rows that are scored by averages.
 
-        If a fold holds a single row, clones hardly differ from the classifier fitted on all rows.
+        If a fold has a single row, clones hardly differ from the classifier fitted on all rows.
         """
         has_rows = min(len(test) for _, test in splits) > 1
         return bool(self.ensemble) and has_rows and holds_out_repeatedly(combined)
@@ -279,7 +292,7 @@ class CalibratedClassifier(
         return n_parts == 1 if self.ensemble == "auto" else bool(self.ensemble)
 
     def _route(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
-        """Parameters of the estimator's fit and of the splitter."""
+        """Return the parameters of the estimator's ``fit`` and of the splitter."""
         is_routed = get_config()["enable_metadata_routing"]
         params = dict(fit_params) if weight is None else {**fit_params, "sample_weight": weight}
         if self._cuts_folds or not is_routed:
@@ -289,22 +302,23 @@ class CalibratedClassifier(
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
             params.pop("sample_weight")
             self._warn_unweighted()
+        # Without metadata routing, only the splitter gets the groups.
         groups = {name: fit_params[name] for name in ("groups",) if name in fit_params}
         return Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=groups))
 
     def _warn_unweighted(self) -> None:
         if not self._is_frozen:
             warnings.warn(
-                f"{type(self.estimator).__name__} takes no sample_weight: weights are used for the "
-                "calibration only; for a pipeline enable metadata routing by "
-                "sklearn.set_config(enable_metadata_routing=True)",
+                f"{type(self.estimator).__name__} takes no sample_weight, so only the calibrator "
+                f"uses the weights. For a pipeline, enable metadata routing: "
+                f"sklearn.set_config(enable_metadata_routing=True).",
                 UserWarning,
                 stacklevel=4,
             )
 
     @property
     def _cuts_folds(self) -> bool:
-        """Whether folds are cut here, and not by a splitter or beforehand."""
+        """Whether this class assigns rows to folds, and not a splitter or the user."""
         return isinstance(self.cv, int | float | np.integer)
 
     def _score_splits(
@@ -322,9 +336,9 @@ class CalibratedClassifier(
         has_calibrators = self._has_pairs(len(splits)) and len(splits) > 1
         if has_calibrators and min(len(test) for _, test in splits) < 2:
             raise ValueError(
-                "a fold holds one row, and with ensemble=True a calibrator is fitted on each fold "
-                "alone: use fewer folds (cv=5), or ensemble='auto' or False, which fit one "
-                "calibrator on the scores of all folds"
+                "A fold has only one row, but with ensemble=True a calibrator is fitted on each "
+                "fold. Pass fewer folds (cv=5), or ensemble='auto' or False, which fit one "
+                "calibrator on the scores of all folds."
             )
         return splits
 
@@ -359,14 +373,14 @@ class CalibratedClassifier(
                     member.out_of_fold_ = True
 
     def _fit_average(self, calibrator: Any, parts: Sequence[CalibrationRows]) -> CrossFitted:
-        """A `CrossFitted` of all scores whose folds are fitted on the parts."""
+        """Fit a `CrossFitted` of all scores whose folds are the parts."""
         scores, codes, weight, groups = concatenate_parts(parts)
         part = np.repeat(np.arange(len(parts)), [len(rows.codes) for rows in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(calibrator, cv=folds, inputs=self.inputs_, classes=self.classes_)
         sample = ArraySample(scores, codes, weight, groups=groups).countable()
         average._fit_checked(sample, self.classes_)
-        # A saved calibrator needs the number of its folds, not the rows of each.
+        # Only the number of folds is saved with the calibrator, not the rows of each fold.
         return average.set_params(cv=len(parts))
 
     def _copy_feature_names(self) -> None:
@@ -376,8 +390,17 @@ class CalibratedClassifier(
                 setattr(self, name, value)
 
     def predict_proba(self, X: Any) -> Any:
-        """Calibrated probabilities of shape (n, K), columns as ``classes_``: an array, or a data
-        frame after `set_output`.
+        """Predict calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n, K)
+            Columns are in the order of ``classes_``. A data frame after `set_output`.
         """
         return wrapped(self._proba_of(X), X, self.classes_, self._output)
 
@@ -401,15 +424,16 @@ class CalibratedClassifier(
             total = total + proba_of(calibrator, scores, self.inputs_)
         if self.temperature_ == 1.0:
             return without_rounding(total / len(self._scorers))
+        # Dividing log-probabilities by T means taking probabilities to the power 1/T.
         powers = total ** (1.0 / self.temperature_)
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of `predict_proba`, of the same type; -inf for a probability of zero."""
+        """Predict the logarithms of `predict_proba`; -inf for a probability of zero."""
         return wrapped(log_of(self._proba_of(X)), X, self.classes_, self._output)
 
     def predict(self, X: Any) -> AnyArray:
-        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
+        """Predict the label with the highest probability; the first column if several tie."""
         codes = self._proba_of(X).argmax(axis=1)
         return self.classes_[codes]
 
@@ -429,20 +453,18 @@ class CalibratedClassifier(
             return f"One {name} predicts. Its calibrator was fitted on out-of-fold scores."
         if len(self.calibrators_) > 1:
             return (
-                f"The average of {n_fits} pairs predicts. Each is a {name} and a calibrator, which "
-                "was fitted on the rows that its classifier did not see."
+                f"The average of {n_fits} pairs predicts. Each pair is a {name} and a calibrator "
+                f"that was fitted on the held-out rows of its classifier."
             )
         return (
             f"The average of {n_fits} fits of {name} predicts: {n_fits - 1} were fitted on some of "
-            "the rows, one on all of them. The calibrator was fitted on the averages that the fits "
-            "give to rows they did not see. A temperature of "
-            f"{self.temperature_:.3g} accounts for the larger number of fits that predict."
+            f"the rows, one on all of them. The calibrator was fitted on average predictions for "
+            f"held-out rows. A temperature of {self.temperature_:.3g} accounts for the larger "
+            f"number of fits that predict new rows."
         )
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where the parameters of ``fit`` go: to the estimator's ``fit`` and the splitter's
-        ``split``.
-        """
+        """Route the parameters of ``fit`` to the estimator and to the splitter."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)

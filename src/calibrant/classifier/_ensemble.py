@@ -1,4 +1,4 @@
-"""Ensembles of fitted classifiers: their average probabilities, also out of fold."""
+"""Ensembles of fitted classifiers: average probabilities of new and of held-out rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.classifier._training import ScoredRows, Split, TrainingData
 from calibrant.multiclass import TemperatureScaling
 
 _SINGLE_ROUNDING = 1e-5
-"""Sums of rows in single precision miss one by less."""
+"""Sums of probabilities in single precision differ from one by less."""
 
 _FEWEST_FOLDS = 5
 """With fewer folds, clones that leave out two of them would be fitted on half of the rows or
@@ -57,7 +57,7 @@ class AveragedResponse:
         return [fitted for response in self.responses for fitted in response.estimators]
 
     def scores(self, X: Any) -> FloatArray:
-        """Average probabilities of shape (n, K)."""
+        """Return average probabilities of shape (n, K)."""
         total = np.zeros(1)
         for weight, response in zip(self.weights, self.responses, strict=True):
             total = total + weight * _as_proba(response, response.scores(X), self.temperature)
@@ -65,10 +65,10 @@ class AveragedResponse:
 
 
 def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
-    """Give a small probability to classes that no classifier finds possible.
+    """Give a small probability to classes to which no classifier gives any.
 
     Trees and neighbors often agree on zeros. The few rows on which all of them are wrong may be
-    missing among the rows that the calibrator sees.
+    missing from the rows on which the calibrator is fitted.
     """
     is_zero = proba <= 0.0
     others = 1.0 - least * is_zero.sum(axis=1, keepdims=True)
@@ -76,7 +76,7 @@ def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
 
 
 def _least_probability(average: FloatArray, n_rows: float) -> float:
-    """1 / (n + K) by the rule of succession, or less, so zeros stay below everything else."""
+    """Return 1 / (n + K) by the rule of succession, or less if a positive average is smaller."""
     share = 1.0 / (n_rows + average.shape[1])
     return float(np.min(average, where=average > 0.0, initial=share))
 
@@ -89,8 +89,9 @@ def _as_proba(response: Scorer, scores: FloatArray, temperature: float) -> Float
 
 
 class AverageScores(NamedTuple):
-    """Out-of-fold probabilities of an ensemble: averages over the clones that did not see a row,
-    and those of single clones.
+    """Out-of-fold probabilities of an ensemble and of its single clones.
+
+    ``average`` is taken over the clones that were fitted without the row.
     """
 
     rows: IntArray
@@ -104,10 +105,10 @@ class AverageScores(NamedTuple):
 
 
 def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
-    """Splits that hold every row out four times, from folds that hold it out once.
+    """Return splits that hold out every row four times, from folds that hold it out once.
 
     Each fold is left out together with the next one, and together with the one after that. With
-    five folds these are all ten pairs. Splits come back as they are if they do not partition the
+    five folds these are all ten pairs. Splits are returned unchanged if they do not partition the
     rows into at least five folds.
     """
     n_folds, n_tested = len(splits), sum(len(test) for _, test in splits)
@@ -129,7 +130,7 @@ def holds_out_repeatedly(splits: Sequence[Split]) -> bool:
 
 
 def average_parts(data: TrainingData, parts: Sequence[ScoredRows]) -> AverageScores:
-    """Average the out-of-fold probabilities of each row over the clones that did not see it."""
+    """Average the out-of-fold probabilities of each row over the clones fitted without it."""
     temperature = _clone_temperature(data, parts)
     proba = [_as_proba(part.response, part.scores, temperature) for part in parts]
     total = np.zeros((len(data.y), len(data.classes)))
@@ -165,7 +166,7 @@ def _clone_temperature(data: TrainingData, parts: Sequence[ScoredRows]) -> float
 def average_responses(
     clones: Sequence[Scorer], whole: Response, scores: AverageScores
 ) -> AveragedResponse:
-    """The ensemble that predicts: all clones, and the classifier fitted on all rows."""
+    """Return the ensemble that predicts: all clones, and the classifier fitted on all rows."""
     weights = np.append(np.ones(len(clones)), _WHOLE_WEIGHT)
     return AveragedResponse(
         [*clones, whole], weights / weights.sum(), scores.temperature, scores.least
@@ -175,12 +176,12 @@ def average_responses(
 def find_size_correction(
     data: TrainingData, scores: AverageScores, calibrator: Any, weights: FloatArray
 ) -> float:
-    """Temperature that accounts for the size of the ensemble that predicts.
+    """Return the temperature that accounts for the size of the ensemble that predicts.
 
-    The calibrator was fitted on averages of a few clones, and more of them predict. The larger an
-    average, the more accurate and the less confident it is, so it needs a lower temperature. The
-    logarithm of that temperature is close to linear in the inverse size, the sum of the squared
-    weights. Single clones and averages give two points of the line.
+    The calibrator was fitted on averages of a few clones, but more clones predict. A larger average
+    is more accurate and less confident, so it needs a lower temperature. The logarithm of that
+    temperature is close to linear in the inverse size, the sum of the squared weights. Single
+    clones and averages give two points of the line.
     """
     if scores.inverse_size >= 1.0:
         return 1.0
@@ -201,9 +202,9 @@ def _fit_temperature(
 
 
 def without_rounding(proba: FloatArray) -> FloatArray:
-    """Rows divided by their sum if it misses one by the rounding of single precision.
+    """Divide rows by their sum if it differs from one by rounding in single precision.
 
-    Rows that do not sum to one because their calibrator does not normalize them stay as they are.
+    Rows that do not sum to one because their calibrator does not normalize them stay unchanged.
     """
     sums = proba.sum(axis=1, keepdims=True)
     return np.where(np.abs(sums - 1.0) < _SINGLE_ROUNDING, proba / sums, proba)

@@ -1,4 +1,4 @@
-"""Answers to keywords of other packages."""
+"""Error messages for keywords of other packages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _HINTS = {
     "CalibratedClassifier(estimator, AutoCalibration(random_state={value!r})), or to a splitter "
     "for cv=.",
 }
-"""What to write instead of a keyword."""
+"""Replacements of keywords."""
 
 
 class KeywordHints:
-    """A base class whose errors about unknown keywords say what to write.
+    """Base class whose errors about unknown keywords contain the replacement.
 
     It checks keywords in ``__new__``, because scikit-learn reads the parameters of ``__init__``.
     """

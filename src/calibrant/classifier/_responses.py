@@ -13,7 +13,9 @@ from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import as_array, encode_labels
 
 SLACK = 1e-2
-"""How far from one the rows of a classifier may sum: users cannot normalize them beforehand."""
+"""Allowed deviation of row sums from one. It is generous, because users cannot normalize the output
+of a classifier that is fitted inside.
+"""
 
 
 class Scorer(Protocol):
@@ -33,9 +35,9 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """The scores of one fitted classifier.
+    """Scores of one fitted classifier.
 
-    ``n_rows`` is the number of rows that it was fitted on: a class that was not among them gets the
+    ``n_rows`` is the number of its training rows. A class that was not among them gets the
     probability 1 / (n + K) (rule of succession).
     """
 
@@ -45,7 +47,7 @@ class Response:
 
     @property
     def method(self) -> str:
-        """Logits if the classifier offers one per class, else probabilities."""
+        """Name of the method that returns the scores, see `response_method`."""
         return response_method(self.estimator)
 
     @property
@@ -54,25 +56,27 @@ class Response:
 
     @property
     def estimators(self) -> list[Any]:
-        """The fitted classifiers."""
+        """The fitted classifier, as a list."""
         return [self.estimator]
 
     def scores(self, X: Any) -> FloatArray:
-        """Scores of shape (n, K); the probability or the log-odds of the second class become two
-        columns.
+        """Return scores of shape (n, K).
+
+        If the classifier returns only the probability or the log-odds of the second class, a column
+        is added.
         """
         raw = as_array(getattr(self.estimator, self.method)(X))
         raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
-        seen = self.estimator.classes_
-        if len(seen) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
+        trained = self.estimator.classes_
+        if len(trained) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
             raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
-        return _round_scores(raw if len(seen) == len(self.classes) else self._add_columns(raw))
+        return _round_scores(raw if len(trained) == len(self.classes) else self._add_columns(raw))
 
     def _add_columns(self, raw: FloatArray) -> FloatArray:
-        """Scores with columns for the classes that the classifier has not seen."""
-        seen = self.estimator.classes_
-        n_missing = len(self.classes) - len(seen)
-        columns = encode_labels(seen, len(self.classes), self.classes)[0]
+        """Add columns for classes that were not in the training rows."""
+        trained = self.estimator.classes_
+        n_missing = len(self.classes) - len(trained)
+        columns = encode_labels(trained, len(self.classes), self.classes)[0]
         share = 1.0 / (self.n_rows + len(self.classes))
         if self.inputs == "proba":
             out = np.full((len(raw), len(self.classes)), share)
@@ -85,8 +89,10 @@ class Response:
 
 
 def _round_scores(scores: FloatArray) -> FloatArray:
-    """Scores rounded to 36 bits: the last bits of a matrix product depend on the other rows, and a
-    step function must not jump because of them.
+    """Round scores to 36 bits.
+
+    The last bits of a matrix product depend on the other rows of the block, and a step function
+    must not jump because of them.
     """
     mantissa, exponent = np.frexp(scores)
     return np.asarray(
@@ -98,36 +104,35 @@ def check_classifier(estimator: Any) -> None:
     """Raise for an estimator that cannot score classes, before it is fitted."""
     if isinstance(estimator, type):
         name = estimator.__name__
-        raise TypeError(f"got the class {name} where a classifier is needed: pass {name}()")
-    # Estimators of other packages may have no tags; they are not checked.
+        raise TypeError(f"Expected a classifier, got the class {name}. Pass {name}().")
+    # Estimators of other packages may have no tags, so they cannot be checked here.
     if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
         raise TypeError(
-            f"{type(estimator).__name__} is a regressor: a classifier with decision_function or "
-            "predict_proba is needed"
+            f"{type(estimator).__name__} is a regressor, but a classifier with decision_function "
+            f"or predict_proba is needed. Pass for example LogisticRegression()."
         )
 
 
 def response_method(estimator: Any) -> str:
-    """``"decision_function"`` if it gives one value per class, else ``"predict_proba"``."""
+    """Return ``"decision_function"`` if it gives one value per class, else ``"predict_proba"``."""
     has_proba = getattr(estimator, "predict_proba", None) is not None
     has_logits = getattr(estimator, "decision_function", None) is not None
     if not (has_logits or has_proba):
         raise TypeError(
-            f"{type(estimator).__name__} has neither decision_function nor predict_proba: it gives "
-            f"no scores"
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba, so it "
+            f"gives no scores. Pass a classifier with one of these methods."
         )
     if not has_logits or (_votes_by_pairs(estimator) and has_proba):
         return "predict_proba"
     if _votes_by_pairs(estimator):
         raise ValueError(
-            "decision_function gives one value for each pair of classes; one for each class is "
-            "needed: "
-            "set decision_function_shape='ovr'"
+            "decision_function returns one value per pair of classes, but one value per class is "
+            "needed. Set decision_function_shape='ovr' of the estimator."
         )
     return "decision_function"
 
 
 def _votes_by_pairs(estimator: Any) -> bool:
-    """Support vector machines may return K (K - 1) / 2 decision values."""
+    """Whether a support vector machine returns K (K - 1) / 2 decision values."""
     shape = getattr(estimator, "decision_function_shape", None)
     return shape == "ovo" and len(estimator.classes_) > 2

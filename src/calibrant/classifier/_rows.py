@@ -1,6 +1,4 @@
-"""Rows and labels of anything that a classifier accepts: arrays, sparse matrices, data frames,
-tables, lists.
-"""
+"""Rows and labels of all containers that a classifier accepts, such as arrays and data frames."""
 
 from __future__ import annotations
 
@@ -22,12 +20,13 @@ def n_rows(data: Any) -> int:
 
 
 def take_rows(data: Any, rows: IntArray | slice) -> Any:
-    """Some rows, in the container that they came in; sparse matrices must be indexable, as
-    `sklearn.utils.indexable` makes them.
+    """Select rows, in the same type of container.
+
+    Sparse matrices must be indexable, see `sklearn.utils.indexable`.
     """
-    if hasattr(data, "iloc"):  # pandas, whose own brackets ask for columns
+    if hasattr(data, "iloc"):  # pandas, where brackets select columns
         return data.iloc[rows]
-    if hasattr(data, "column_names"):  # pyarrow: slices by brackets, rows by `take`
+    if hasattr(data, "column_names"):  # pyarrow, where brackets accept slices and `take` indices
         return data[rows] if isinstance(rows, slice) else data.take(rows)
     if isinstance(data, list | tuple) and not isinstance(rows, slice):
         return [data[i] for i in rows]
@@ -35,7 +34,7 @@ def take_rows(data: Any, rows: IntArray | slice) -> Any:
 
 
 def params_of_rows(params: Mapping[str, Any], n_samples: int, rows: IntArray) -> dict[str, Any]:
-    """Parameters of a fit to some rows: those with a value for each row hold these rows only."""
+    """Select rows of all parameters of a fit that have one value per row."""
     return {
         name: take_rows(value, rows) if _is_per_row(value, n_samples) else value
         for name, value in params.items()
@@ -45,13 +44,13 @@ def params_of_rows(params: Mapping[str, Any], n_samples: int, rows: IntArray) ->
 def _is_per_row(value: Any, n_samples: int) -> bool:
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
         return False
-    # The length of an array without dimensions is an error, that of a sparse matrix too.
+    # len() raises for arrays without dimensions and for sparse matrices, so use the shape.
     shape = getattr(value, "shape", None)
     return bool(shape and shape[0] == n_samples) if shape is not None else len(value) == n_samples
 
 
 def check_targets(y: LabelsLike) -> AnyArray:
-    """Labels of shape (n,), none of them missing; numbers must be finite."""
+    """Return labels of shape (n,); raise if any is missing or not finite."""
     labels = None if y is None else as_array(y)
     if labels is not None and labels.ndim == 1:
         _check_no_label_missing(y, labels)
@@ -59,7 +58,8 @@ def check_targets(y: LabelsLike) -> AnyArray:
     targets: AnyArray = column_or_1d(y, warn=True)
     if len(targets) == 0:
         raise ValueError(
-            "labels are empty: at least one row of each class is needed, got n_samples=0"
+            "labels are empty, but at least one row of each class is needed; got n_samples=0. Pass "
+            "rows of all classes."
         )
     return targets
 
@@ -71,4 +71,4 @@ def _check_no_label_missing(y: LabelsLike, labels: AnyArray) -> None:
         raise_if_missing(y, labels)
     note = missing_as_text(labels)
     if note:
-        remark(f"{note}; it is taken to be a class")
+        remark(f"{note}; it is treated as a class.")

@@ -27,7 +27,7 @@ class ScoredRows(NamedTuple):
 
 
 class CalibrationRows(NamedTuple):
-    """Scores, column codes, weights, and groups or None, on which a calibrator is fitted."""
+    """Rows on which a calibrator is fitted: scores, column codes, weights, and groups or None."""
 
     scores: FloatArray
     codes: IntArray
@@ -37,9 +37,7 @@ class CalibrationRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Features, labels, their column codes, weights or None, the labels of the columns, and the
-    codes of groups or None.
-    """
+    """Features and labels with column codes, weights or None, column labels, and groups or None."""
 
     X: Any
     y: AnyArray
@@ -70,7 +68,7 @@ class TrainingData:
         return Response(classifier, self.classes, n_rows)
 
     def score(self, response: Scorer, rows: IntArray) -> ScoredRows:
-        """The scores of some rows by a fitted classifier."""
+        """Score rows with a fitted classifier."""
         return ScoredRows(response, rows, response.scores(take_rows(self.X, rows)))
 
     def fit_and_score(self, estimator: Any, split: Split, params: dict[str, Any]) -> ScoredRows:
@@ -79,13 +77,13 @@ class TrainingData:
         return self.score(self.fit(estimator, train, params), test)
 
     def calibration_rows(self, part: ScoredRows) -> CalibrationRows:
-        """The rows of a part, with the scores checked like those of a user."""
+        """Return the rows of a part, with scores checked like those of a user."""
         rows = part.rows
         weight = check_weight(None, len(rows)) if self.weight is None else self.weight[rows]
         if not weight.any():
             raise ValueError(
-                "all rows of a fold have weight zero: use fewer folds, or drop the rows of weight "
-                "zero"
+                "All rows of a fold have weight zero. Pass fewer folds, for example cv=2, or drop "
+                "the rows of weight zero."
             )
         scores = check_scores(part.scores, inputs=part.response.inputs, slack=SLACK)
         groups = None if self.groups is None else self.groups[rows]
@@ -93,7 +91,7 @@ class TrainingData:
 
 
 def pool_parts(response: Response, parts: Sequence[ScoredRows]) -> ScoredRows:
-    """The out-of-fold scores of all parts, for the classifier that was fitted on all rows."""
+    """Join the out-of-fold scores of all parts, for the classifier that was fitted on all rows."""
     rows, scores = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "scores")
     )
@@ -102,7 +100,7 @@ def pool_parts(response: Response, parts: Sequence[ScoredRows]) -> ScoredRows:
 
 
 def concatenate_parts(parts: Sequence[CalibrationRows]) -> CalibrationRows:
-    """The rows of all parts, one part after the other."""
+    """Concatenate the rows of all parts."""
     columns = list(zip(*parts, strict=True))
     scores, codes, weight = (np.concatenate(column) for column in columns[:3])
     groups = None if parts[0].groups is None else np.concatenate(columns[3])

@@ -1,7 +1,8 @@
-"""How sure we are: tests, intervals, decompositions and rankings.
+"""Tests, confidence intervals, score decompositions and rankings.
 
-Results are frozen; their ``guarantee`` says in which sense a level holds: "exact" or
-"finite-sample" for every number of rows, "asymptotic" for many, "heuristic" not at all.
+All results are frozen dataclasses. Their attribute ``guarantee`` states when the level holds: for
+every number of rows ("exact" or "finite-sample"), for many rows ("asymptotic"), or not at all
+("heuristic").
 """
 
 from calibrant.inference._bootstrap import bootstrap_interval

@@ -1,4 +1,4 @@
-"""Alias tables: draws from many discrete distributions, each in constant time (Walker 1977,
+"""Alias tables: draw from many discrete distributions, in constant time per draw (Walker 1977,
 doi:10.1145/355744.355749).
 """
 
@@ -14,68 +14,74 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 UIntArray: TypeAlias = npt.NDArray[np.uint32]
 
 N_BYTES = 256
-"""Different bytes."""
+"""Number of values of a byte."""
 
 
 def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
-    """Walker's alias tables of the rows of ``proba``, for drawing a column of each row in constant
-    time.
+    """Build Walker's alias tables for the rows of ``proba``.
 
-    A table has ``T`` slots, the least power of two that is not below the number of columns. Slot
-    ``t`` of a row is hit by the 32-bit numbers that begin with ``t``; those below its threshold
-    mean column ``columns[i, t, 0]``, the others ``columns[i, t, 1]``. So rows are met up to ``T /
-    2**32``. They need not sum to one; a sum of zero is not allowed.
+    With its table, a column of a row is drawn in constant time. A table has ``T`` slots, the
+    smallest power of two that is at least the number of columns. Slot ``t`` of a row covers the
+    32-bit numbers that begin with ``t``. Numbers below the threshold of the slot select column
+    ``columns[i, t, 0]``, the others column ``columns[i, t, 1]``. Probabilities are exact up to ``T
+    / 2**32``. Rows need not sum to one, but a sum of zero is not allowed.
 
-    Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorised steps.
+    Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorized steps.
     """
     n_rows, n_columns = proba.shape
     n_slots = max(2, 1 << (n_columns - 1).bit_length())
     mass = np.zeros((n_rows, n_slots))
     mass[:, :n_columns] = proba
-    mass *= (n_slots / mass.sum(axis=1))[:, None]
+    mass *= (n_slots / mass.sum(axis=1))[:, None]  # the mean slot has mass one
     kept, other = _share_slots(mass)
     slot = np.arange(n_slots)
     width = 2**32 // n_slots
+    # The threshold of a full last slot is 2**32, which does not fit in 32 bits.
     threshold = np.minimum(slot * width + np.rint(kept * width), 2**32 - 1).astype(np.uint32)
     columns = np.stack([np.broadcast_to(slot, other.shape), other], axis=2).astype(np.int32)
     return threshold, columns
 
 
 def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
-    """Tables of the rows of ``proba`` by which nearly all draws take one random byte.
+    """Build tables with which nearly all draws need a single random byte.
 
-    A column owns as many bytes as its probability has ``whole`` 256ths, and these decide at once.
-    What is left of the columns shares the other bytes, as alias tables say that are asked then. So
-    rows are met up to ``T / 2**32`` times the share of these bytes, fewer than one a column.
+    A probability of ``m / 256`` plus a remainder reserves ``m`` bytes (``whole``) for its column. A
+    draw of one of these bytes is finished. The remainders share the other bytes, fewer than one per
+    column: such a draw needs a second step with an alias table. Probabilities are exact up to ``T /
+    2**32`` times the share of these bytes.
 
-    Returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` of what is left.
+    Returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` for the
+    remainders.
     """
     mass = proba * (N_BYTES / proba.sum(axis=1, keepdims=True))
     whole = np.floor(mass)
     mass -= whole
-    mass[whole.sum(axis=1) == N_BYTES, 0] = 1  # any law: it is never asked
+    # Without a remainder the alias table is never used, but its row must not sum to zero.
+    mass[whole.sum(axis=1) == N_BYTES, 0] = 1
     return whole.astype(np.intp), *alias_tables(mass)
 
 
 def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
-    """What each byte means, (n, 256): the entry of ``values`` (n, K) of the column that owns it,
-    or ``is_open``.
+    """Return the value that each byte stands for, (n, 256).
+
+    It is the entry of ``values`` (n, K) of the column that reserved the byte, or ``is_open`` if the
+    byte leaves the column open.
     """
-    left = N_BYTES - whole.sum(axis=1, keepdims=True)
-    held = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
-    return np.repeat(held.ravel(), np.hstack([whole, left]).ravel()).reshape(-1, N_BYTES)
+    n_open = N_BYTES - whole.sum(axis=1, keepdims=True)
+    extended = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
+    return np.repeat(extended.ravel(), np.hstack([whole, n_open]).ravel()).reshape(-1, N_BYTES)
 
 
 def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Fill slots of size one: each with its own column and, beside it, a part of one heavier
-    column.
+    """Distribute masses over slots of size one, with at most two columns per slot.
 
-    A sweep over light columns (mass at most one) and heavy ones at once in every row: while the
-    current heavy column has more than one left it fills the next light slot, then its own slot is
-    filled by the next heavy column.
+    A slot holds its own column and a part of one heavier column. The sweep runs in all rows at
+    once, over light columns (mass at most one) and heavy ones. While the current heavy column has
+    more than one left, it fills the next light slot. Then its own slot is filled by the next heavy
+    column.
     """
     n_rows, n_slots = mass.shape
-    order = np.argsort(mass > 1, axis=1, kind="stable")
+    order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns first
     light = np.zeros(n_rows, dtype=np.intp)
     n_light = (mass <= 1).sum(axis=1)
     heavy = n_light.copy()

@@ -1,4 +1,4 @@
-"""Consistency bands: the range in which a bin's frequency falls if its scores are right."""
+"""Consistency bands: the range of observed frequencies per bin under calibration."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from calibrant.notions import Claim, Claims
 
 
 def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
-    """Exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN where empty.
+    """Return exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN if empty.
 
-    Scores that differ within a bin make the count a sum of different coins, which varies less: the
-    band errs on the wide side. Weights are rounded down to
-    whole rows; scale them to the effective number of rows before.
+    If scores differ within a bin, the count is a sum of different coins, which varies less, so the
+    band is too wide rather than too narrow. Weights are rounded down to whole rows; scale them to
+    the effective number of rows first.
     """
     occupied = table.weight > 0
     rows = np.where(occupied, np.maximum(np.floor(table.weight), 1.0), 1.0)
@@ -31,8 +31,9 @@ def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray
 def resampled_band(
     claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
 ) -> tuple[FloatArray, FloatArray]:
-    """Quantiles of the frequency per cell when outcomes are drawn from the scores; O(n_resamples n)
-    time per claim.
+    """Return quantiles of the frequency per cell when outcomes are drawn from the scores.
+
+    O(n_resamples n) time per claim.
     """
     generator = np.random.default_rng(rng)
     low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
@@ -41,7 +42,7 @@ def resampled_band(
         occupied = table.weight[claim.index] > 0
         if occupied.any():
             drawn = _frequencies(claim, table, n_resamples, generator)[:, occupied]
-            # quantiles that were drawn, not values between them: frequencies are discrete
+            # Frequencies are discrete: use quantiles that were drawn, without interpolation.
             low[claim.index, occupied] = np.quantile(drawn, tail, axis=0, method="lower")
             high[claim.index, occupied] = np.quantile(drawn, 1.0 - tail, axis=0, method="higher")
     return low, high
@@ -50,8 +51,9 @@ def resampled_band(
 def _frequencies(
     claim: Claim, table: BinTable, n_resamples: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Mean outcome of each bin in each resample, (n_resamples, n_bins); NaN where empty."""
+    """Mean outcome per resample and bin, (n_resamples, n_bins); NaN for empty bins."""
     place = table.bins.assign(claim.score, claim.index)
+    # All outcomes of ``step`` resamples are in memory at once.
     step = max(1, WORK_MEMORY // max(1, len(place)))
     sums = np.empty((n_resamples, table.n_bins))
     for start in range(0, n_resamples, step):
@@ -65,9 +67,9 @@ def _frequencies(
 
 
 def _draw_hits(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
-    """Weight of the outcomes 1 of each entry, (count, n).
+    """Weight of the positive outcomes of each entry, (count, n).
 
-    A row has one outcome, whatever its weight; a cell of scores has one for each row in it.
+    A row has one outcome whatever its weight. A cell of scores has one outcome per row in it.
     """
     score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
     if claim.ends is None or claim.is_weighted:

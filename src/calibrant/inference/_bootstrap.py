@@ -1,4 +1,4 @@
-"""Bootstrap intervals of metrics, for those that the bootstrap is fit for."""
+"""Bootstrap intervals of metrics for which the bootstrap is valid."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from calibrant._validation import as_array, check_count, check_same_length, rais
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import Interval, check_level
 from calibrant.inference._rows import check_rows
-from calibrant.inference._skewed import Spread, own_spread, spread_of
+from calibrant.inference._skewed import Spread, model_spread, spread_of
 from calibrant.metrics.registry import METRICS, Metric, MetricLike, as_metric, metric_label
 
-# Efron's rule of thumb: a bias beyond a quarter of the standard error spoils an interval.
+# Efron's rule of thumb: a bias above a quarter of the standard error invalidates an interval.
 _LARGE_BIAS = 0.25
-# Share of the rows that make up half of the spread of a mean, below which they are few.
+# If a smaller share of the rows contributes half of the variance, a few rows decide the interval.
 _FEW = 0.02
-# With fewer groups the cluster bootstrap is too short (Cameron, Gelbach & Miller 2008).
+# With fewer groups, intervals of the cluster bootstrap are too short (Cameron, Gelbach & Miller
+# 2008).
 _FEW_GROUPS = 30
 
 
@@ -40,77 +41,89 @@ def bootstrap_interval(
     rng: Rng = None,
     progress: bool = False,
 ) -> Interval:
-    r"""Bootstrap confidence interval of a metric, by drawing rows with replacement.
+    r"""Compute a bootstrap confidence interval of a metric.
 
-    With :math:`T` the metric of the data and :math:`T^*` that of resampled rows the interval is
-    :math:`T + a\, q(T^* - \bar{T^*})`, q the quantiles at (1 - level)/2 and (1 + level)/2: the
-    percentile interval, moved so that its centre is T, and wider by :math:`a = \frac{t_{n-1}}{z}
-    \sqrt{\frac{n}{n-1}}`, because n rows, or groups, know their spread only so well. For the
-    log-loss and the Brier score it is at least as wide as labels drawn from the model would make
-    it: a few rows without an error say little about errors. It also reaches as far as the skewness
-    of the losses asks for, by Hall's transformation: with the errors that a sample lacks it lacks
-    the spread that they bring. Accuracy is a frequency: its interval is the exact one of Clopper
-    and Pearson, without resampling.
+    Rows are drawn with replacement. Use it for metrics that are means over rows, such as the
+    log-loss, the Brier score and the accuracy, and for your own functions. Binned calibration
+    errors are rejected, see Notes.
 
     Parameters
     ----------
     metric : str, callable ``(y, p) -> float`` or Metric
         The name of a metric ("log_loss", "brier_score", "accuracy", ...), or a function of column
         codes and probabilities.
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    n_resamples : int
-    level : float
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        Only equal weights are accepted, and rows of weight 0 are left out.
-    classes : labels of the columns, optional
-    groups : array of shape (n,), optional
-        Rows that belong together (of one patient, one site): groups are drawn with all their rows
-        (the cluster bootstrap), so that rows of a group need not be independent.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    n_resamples : int, default 1000
+        Number of resamples.
+    level : float, default 0.95
+        Nominal coverage of the interval.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    groups : array-like of shape (n,), optional
+        Group of each row, for example the patient or the site. Whole groups are drawn (cluster
+        bootstrap), so rows of a group need not be independent.
     rng : int, Generator or None
-    progress : bool
-        Show a bar where standard error is a terminal.
+        Seed or generator of the resamples.
+    progress : bool, default False
+        Whether to show a progress bar if standard error is a terminal.
 
     Returns
     -------
     Interval
-        ``guarantee`` is "asymptotic" ("finite-sample" for accuracy without groups), or "heuristic"
-        where the resamples show a bias of more than a quarter of their standard deviation, so that
-        the metric is not one that the bootstrap is fit for; where a few rows make up most of the
-        spread of a log-loss or Brier score; where nothing varies; and where there are fewer than 30
-        groups, whose spread is then not known well. ``note`` says which.
+        ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups. It is
+        "heuristic" in four cases: the resamples have a bias of more than a quarter of their
+        standard deviation, a few rows contribute most of the variance of a log-loss or Brier score,
+        no row differs from the others, or there are fewer than 30 groups. ``note`` explains the
+        second and the third case.
+
+    See Also
+    --------
+    debiased_interval : Confidence interval of the L2 calibration error.
+    calibration_gain : Confidence interval of the improvement by calibration in a proper score.
+    consistency_test : Test whether a calibration error exceeds sampling noise.
 
     Notes
     -----
-    The bootstrap cannot see what did not happen. Confident errors are rare and cost much: samples
-    without such a row give intervals that are too low, and no interval of an unbounded mean is free
-    of this (Bahadur & Savage 1956). What the model says of its own errors, and Hall's
-    transformation, make it rare: with 10 rows of an overconfident model (temperature 3) one
-    interval in ten is too low, from 30 rows on no more than are meant to. Simulated coverage
-    stands in ``docs/coverage.md``.
+    With :math:`T` the metric on the data and :math:`T^*` the metric on resampled rows, the interval
+    is :math:`T + a\, q(T^* - \bar{T^*})`, where q are the quantiles at (1 - level)/2 and (1 +
+    level)/2. This is the percentile interval, centered at T and stretched by :math:`a =
+    \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
 
-    The plug-in calibration error (any ``norm``, without ``debias=True``) is refused. It is a sum of
-    absolute values, so chance makes it larger, by up to ``0.4 sqrt(n_bins / n)`` for a calibrated
-    model. Rows that are drawn twice make chance larger again: the bootstrap adds the same bias a
-    second time instead of showing how large it is, and an interval around it may not even hold the
-    true error. Ask instead
+    Intervals of the log-loss and the Brier score are widened in two ways. They are at least as wide
+    as for labels drawn from the predictions, because a few rows without an error contain little
+    information about errors. They also follow Hall's transformation for skewed losses: a sample
+    without large errors also underestimates the spread. The interval of the accuracy is the exact
+    one of Clopper and Pearson, without resampling.
 
-    - `debiased_interval` for an interval of the L2 error;
-    - `consistency_test` whether the error is larger than chance makes it;
-    - `calibration_gain` for an interval of what calibration costs in a proper score.
+    The bootstrap cannot account for events that are not in the sample. Confident errors are rare
+    and costly. Samples without such a row give intervals that are too low, and no interval of an
+    unbounded mean avoids this (Bahadur & Savage 1956). The two corrections above make it rare: with
+    10 rows of an overconfident model (temperature 3), one interval in ten is too low; from 30 rows
+    on, the nominal share. ``docs/coverage.md`` has simulated coverages.
 
-    O(n_resamples) evaluations of the metric; of the log-loss and the Brier score one, and means of
-    n losses.
+    The plug-in calibration error (any ``norm``, without ``debias=True``) raises ValueError. It is a
+    sum of absolute values, so sampling noise increases it, by up to ``0.4 sqrt(n_bins / n)`` for a
+    calibrated model. Resampled rows contain duplicates, which increase the noise again: the
+    bootstrap adds the bias a second time instead of estimating it, and an interval around the error
+    may not even contain the true error.
+
+    The cost is O(n_resamples) evaluations of the metric. The log-loss and the Brier score are
+    evaluated once; their resamples are means of n losses.
 
     References
     ----------
     Efron & Tibshirani (1993), An introduction to the bootstrap, chapters 10 and 13; Kumar et al.
     (2019), arXiv:1909.10155; Bahadur & Savage (1956), doi:10.1214/aoms/1177728077; Clopper &
     Pearson (1934), doi:10.1093/biomet/26.4.404; Hall (1992), On the removal of skewness by
-    transformation, J. R. Stat. Soc. B 54, 221-228; Field & Welsh (2007), Bootstrapping
-    clustered data, doi:10.1111/j.1467-9868.2007.00593.x.
+    transformation, J. R. Stat. Soc. B 54, 221-228; Field & Welsh (2007), Bootstrapping clustered
+    data, doi:10.1111/j.1467-9868.2007.00593.x.
 
     Examples
     --------
@@ -121,11 +134,11 @@ def bootstrap_interval(
     True
     """
     function = as_metric(metric)
-    _refuse_plug_in(function)
+    _raise_if_plug_in(function)
     check_level(level)
     check_count(n_resamples, "n_resamples", minimum=2)
     proba, y, _, _ = check_rows(
-        y_true, y_prob, sample_weight, classes, inputs, only_equal="the bootstrap"
+        y_true, y_prob, sample_weight, classes, inputs, only_equal="The bootstrap"
     )
     if function is METRICS["accuracy"] and groups is None:
         return _frequency_interval(metric, y, proba, level)
@@ -156,14 +169,17 @@ def _interval(
     proba: FloatArray,
     level: float,
 ) -> Interval:
-    """The interval of an estimate by its resampled values."""
+    """Return the interval of an estimate from its resampled values."""
     error = float(drawn.std(ddof=1))
+    # Means of equal losses differ by round-off only, which is no spread.
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
+    # Quantiles around the mean of the resamples, because the estimate is the center of the
+    # interval.
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     ends = _few_rows_factor(draw.n_units, level) * ends
     if losses is not None:
-        ends = _careful_ends(
-            ends, error, losses, own_spread(as_metric(metric).name, proba), draw, level
+        ends = _widened_ends(
+            ends, error, losses, model_spread(as_metric(metric).name, proba), draw, level
         )
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
     note = _spread_note(losses, error)
@@ -174,7 +190,7 @@ def _interval(
         high=estimate + float(ends[1]),
         level=level,
         standard_error=error,
-        guarantee="heuristic" if is_biased or note or draw.is_few else "asymptotic",
+        guarantee="heuristic" if is_biased or note or draw.has_few_groups else "asymptotic",
         n_samples=len(proba),
         note=note,
     )
@@ -183,7 +199,7 @@ def _interval(
 def _frequency_interval(
     metric: MetricLike, y: IntArray, proba: FloatArray, level: float
 ) -> Interval:
-    """The exact interval of how often the top class is right."""
+    """Return the exact interval of the accuracy."""
     rows = float(len(y))
     rate = METRICS["accuracy"](y, proba)
     low, high = clopper_pearson(np.array([round(rate * rows)]), np.array([rows]), 1 - level)
@@ -200,7 +216,7 @@ def _frequency_interval(
 
 
 def _few_rows_factor(n_rows: int, level: float) -> float:
-    """Student's quantile for the normal one, and the standard deviation of n - 1 for that of n."""
+    """Factor for Student's instead of the normal quantile, and for dividing by n - 1."""
     if n_rows < 2:
         return 1.0
     student, normal = stdtrit(n_rows - 1, (1 + level) / 2), ndtri((1 + level) / 2)
@@ -208,7 +224,7 @@ def _few_rows_factor(n_rows: int, level: float) -> float:
 
 
 def _is_score(metric: Metric) -> bool:
-    """Whether it is a proper score of the table, which is a mean over rows."""
+    """Whether the metric is a built-in proper score, which is a mean over rows."""
     return metric is METRICS.get(metric.name) and metric.name in SCORES
 
 
@@ -216,23 +232,28 @@ def _mean_of(losses: FloatArray) -> Callable[[IntArray], float]:
     return lambda rows: float(losses[rows].mean())
 
 
-def _careful_ends(
-    ends: FloatArray, error: float, losses: FloatArray, own: Spread, draw: RowDraws, level: float
+def _widened_ends(
+    ends: FloatArray,
+    error: float,
+    losses: FloatArray,
+    expected: Spread,
+    draw: RowDraws,
+    level: float,
 ) -> FloatArray:
-    """Ends of a proper score that reach as far as the model itself says that such samples vary, and
-    as the skewness of the losses asks for.
-    """
-    if own.error > error:
-        normal = _few_rows_factor(draw.n_units, level) * ndtri((1 + level) / 2) * own.error
-        ends = ends * (own.error / error) if error > 0 else np.array([-normal, normal])
-    skewed = (own if own.error > error else spread_of(losses, draw.groups)).ends(level)
+    """Widen the ends for the variance that the model predicts and for skewed losses."""
+    # The variance under the model is a lower bound. Without any spread in the sample there is no
+    # shape to stretch, so the interval is symmetric.
+    if expected.error > error:
+        normal = _few_rows_factor(draw.n_units, level) * ndtri((1 + level) / 2) * expected.error
+        ends = ends * (expected.error / error) if error > 0 else np.array([-normal, normal])
+    skewed = (expected if expected.error > error else spread_of(losses, draw.groups)).ends(level)
     return np.array([min(ends[0], skewed[0]), max(ends[1], skewed[1])])
 
 
 def _spread_note(losses: FloatArray | None, error: float) -> str:
-    """What the resamples cannot show: that nothing varies, or that a few rows decide."""
+    """Explain why the interval may be too short: no variation, or a few rows decide."""
     if error == 0:
-        return "nothing varies among these rows, which is no proof that nothing could"
+        return "all rows give the same value, so these rows cannot show how much it varies"
     if losses is None:
         return ""
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]
@@ -240,24 +261,24 @@ def _spread_note(losses: FloatArray | None, error: float) -> str:
     if few > max(1, _FEW * len(losses)):
         return ""
     return (
-        f"{few} of {len(losses):,} rows make up half of the spread: samples with fewer of their "
-        f"kind give intervals that are too low"
+        f"{few} of {len(losses):,} rows contribute half of the variance, so the interval may be "
+        f"too low if the sample has too few rows of this kind"
     )
 
 
-def _refuse_plug_in(metric: Metric) -> None:
+def _raise_if_plug_in(metric: Metric) -> None:
     options = metric.binned_options
     if options is not None and not options.get("debias"):
         raise ValueError(
-            "the bootstrap is not fit for a plug-in calibration error: its bias does not vanish, "
-            "and resampling rows adds the "
-            "same bias again; use debiased_interval (L2 error), calibration_gain, or "
-            "consistency_test for a p-value"
+            "The bootstrap is not valid for a plug-in calibration error: its bias does not vanish, "
+            "and resampling adds the same bias again. For an interval use "
+            "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob); for a p-value "
+            "use consistency_test(y_true, y_prob)."
         )
 
 
 class RowDraws:
-    """Rows drawn with replacement: one by one, or with all others of their group."""
+    """Rows drawn with replacement, one by one or in whole groups."""
 
     def __init__(self, n_rows: int, groups: LabelsLike | None) -> None:
         self.n_rows = n_rows
@@ -271,21 +292,22 @@ class RowDraws:
             self.groups = np.split(order, np.cumsum(counts)[:-1])
             if len(self.groups) < 2:
                 raise ValueError(
-                    "all rows are of one group: at least two groups must be drawn from"
+                    "All rows belong to one group, but the cluster bootstrap needs at least two. "
+                    "Pass groups=None if rows are independent."
                 )
 
     @property
-    def is_few(self) -> bool:
-        """Whether there are too few groups to know how much they vary."""
+    def has_few_groups(self) -> bool:
+        """Whether there are too few groups to estimate how much they vary."""
         return self.groups is not None and len(self.groups) < _FEW_GROUPS
 
     @property
     def n_units(self) -> int:
-        """What is drawn: rows or groups."""
+        """Number of units that are drawn: rows or groups."""
         return self.n_rows if self.groups is None else len(self.groups)
 
     def rows(self, generator: np.random.Generator) -> IntArray:
-        """One resample."""
+        """Row indices of one resample."""
         if self.groups is None:
             return generator.integers(0, self.n_rows, self.n_rows)
         parts = self.groups
@@ -295,14 +317,17 @@ class RowDraws:
 def _resample_means(
     losses: FloatArray, n_resamples: int, generator: np.random.Generator, progress: bool
 ) -> FloatArray:
-    """Means of resampled losses, as many at a time as stay in the cache; the same draws as one by
-    one.
+    """Means of resampled losses.
+
+    As many resamples at a time as fit into the cache. The random numbers are the same as for one
+    resample at a time.
     """
     n_rows = len(losses)
 
     def means() -> Iterator[float]:
         for part in row_blocks(n_resamples, n_rows):
             rows = generator.integers(0, n_rows, (part.stop - part.start, n_rows))
+            # All indices are valid, and mode="clip" skips the check of their range.
             yield from losses.take(rows, mode="clip").mean(axis=1).tolist()
 
     return np.fromiter(

@@ -1,5 +1,7 @@
-"""The consistency test of chunked rows: outcomes are drawn per cell of scores, or labels of rows
-where the rows are stored, and only their counts are gathered.
+"""The consistency test for chunked rows.
+
+Outcomes are drawn per cell of scores, or labels are drawn in each chunk, and only their counts are
+gathered.
 """
 
 from __future__ import annotations
@@ -18,24 +20,24 @@ from calibrant.notions import Claims, Notion, sample_for
 
 
 class CellBinomials:
-    """One claim a row: the counts of a bin are sums of binomial variables, one a cell of scores.
+    """Counts per bin if a row has one claim: sums of binomial variables, one per cell of scores.
 
-    Rows of a cell are taken to have its mean score, which leaves the means of the counts as they
-    are, and makes their variances too large by less than the squared width of the cell a row.
-    O(cells) a draw, whatever the number of rows.
+    All rows of a cell get its mean score. This leaves the means of the counts unchanged and
+    overestimates their variances by less than the squared width of the cell, per row. O(cells) per
+    draw, whatever the number of rows.
     """
 
     reusable = True
 
     def __init__(self, claims: Claims, bins: BinRule) -> None:
         self.n_cells = claims.n_claims * bins.n_bins
-        found = [_cells_of(claim.score, claim.weight) for claim in claims]
+        cells = [_cells_of(claim.score, claim.weight) for claim in claims]
         places = [
             bins.assign(np.asarray(score)) + index * bins.n_bins
-            for index, (score, _) in enumerate(found)
+            for index, (score, _) in enumerate(cells)
         ]
         self._place = np.concatenate(places)
-        self._score, self._rows = (np.concatenate(part) for part in zip(*found, strict=True))
+        self._score, self._rows = (np.concatenate(part) for part in zip(*cells, strict=True))
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
@@ -47,10 +49,10 @@ class CellBinomials:
 
 
 class ChunkDraws:
-    """Several claims a row: labels are drawn from the rows of each part at every pass, by numbers
-    that depend on the first row of the part, and the counts of the parts are added up.
+    """Counts per bin if a row has several claims: labels are drawn in each chunk and counted.
 
-    As in memory otherwise; a pass makes as many draws as are asked for.
+    The seed of a chunk depends on its first row. Otherwise the draws are as in memory. One pass
+    over the chunks makes all draws of a portion.
     """
 
     reusable = False
@@ -75,7 +77,7 @@ def _counts_of_chunk(
 
 
 def _cells_of(score: FloatArray, weight: FloatArray) -> tuple[FloatArray, AnyArray]:
-    """Mean scores of cells, in order, and their rows."""
+    """Mean scores of the cells in increasing order, and their numbers of rows."""
     values, total, _ = distinct_sums(score, np.zeros(len(score)), weight)
     return values, total.round().astype(np.int64)
 
@@ -90,14 +92,16 @@ def chunked_null(
     inputs: str,
     n_bins: int,
 ) -> tuple[Claims, Callable[[Claims, BinRule], CountDraws], str]:
-    """The claims of parts, how their outcomes are drawn, and what the p-value is then. Cells are
-    those that no bin's edge lies inside of.
+    """Return the claims of chunked rows, how their outcomes are drawn, and the type of the
+    guarantee.
+
+    The edges of the cells include the edges of the bins, so no bin cuts through a cell.
     """
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         raise TypeError(
             "The consistency test of chunked scores takes no weights. Load the rows first, for "
-            "example with X.compute()."
+            "example with y_prob.compute()."
         )
     bound = notion.bound(names)
     claims = sample.claims(bound, uniform_edges(n_bins))

@@ -1,11 +1,11 @@
-"""Tests of binary claims that reviewers ask for: mean, Spiegelhalter, Hosmer-Lemeshow, KS, Kuiper.
+"""Classical tests of binary calibration: mean, Spiegelhalter, Hosmer-Lemeshow, KS and Kuiper.
 
-All are conditional on the scores, and assume independent rows that the model was not fitted on. For
-several claims (classes, ranks) the smallest p-value is multiplied by their number (Bonferroni), and
-the statistic is that of this claim.
+All tests are conditional on the scores. They assume independent rows that the model was not fitted
+on. With several claims (binary problems, one per class or rank) the smallest p-value is multiplied
+by the number of claims (Bonferroni), and the statistic is that of the claim with this p-value.
 
-A weight is what a row counts in a sum; a row has one label whatever its weight. Tests are scaled by
-the standard deviation of the weighted sum, so only ratios of weights matter.
+A row has one label whatever its weight. Tests are scaled by the standard deviation of the weighted
+sum, so only ratios of weights matter.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from calibrant.metrics._ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
 
 _LEAST_DRAWS, _DRAWS_PER_CLAIM = 2_000, 100
-"""Draws of the null distribution: the smallest p-value of all claims together is at most 0.01."""
+"""Draws of the null distribution. 100 per claim: with Bonferroni's correction, the smallest
+possible p-value stays at or below 0.01.
+"""
 
 _FEW_EXPECTED = 5.0
-"""Cochran's rule: with fewer expected outcomes of either kind in a group, chi-squared is rough."""
+"""Cochran's rule: chi-squared is inaccurate with fewer expected outcomes of a kind per group."""
 
 
 class _Outcome(NamedTuple):
-    """Statistic and p-value of one claim, and in which sense the level of the test holds.
+    """Statistic, p-value and guarantee of the test of one claim.
 
-    ``draw`` gives statistics of drawn outcomes, if the limit is poor because counts are small.
+    ``draw`` returns statistics of drawn outcomes. It is set if counts are too small for the limit
+    distribution.
     """
 
     statistic: float
@@ -57,26 +60,50 @@ def mean_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Exact test of mean predicted probability against observed frequency.
+    r"""Test whether the mean predicted probability equals the observed frequency (exact).
 
-    By default, one test per predicted class: are predictions of this class correct as often as
-    their confidence implies? Other tests weight errors by rows, so a rare class is invisible to
-    them. The statistic is :math:`|\sum_i (o_i - f_i)| / \sqrt{\sum_i f_i (1 - f_i)}` of the class
-    with the smallest p-value.
+    By default there is one test per predicted class: are predictions of this class correct as often
+    as their confidence implies? Other tests weight errors by rows, so they miss errors of rare
+    classes.
 
     Parameters
     ----------
-    y_true, y_prob, inputs, sample_weight, classes
-        As in `calibrant.metrics.expected_calibration_error`.
-    notion : str
-        "top-label" for predicted classes, "class-wise" for the frequency of every class,
-        "confidence" for all rows together, ...
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "top-label"
+        Type of calibration: "top-label" tests each predicted class, "class-wise" the frequency of
+        each class, "confidence" all rows together. See `calibrant.notions`.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. Only their ratios matter.
+    classes : array-like of labels, optional
+        Labels of the columns.
+
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+
+    See Also
+    --------
+    consistency_test : Test of any calibration error by resampling labels.
+    ks_test : Test of cumulative outcomes, which also finds errors that cancel in the mean.
 
     Notes
     -----
-    Under calibration the number of outcomes is Poisson-binomial. The p-value is twice the smaller
-    tail probability, so the level holds for every number of rows. Sums of weighted or chunked rows
-    are compared with their normal limit, or with draws as in `ks_test`. O(n log^2 n).
+    The statistic is :math:`|\sum_i (o_i - f_i)| / \sqrt{\sum_i f_i (1 - f_i)}` with scores f and
+    outcomes o, of the class with the smallest p-value. Under calibration the number of positive
+    outcomes has a Poisson-binomial distribution. The p-value is twice the smaller tail probability,
+    so the level holds for every number of rows. Sums of weighted or chunked rows are compared with
+    their normal limit, or with draws as in `ks_test`. O(n log^2 n).
+
+    References
+    ----------
+    Hong (2013), On computing the distribution function for the Poisson binomial distribution,
+    doi:10.1016/j.csda.2012.10.006.
 
     Examples
     --------
@@ -86,7 +113,7 @@ def mean_test(
     True
     """
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return _run("test of the mean", claims, as_notion(notion), _mean)
+    return _run("mean test", claims, as_notion(notion), _mean)
 
 
 def spiegelhalter_test(
@@ -98,20 +125,38 @@ def spiegelhalter_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Spiegelhalter's test: is the Brier score what the scores themselves say it should be?
+    r"""Test whether the Brier score equals its expected value under calibration (Spiegelhalter).
 
-    .. math:: Z = \frac{\sum_i (o_i - f_i)(1 - 2 f_i)}{\sqrt{\sum_i (1 - 2 f_i)^2 f_i (1 - f_i)}} ,
+    Parameters
+    ----------
+    y_true, y_prob, notion, inputs, sample_weight, classes
+        As in `mean_test`. By default the confidence is tested.
 
-    standard normal if the claim is calibrated; the statistic is :math:`|Z|`, the p-value two-sided.
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+
+    See Also
+    --------
+    mean_test : Exact test of mean predicted probability against observed frequency.
+    calibration_line : Calibration slope and intercept with intervals.
 
     Notes
     -----
-    Caveat: it sees scores that are too extreme or not extreme enough. It is blind where errors of
-    scores below and above 1/2 cancel, and to all that happens at 1/2.
+    The statistic is :math:`|Z|` with
 
-    The normal limit is poor for few rows and for scores near 0 and 1. If the variance of the number
-    of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is below
-    20, the p-value is that of at least 1,999 draws of the outcomes and exact (Monte Carlo). O(n).
+    .. math:: Z = \frac{\sum_i (o_i - f_i)(1 - 2 f_i)}{\sqrt{\sum_i (1 - 2 f_i)^2 f_i (1 - f_i)}} ,
+
+    which is standard normal under calibration. The p-value is two-sided. O(n).
+
+    The test detects scores that are too extreme or not extreme enough. It misses errors below and
+    above 1/2 that cancel, and all errors at 1/2.
+
+    The normal limit is inaccurate for few rows and for scores near 0 and 1. If the variance of the
+    number of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is
+    below 20, the p-value is computed from at least 1,999 draws of the outcomes and is exact (Monte
+    Carlo).
 
     References
     ----------
@@ -140,28 +185,38 @@ def hosmer_lemeshow_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Hosmer-Lemeshow test: observed and expected outcomes in groups of equal size.
-
-    .. math:: H = \sum_b \frac{(O_b - E_b)^2}{E_b (1 - E_b / n_b)} ,
-
-    over groups of the ordered scores with :math:`O_b` outcomes where :math:`E_b` are expected;
-    chi-squared with as many degrees of freedom as there are groups, two fewer on training rows.
+    r"""Compare observed and expected outcomes in groups of equal size (Hosmer-Lemeshow test).
 
     Parameters
     ----------
     y_true, y_prob, notion, inputs, sample_weight, classes
-        As in `calibrant.metrics.expected_calibration_error`.
-    n_bins : int
-        Groups, of equal mass; ties never split.
-    is_training : bool
-        Whether the model is a logistic regression fitted on these rows.
+        As in `mean_test`. By default the confidence is tested.
+    n_bins : int, default 10
+        Number of groups (quantile bins). Tied scores stay in one group.
+    is_training : bool, default False
+        Whether the model is a logistic regression that was fitted on these rows.
+
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+        ``guarantee`` is "heuristic" if a group expects fewer than five outcomes of either kind.
+
+    See Also
+    --------
+    calibration_line : Calibration slope and intercept, which measure the size of the error.
+    consistency_test : Exact test of a binned calibration error.
 
     Notes
     -----
-    Caveat: the p-value depends on the number of groups and on how ties fall, it has little power
-    with few rows, and with many rows it rejects any model; `calibration_line` and
-    `calibrant.inference.consistency_test` say more. ``guarantee`` is "heuristic" where a group
-    expects fewer than five outcomes of either kind. O(n log n).
+    .. math:: H = \sum_b \frac{(O_b - E_b)^2}{E_b (1 - E_b / n_b)}
+
+    over groups of ordered scores with :math:`O_b` observed and :math:`E_b` expected outcomes. H is
+    compared with the chi-squared distribution. Its degrees of freedom are the number of groups,
+    minus two on training rows. O(n log n).
+
+    The p-value depends on the number of groups and on the treatment of ties. The test has little
+    power with few rows, and with many rows it rejects any model.
 
     References
     ----------
@@ -191,19 +246,36 @@ def ks_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Kolmogorov-Smirnov test of cumulative outcomes against cumulative scores.
+    r"""Compare cumulative outcomes with cumulative scores (Kolmogorov-Smirnov test).
 
-    .. math:: D = \max_s \frac{|S(s)|}{\sqrt{\sum_i f_i (1 - f_i)}}, \quad
-        S(s) = \sum_{i: f_i \le s} (o_i - f_i) .
+    Parameters
+    ----------
+    y_true, y_prob, notion, inputs, sample_weight, classes
+        As in `mean_test`. By default the confidence is tested.
 
-    Under calibration S is a martingale, and D the largest distance of a Brownian motion from 0.
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+
+    See Also
+    --------
+    kuiper_test : Variant that finds errors in any range of scores.
+    calibrant.metrics.ks_error : The calibration error that belongs to this test.
 
     Notes
     -----
-    Caveat: strongest where errors have one sign over a range of scores; errors that alternate
-    cancel. If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is poor, and the p-value is that
-    of at least 1,999 draws of the outcomes and exact (Monte Carlo). Else it is that of the limit,
-    which is conservative because a sum of few steps does not reach as far. O(n log n).
+    .. math:: D = \max_s \frac{|S(s)|}{\sqrt{\sum_i f_i (1 - f_i)}}, \quad
+        S(s) = \sum_{i: f_i \le s} (o_i - f_i) .
+
+    Under calibration S is a martingale, and D converges to the maximum absolute value of a Brownian
+    motion. The test is most powerful if errors have one sign over a range of scores; alternating
+    errors cancel. O(n log n).
+
+    If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
+    computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise the
+    p-value is that of the limit. It is conservative, because the maximum of a sum of few steps is
+    smaller than that of a Brownian motion.
 
     References
     ----------
@@ -230,13 +302,33 @@ def kuiper_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Kuiper's test: the largest miscalibration over any range of scores.
+    r"""Test for miscalibration in any range of scores (Kuiper's test).
 
+    Parameters
+    ----------
+    y_true, y_prob, notion, inputs, sample_weight, classes
+        As in `mean_test`. By default the confidence is tested.
+
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+
+    See Also
+    --------
+    ks_test : Test that compares cumulative sums from the lowest score on.
+
+    Notes
+    -----
     .. math:: R = \frac{\max_s S(s) - \min_s S(s)}{\sqrt{\sum_i f_i (1 - f_i)}}
 
-    with S of `ks_test`, 0 included; in the limit the range of a Brownian motion. It finds a stretch
-    of scores that is wrong wherever it lies. Notes and reference as there (ECCE-R); law of the
-    range: Feller (1951), doi:10.1214/aoms/1177729589.
+    with S of `ks_test`, including S = 0 at the start. R converges to the range of a Brownian
+    motion. With small counts, the p-value is computed from draws, as in `ks_test`. O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022), Metrics of calibration for probabilistic predictions (ECCE-R),
+    arXiv:2205.09680; Feller (1951), distribution of the range, doi:10.1214/aoms/1177729589.
 
     Examples
     --------
@@ -252,17 +344,17 @@ def kuiper_test(
 def _run(
     test: str, claims: Claims, notion: Notion, function: Callable[[Claim], _Outcome]
 ) -> CalibrationTestResult:
-    """The test of each claim that has rows, by the smallest p-value times their number."""
+    """Test each claim that has rows and combine the p-values by Bonferroni's correction."""
     outcomes = [function(claim) for claim in claims if claim.weight.any()]
     n_draws = max(_LEAST_DRAWS, _DRAWS_PER_CLAIM * len(outcomes)) - 1
-    found = [_redrawn(outcome, len(outcomes), n_draws) for outcome in outcomes]
-    worst = min(found, key=lambda outcome: outcome.p_value)
-    several = f", {len(found)} claims (Bonferroni)" if len(found) > 1 else ""
+    outcomes = [_redrawn(outcome, len(outcomes), n_draws) for outcome in outcomes]
+    worst = min(outcomes, key=lambda outcome: outcome.p_value)
+    several = f", {len(outcomes)} claims (Bonferroni)" if len(outcomes) > 1 else ""
     return CalibrationTestResult(
         test=f"{test}, {notion.name}{several}",
         statistic=worst.statistic,
-        p_value=min(1.0, len(found) * worst.p_value),
-        null=f"calibrated, {notion.name}",
+        p_value=min(1.0, len(outcomes) * worst.p_value),
+        null=f"the predictions are calibrated ({notion.name})",
         guarantee=worst.guarantee,
         n_samples=claims.n_rows,
         n_resamples=n_draws if worst.guarantee == "exact" else None,
@@ -270,9 +362,9 @@ def _run(
 
 
 def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
-    """The outcome of a test with the p-value of drawn outcomes, if counts are small.
+    """Replace the p-value by one from drawn outcomes if counts are small.
 
-    A limit that is far from rejecting stays: draws could only save a test that rejects too often.
+    A corrected p-value of 1 stays, because draws could not change the decision.
     """
     if outcome.draw is None or outcome.p_value * n_claims >= 1.0:
         return outcome
@@ -281,12 +373,15 @@ def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
 
 
 def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
-    """Whether the limit of a sum of ``factor * outcome`` is poor: with equal weights and factors,
-    if the variance of the number of outcomes is below 20.
+    """Whether the normal limit of a sum of ``factor * outcome`` is inaccurate.
+
+    With equal weights and factors this means that the variance of the number of outcomes is below
+    20.
     """
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
     total = float(squares @ variance)
+    # total^2 / sum(squares^2 * variance) is the variance of the count if all squares are equal.
     # A cell of scores stands for as many rows as it counts.
     rows = np.ones(len(squares)) if claim.ends is None else np.maximum(claim.weight, 1.0)
     return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ (variance / rows))
@@ -302,7 +397,7 @@ def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
 
 
 def _in_spreads(excess: float, spread: float) -> float:
-    """An excess in standard deviations; infinite where what was said to be certain failed."""
+    """Express an excess in standard deviations; infinite if a certain prediction was wrong."""
     if spread > 0:
         return float(abs(excess) / spread)
     return np.inf if abs(excess) > 0 else 0.0
@@ -319,6 +414,7 @@ def _mean(claim: Claim) -> _Outcome:
             return np.abs(draws.sums(np.ones(len(draws.score)))) / spread
 
         return _of_limit(claim, z, float(2 * ndtr(-z)), draw)
+    # Equal weights: the count has a Poisson-binomial distribution, so the p-value is exact.
     present = claim.weight > 0
     law = poisson_binomial(claim.score[present])
     hits = int(claim.outcome[present].sum())
@@ -346,29 +442,30 @@ def _of_limit(
     draw: Callable[[int], FloatArray],
     factor: FloatArray | float = 1.0,
 ) -> _Outcome:
-    """The outcome of a test by its limit, with draws if counts are small."""
+    """Return the outcome by the limit distribution, with draws attached if counts are small."""
     if not _has_few(claim, factor):
         return _Outcome(statistic, p_value)
-    if claim.ends is not None:  # cells of scores have no rows to draw
+    if claim.ends is not None:  # there are cells of scores and no rows to draw outcomes for
         return _Outcome(statistic, p_value, "heuristic")
     return _Outcome(statistic, p_value, draw=draw)
 
 
 def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
-    if claim.ends is None:  # weights that are multiples of one have the groups of weights of one
+    if claim.ends is None:  # multiplying all weights by a constant must not change the groups
         claim = replace(claim, weight=effective_weights(claim.weight))
     table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
-    taken = table.weight[0] > 0
+    occupied = table.weight[0] > 0
     place = table.bins.assign(claim.score, 0)
-    squares = np.bincount(place, squared_weights(claim), len(taken))[taken]
+    squares = np.bincount(place, squared_weights(claim), len(occupied))[occupied]
     rows, expected, observed = (
-        part[0][taken] for part in (table.weight, table.score, table.outcome)
+        part[0][occupied] for part in (table.weight, table.score, table.outcome)
     )
     rate, effective = expected / rows, rows**2 / squares
     variance = squares * rate * (1 - rate)
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
     parts = [_in_spreads(excess, spread) for excess, spread in pairs]
     statistic = float(np.sum(np.square(parts)))
+    # On training rows the limit has two degrees of freedom less (Hosmer & Lemeshow 1980).
     n_free = max(1, len(rows) - n_fitted)
     fewest = (effective * np.minimum(rate, 1 - rate)).min()
     guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
@@ -376,7 +473,7 @@ def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
 
 
 def _claims_from(claim: Claim) -> Claims:
-    """One claim by itself, in the form that is binned."""
+    """Wrap one claim as `Claims`, the type that can be binned."""
 
     def select(rows: slice) -> ClaimBlock:
         return ClaimBlock(claim.score[rows, None], None, np.flatnonzero(claim.outcome[rows]))
@@ -413,12 +510,13 @@ def distance_tail(x: float) -> float:
     >>> round(distance_tail(2.2414), 4)
     0.05
     """
-    if x < 0.1:
+    if x < 0.1:  # the series converges slowly there, and its sum is 1 up to round-off
         return 1.0
     if np.isinf(x):
         return 0.0
     k = np.arange(100)
-    # reflections: 2 (P(W > x) - P(W > 3x) + ...) twice, one for each side
+    # Reflection principle: 2 (P(W > x) - P(W > 3x) + ...) for each of the two sides. For x >= 0.1
+    # the terms that follow the first 100 are below round-off.
     return float(np.clip(4 * ((-1.0) ** k @ ndtr(-(2 * k + 1) * x)), 0.0, 1.0))
 
 
@@ -428,7 +526,7 @@ def range_tail(x: float) -> float:
     >>> round(range_tail(2.4977), 3)
     0.05
     """
-    if x < 0.2:
+    if x < 0.2:  # the series converges slowly there, and its sum is 1 up to round-off
         return 1.0
     if np.isinf(x):
         return 0.0

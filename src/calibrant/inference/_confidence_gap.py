@@ -1,4 +1,4 @@
-"""Is a model surer than it is right? Mean confidence minus accuracy, with its interval."""
+"""Mean confidence minus accuracy, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from calibrant.inference._results import Interval, check_level
 def confidence_gap(
     y: IntArray, proba: FloatArray, weight: FloatArray | None = None, *, level: float = 0.95
 ) -> Interval:
-    r"""Mean confidence minus accuracy of checked rows: positive for a model that is too sure.
+    r"""Return mean confidence minus accuracy with its interval; positive if overconfident.
 
     With :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]` of mean :math:`\bar d` and
-    standard deviation s, and f the confidences, the interval is
-    :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`: the variance is at least
-    that of a calibrated model, because a few rows that are all right say little of it. Weights are
-    scaled to the effective number of rows, n their sum.
+    standard deviation s, and confidences f, the interval is :math:`\bar d \pm t_{n-1}
+    \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`. The variance is at least that of a calibrated model,
+    because a few rows that are all correct underestimate it. Weights are scaled to the effective
+    number of rows, and n is their sum. Arguments are checked rows.
     """
     check_level(level)
     top = proba.max(axis=1)
     difference = top - (proba.argmax(axis=1) == y)
     each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
     rows, gap = float(each.sum()), float(np.average(difference, weights=each))
+    # A single row has no variance; differences lie in [-1, 1], so 1 is the largest possible one.
     spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
-    own = float(np.average(top * (1 - top), weights=each))
-    return gap_interval(rows, gap, spread, own, level)
+    expected = float(np.average(top * (1 - top), weights=each))
+    return gap_interval(rows, gap, spread, expected, level)
 
 
-def gap_interval(rows: float, gap: float, spread: float, own: float, level: float) -> Interval:
-    """The interval of so many rows by the mean and the variance of their differences, and the
-    variance that the model itself expects.
+def gap_interval(rows: float, gap: float, spread: float, expected: float, level: float) -> Interval:
+    """Return the interval from the mean and variance of the differences.
+
+    ``expected`` is the variance of a calibrated model with these confidences.
     """
-    error = float(np.sqrt(max(spread, own) / rows))
+    error = float(np.sqrt(max(spread, expected) / rows))
     reach = float(stdtrit(max(rows - 1, 1), (1 + level) / 2)) * error
     return Interval(
         quantity="mean confidence minus accuracy",

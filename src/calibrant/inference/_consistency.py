@@ -1,4 +1,4 @@
-"""Consistency resampling: is an error larger than a calibrated model would show on as many rows?"""
+"""Consistency resampling: compare an error with its distribution under calibration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from calibrant.metrics.registry import Metric, MetricLike, as_metric, metric_lab
 from calibrant.notions import Claims, Notion, as_notion
 
 _PORTIONS = 20
-"""The least number of portions of resamples, so that a progress bar moves."""
+"""Minimum number of portions of resamples; a progress bar advances once per portion."""
 
 
 def consistency_test(
@@ -47,62 +47,75 @@ def consistency_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Test of calibration by resampling labels from the predictions.
+    r"""Test calibration by resampling labels from the predictions.
 
-    The statistic :math:`T` is a calibration error of the data. Under the null hypothesis the label
-    of each row is a draw from its probabilities; the errors :math:`T^*_1, \dots, T^*_B` of labels
-    drawn so tell how large an error is by chance alone, and
+    The test compares a calibration error of the data with the errors of labels that are drawn from
+    the predicted probabilities. It answers whether the error exceeds sampling noise.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    metric : str, callable ``(y, p) -> float`` or Metric, default "conf_ece"
+        "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
+        "smooth_calibration_error", ...), or a function of column codes and probabilities. Large
+        values must mean miscalibration. A ``functools.partial(expected_calibration_error, ...)`` is
+        computed as fast as the named binned errors.
+    n_resamples : int, default 10000
+        Number of resamples.
+    rng : int, Generator or None
+        Seed or generator. The same seed gives the same p-value.
+    progress : bool, default False
+        Whether to show a progress bar if standard error is a terminal.
+    n_bins : int, default 15
+        Number of bins of the errors that are passed by name.
+    notion : str or Notion, optional
+        Type of calibration, for example ``notion="class-owl"``. By default that of the metric.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights in the statistic. With unequal weights, the metric is evaluated once per
+        resample.
+    classes : array-like of labels, optional
+        Labels of the columns.
+
+    Returns
+    -------
+    CalibrationTestResult
+        A small p-value is evidence against calibration. ``expected`` is the mean of the resampled
+        errors.
+
+    See Also
+    --------
+    kernel_test : Test by the kernel calibration error, without bins.
+    mean_test : Exact test of mean predicted probability against observed frequency.
+    debiased_interval : Confidence interval of the L2 calibration error.
+
+    Notes
+    -----
+    With :math:`T` the error of the data and :math:`T^*_1, \dots, T^*_B` the errors of drawn labels,
 
     .. math:: p = \frac{1 + \#\{b : T^*_b \ge T - 10^{-12}\}}{1 + B}.
 
     ``metric="conf_ece"`` is the p-conf-ECE of Kull 2019, ``metric="cw_ece"`` the p-cw-ECE.
 
-    Parameters
-    ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    metric : str, callable ``(y, p) -> float`` or Metric
-        "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
-        "smooth_calibration_error", ...), or a function of column codes and probabilities whose
-        large values speak against calibration. A ``functools.partial(expected_calibration_error,
-        ...)`` takes the fast way of the binned errors.
-    n_resamples : int
-    rng : int, Generator or None
-        The same seed gives the same p-value.
-    progress : bool
-        Show a bar where standard error is a terminal.
-    n_bins : int
-        Bins of the errors given by name.
-    notion : str, optional
-        What is checked, instead of the notion of the metric: ``notion="class-owl"``.
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        How much each row counts in the statistic, whatever its label. Unequal weights cost one
-        evaluation of the metric per resample.
-    classes : labels of the columns, optional
+    The test is exact: under the null hypothesis the data and the resamples are exchangeable. The
+    p-value is therefore at most a level with at most that probability, for every n and B (Barnard's
+    Monte Carlo test). For types of calibration with one claim per row (confidence, top-label, ...),
+    the null hypothesis is that outcomes are draws from the scores. Their counts per bin are drawn
+    from the exact Poisson-binomial distribution, without labels. With several claims per row
+    (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
 
-    Returns
-    -------
-    CalibrationTestResult
-        ``expected`` is the mean of the resampled errors.
+    For chunked scores, such as dask arrays, only errors of equal-width bins can be tested. With one
+    claim per row, scores are grouped into cells (docs/howto-large-data.md), so the distribution of
+    the counts is accurate up to the width of a cell. With several claims, labels are drawn in each
+    chunk with numbers that depend on the chunking, and their counts are added.
 
-    Notes
-    -----
-    The test is exact: the data and the resamples are exchangeable under the null hypothesis, so
-    that the p-value is at most a level with at most that probability, for every n and B (the
-    Monte-Carlo test of Barnard). For a notion of one claim a row (confidence, top-label, ...) the
-    null hypothesis is that the outcomes are draws from those scores, and their counts per bin are
-    drawn from the exact Poisson-binomial law, without any labels. For several claims (class-wise)
-    labels are drawn, and the null hypothesis is that of canonical calibration.
-
-    Of scores that come in parts, such as dask arrays, errors of equal-width bins are tested. For a
-    notion of one claim a row scores are taken together in cells (docs/howto-large-data.md), so that
-    the law of the counts is right but for the width of a cell. For several, labels are drawn where
-    the rows are, by numbers that depend on how they were cut, and their counts are added up.
-
-    Binned errors: O(n K) time once, then one random number a row and resample (confidence: a bin
-    and resample), memory for the counts of some resamples. Others are computed once a resample.
+    Binned errors cost O(n K) time once, then one random number per row and resample (confidence:
+    per bin and resample), and memory for the counts of a portion of the resamples. Other metrics
+    are evaluated once per resample.
 
     On the temperature-scaled logits (T = 2.8826) of the CIFAR-10 DenseNet-40 of Kull 2019, 10,000
     test rows:
@@ -114,8 +127,8 @@ def consistency_test(
     cw_ece    0.00405    0.0029       0.0001   0.0000 (Table 20)
     ========  =========  ===========  =======  =========================
 
-    So calibration of the top probability is not rejected at 0.001, that of all classes is, with the
-    smallest p-value that 10,000 resamples can give.
+    Class-wise calibration is rejected at 0.001, with the smallest p-value that 10,000 resamples can
+    give. Confidence calibration is not rejected at that level.
 
     References
     ----------
@@ -127,9 +140,9 @@ def consistency_test(
     Examples
     --------
     >>> from calibrant.datasets import noisy_simplex
-    >>> honest = noisy_simplex(1000, 3, noise=0.0, rng=0)
+    >>> calibrated = noisy_simplex(1000, 3, noise=0.0, rng=0)
     >>> noisy = noisy_simplex(1000, 3, noise=0.3, rng=0)
-    >>> consistency_test(honest.labels, honest.proba, "cw_ece", 999, rng=0).p_value > 0.05
+    >>> consistency_test(calibrated.labels, calibrated.proba, "cw_ece", 999, rng=0).p_value > 0.05
     True
     >>> consistency_test(noisy.labels, noisy.proba, "cw_ece", 999, rng=0).p_value
     0.001
@@ -137,26 +150,28 @@ def consistency_test(
     check_count(n_resamples, "n_resamples")
     generator = np.random.default_rng(rng)
     if as_chunked(y_prob) is not None:
-        how = _chunked_options(metric, notion, n_bins)
+        options = _chunked_options(metric, notion, n_bins)
         claims, draw, guarantee = chunked_null(
-            as_notion(how.pop("notion", "confidence")),
+            as_notion(options.pop("notion", "confidence")),
             *(y_true, y_prob, sample_weight, classes),
             inputs=inputs,
-            n_bins=how["n_bins"],
+            n_bins=options["n_bins"],
         )
-        counted = _CountNull.of_claims(claims, how, draw)
-        resampled = _resample(counted, generator, n_resamples, progress)
-        statistic = counted.table.error(**counted.norm)
-        return _result(metric, statistic, resampled, counted.hypothesis, claims.n_rows, guarantee)
+        count_null = _CountNull.of_claims(claims, options, draw)
+        resampled = _resample(count_null, generator, n_resamples, progress)
+        statistic = count_null.table.error(**count_null.norm)
+        return _result(
+            metric, statistic, resampled, count_null.hypothesis, claims.n_rows, guarantee
+        )
     proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
     chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
-    options = chosen.binned_options
+    binned_options = chosen.binned_options
     null: _CountNull | _LabelNull
-    if options is None or not (weight == 1).all():
+    if binned_options is None or not (weight == 1).all():
         null = _LabelNull(proba, chosen, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
-        null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **options})
+        null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **binned_options})
         statistic = null.table.error(**null.norm)
     resampled = _resample(null, generator, n_resamples, progress)
     return _result(metric, statistic, resampled, null.hypothesis, len(y), "exact")
@@ -185,22 +200,23 @@ def _result(
 def _chunked_options(
     metric: MetricLike, notion: str | Notion | None, n_bins: int
 ) -> dict[str, Any]:
-    """How a metric bins rows that come in parts; an error where it does not, or by ranks."""
+    """Return the binning options of a metric for chunked rows; raise if it needs rows in memory."""
     options = as_metric(metric).binned_options
     if options is None or options.get("bins") or options.get("strategy", "uniform") != "uniform":
         raise TypeError(
-            "of rows that come in parts, such as dask arrays, the consistency test takes errors of "
-            "bins of equal width: 'conf_ece', 'cw_ece', 'tl_ece', 'mce'; pass X.compute() where "
-            "the rows fit into memory, or some of them"
+            f"The consistency test of chunked scores (dask arrays, files) needs an error of "
+            f"equal-width bins ('conf_ece', 'cw_ece', 'tl_ece' or 'mce'), got "
+            f"{metric_label(metric)!r}. Load the rows, or some of them, first, for example with "
+            f"y_prob.compute()."
         )
-    own = {} if notion is None else {"notion": notion}
-    return {"n_bins": n_bins, **options, **own}
+    override = {} if notion is None else {"notion": notion}
+    return {"n_bins": n_bins, **options, **override}
 
 
 def _with_options(
     metric: Metric, notion: str | Notion | None, weight: FloatArray, names: AnyArray, n_bins: int
 ) -> Metric:
-    """The metric of a notion that was asked for and of rows with weights."""
+    """Return the metric with the given type of calibration and row weights."""
     options = dict(metric.options)
     if notion is not None:
         options["notion"] = as_notion(notion).bound(names)
@@ -237,7 +253,7 @@ class _CountNull:
         options: dict[str, Any],
         draw: Callable[[Claims, BinRule], CountDraws],
     ) -> _CountNull:
-        """The null of claims, binned and measured as the ``options`` say."""
+        """Null distribution of claims, binned and measured by ``options``."""
         keys = ("n_bins", "strategy", "bins")
         table = bin_table(claims, **{key: options[key] for key in keys if key in options})
         norm = {key: value for key, value in options.items() if key not in keys}
@@ -246,7 +262,7 @@ class _CountNull:
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:
             return min(max(1, WORK_MEMORY // self.table.weight.size), -(-n_resamples // _PORTIONS))
-        # Alias tables are made anew for each portion: fewer of them.
+        # Alias tables are rebuilt for each portion, so portions are larger and fewer.
         return max(1, 4 * WORK_MEMORY // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
@@ -256,7 +272,7 @@ class _CountNull:
 
 @dataclass(frozen=True, eq=False)
 class _LabelNull:
-    """Null distribution of any metric: it is computed anew from drawn labels."""
+    """Null distribution of any metric: it is evaluated for each draw of labels."""
 
     proba: FloatArray
     metric: Metric
@@ -277,13 +293,13 @@ class _LabelNull:
 def _claims(
     notion: Notion, proba: FloatArray, y: IntArray, weight: FloatArray, options: dict[str, Any]
 ) -> Claims:
-    taken = [
+    rejected = [
         key for key in ("y_pred", "sample_weight", "classes") if options.pop(key, None) is not None
     ]
-    if taken:
+    if rejected:
         raise ValueError(
-            f"{', '.join(taken)} cannot be options of the metric: labels are drawn for every row "
-            f"alike"
+            f"{', '.join(rejected)} cannot be options of the metric, because the metric is "
+            f"evaluated on drawn labels. Pass sample_weight and classes to consistency_test."
         )
     return notion.claims(proba, y, weight)
 

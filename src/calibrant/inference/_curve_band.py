@@ -1,4 +1,4 @@
-"""A confidence band of the calibration curve that holds for all scores together."""
+"""Simultaneous confidence band of the calibration curve."""
 
 from __future__ import annotations
 
@@ -19,19 +19,29 @@ from calibrant.notions import Claim, Notion, as_notion
 
 @dataclass(frozen=True, repr=False)
 class CalibrationBand(ShortRepr, AsText):
-    """Confidence band of a calibration curve; call it with scores to get (low, high).
+    """Confidence band of a calibration curve, returned by `calibration_band`.
+
+    Call it with scores to get the lower and upper bounds of the curve at these scores.
 
     Attributes
     ----------
     start, stop : arrays of shape (m,)
         Lowest and highest score of each group of rows, in increasing order.
     low, high : arrays of shape (m,)
-        ``low[g]`` bounds the curve from below at ``stop[g]`` and above; ``high[g]`` bounds it from
-        above at ``start[g]`` and below.
+        ``low[g]`` is a lower bound of the curve at scores from ``stop[g]`` on. ``high[g]`` is an
+        upper bound at scores up to ``start[g]``.
     level : float
-        Probability that the band holds the whole curve.
+        Probability that the band contains the whole curve.
     notion : str
+        Type of calibration.
     n_samples : int
+        Number of rows.
+    guarantee : str
+        "finite-sample": the level holds for every number of rows.
+
+    See Also
+    --------
+    calibration_band : Compute the band.
     """
 
     start: FloatArray
@@ -44,19 +54,19 @@ class CalibrationBand(ShortRepr, AsText):
     guarantee: str = "finite-sample"
 
     def __call__(self, score: Any) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the true probability at any scores."""
-        at = np.asarray(score, dtype=np.float64)
-        low = np.append(0.0, self.low)[np.searchsorted(self.stop, at, side="right")]
-        high = np.append(self.high, 1.0)[np.searchsorted(self.start, at, side="left")]
+        """Return lower and upper bounds of the true probability scores the given scores."""
+        scores = np.asarray(score, dtype=np.float64)
+        low = np.append(0.0, self.low)[np.searchsorted(self.stop, scores, side="right")]
+        high = np.append(self.high, 1.0)[np.searchsorted(self.start, scores, side="left")]
         return low, high
 
     @property
     def excludes_calibration(self) -> bool:
-        """Whether the diagonal leaves the band: calibration is then rejected at 1 - level."""
+        """Whether the diagonal leaves the band, which rejects calibration at level 1 - level."""
         return bool((self.low > self.stop).any() or (self.high < self.start).any())
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
+        """Return the fields as plain values."""
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in asdict(self).items()
@@ -66,8 +76,9 @@ class CalibrationBand(ShortRepr, AsText):
         width = float(np.mean(self.high - self.low))
         verdict = "excludes" if self.excludes_calibration else "does not exclude"
         return (
-            f"{self.level:.0%} band of the calibration curve, {self.notion}: {self.n_samples:,} "
-            f"rows, mean width {width:.3f}; it {verdict} calibration ({self.guarantee})"
+            f"{self.level:.0%} confidence band of the calibration curve ({self.notion}): it "
+            f"{verdict} calibration. Mean width {width:.3f}, {self.n_samples:,} rows "
+            f"({self.guarantee})."
         )
 
 
@@ -82,50 +93,63 @@ def calibration_band(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationBand:
-    r"""Simultaneous confidence band of the calibration curve :math:`s \mapsto P(o = 1 \mid f = s)`.
+    r"""Compute a simultaneous confidence band of the calibration curve.
 
-    With probability ``level`` the whole curve lies inside the band, for every number of rows. The
-    only assumption on the curve is that it does not decrease.
+    The calibration curve is :math:`s \mapsto P(o = 1 \mid f = s)`, the probability of the outcome o
+    at score s. With probability ``level`` the band contains the whole curve, for every number of
+    rows. The only assumption is that the curve does not decrease.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration with a single claim: "confidence", "class-<k>", "rank-<r>",
+        "at-most-<k>", ...
+    level : float, default 0.95
+        Probability that the band contains the whole curve.
+    n_groups : int, default 100
+        Number of groups m of nearly equal size. Tied scores stay in one group.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+    classes : array-like of labels, optional
+        Labels of the columns.
+
+    Returns
+    -------
+    CalibrationBand
+        The band, a function of the score.
+
+    See Also
+    --------
+    calibration_line : Calibration slope and intercept with intervals.
+    calibrant.plots.ReliabilityDisplay : Diagram of observed frequencies per bin.
+
+    Notes
+    -----
     Rows are divided into m groups of increasing scores. Let :math:`l_{jk}` and :math:`u_{jk}` be
-    the limits of Clopper and Pearson for the frequency of the outcome in the groups j to k, at the
-    level :math:`1 - 2 (1 - \text{level}) / (m (m + 1))`. The band at s is
+    the limits of Clopper and Pearson for the frequency of the outcome in groups j to k, at level
+    :math:`1 - 2 (1 - \text{level}) / (m (m + 1))`. The band at s is
 
     .. math:: \Big[ \max_{j \le k,\, k \text{ below } s} l_{jk} ,\;
         \min_{j \le k,\, j \text{ above } s} u_{jk} \Big] ,
 
     where "below" means that all scores of the group are at most s, and "above" at least s.
 
-    Parameters
-    ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    notion : str
-        A notion of one claim: "confidence", "class-<k>", "rank-<r>", "at-most-<k>", ...
-    level : float
-    n_groups : int
-        Groups of nearly equal size; equal scores stay together.
-    inputs : {"proba", "logits", "log_proba"}
-    sample_weight : weights of shape (n,), optional
-        Only equal weights are accepted, and rows of weight 0 are left out.
-    classes : labels of the columns, optional
-
-    Returns
-    -------
-    CalibrationBand
-
-    Notes
-    -----
-    The mean probability of the groups j to k is at most the probability at any s above them,
-    because the curve does not decrease; so a lower limit of this mean is one of the curve at s, and
-    likewise from above. All intervals hold together by Bonferroni's inequality. Outcomes of a group
-    need not have equal probabilities (Hoeffding 1956). Rows must be independent, and not those that
-    the model was fitted on. O(n log n + m^2).
+    Because the curve does not decrease, the mean probability of groups j to k is at most the
+    probability at any s above them. A lower limit of this mean is therefore a lower limit of the
+    curve at s. The upper limit follows in the same way. All intervals hold simultaneously by
+    Bonferroni's inequality. Outcomes of a group need not have equal probabilities (Hoeffding 1956).
+    Rows must be independent, and the model must not have been fitted on them. O(n log n + m^2).
 
     References
     ----------
-    Dimitriadis, Dümbgen, Henzi, Puke & Ziegel (2023), Honest calibration assessment for binary
-    outcome predictions, Biometrika 110, arXiv:2203.04065; Yang & Barber (2019), Contraction and
+    Dimitriadis, Dümbgen, Henzi, Puke & Ziegel (2023), Biometrika 110, arXiv:2203.04065; Yang &
+    Barber (2019), Contraction and
     uniform convergence of isotonic regression, arXiv:1706.01852; Hoeffding (1956),
     doi:10.1214/aoms/1177728178.
 
@@ -140,7 +164,7 @@ def calibration_band(
     check_level(level)
     check_count(n_groups, "n_groups")
     proba, y, weight, names = check_rows(
-        y_true, y_prob, sample_weight, classes, inputs, only_equal="a calibration band"
+        y_true, y_prob, sample_weight, classes, inputs, only_equal="A calibration band"
     )
     chosen = as_notion(notion).bound(names)
     claim = only_claim(chosen, chosen.claims(proba, y, weight))
@@ -148,7 +172,7 @@ def calibration_band(
 
 
 def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> CalibrationBand:
-    """The band of a claim whose rows have the weight one."""
+    """Compute the band of a claim whose rows all have weight one."""
     order = np.argsort(claim.score, kind="stable")
     score = claim.score[order]
     last = _group_ends(score, n_groups)
@@ -158,6 +182,7 @@ def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> Calib
     j, k = np.triu_indices(len(last))
     alpha = (1 - level) / len(j)
     lows, highs = clopper_pearson(hits[k + 1] - hits[j], counts[k + 1] - counts[j], alpha)
+    # Bounds of all ranges j to k, then the running extremes make the bounds monotone.
     low, high = np.zeros(len(last)), np.ones(len(last))
     np.maximum.at(low, k, lows)
     np.minimum.at(high, j, highs)
@@ -173,9 +198,9 @@ def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> Calib
 
 
 def _group_ends(score: FloatArray, n_groups: int) -> Any:
-    """Last row of each group of ordered scores; equal scores stay together."""
+    """Last row of each group of ordered scores; tied scores stay in one group."""
     n_rows = len(score)
-    wanted = np.arange(1, n_groups + 1) * n_rows // n_groups - 1
-    # The last row that is tied with the row at which a group should end.
-    tied = np.searchsorted(score, score[wanted[wanted >= 0]], side="right") - 1
+    nominal = np.arange(1, n_groups + 1) * n_rows // n_groups - 1
+    # Move each end to the last row with the same score.
+    tied = np.searchsorted(score, score[nominal[nominal >= 0]], side="right") - 1
     return np.unique(tied)

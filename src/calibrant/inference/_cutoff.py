@@ -1,4 +1,4 @@
-"""How large the cutoff calibration error can be, given so many rows."""
+"""Confidence interval of the cutoff calibration error."""
 
 from __future__ import annotations
 
@@ -19,21 +19,41 @@ def cutoff_interval(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> Interval:
-    r"""The cutoff calibration error with a conservative interval that holds for every n.
+    r"""Compute a confidence interval of the cutoff calibration error.
 
-    Rows of outcome 1 count :math:`1 - f`, those of outcome 0 count :math:`-f`. The shares of rows
-    of outcome 1, and of outcome 0, with scores up to t are off by at most :math:`\epsilon =
-    \sqrt{\log(4 / \alpha) / 2n}` at all t together, each with probability :math:`1 - \alpha / 2`
-    (Dvoretzky, Kiefer and Wolfowitz, with Massart's constant). An interval of scores is a
-    difference of two such shares with weights that move from one to zero, so that its residual is
-    off by at most :math:`4 \epsilon`: the error of infinitely many rows like these is within that
-    of the error of these rows. Of several claims each gets an equal part of :math:`\alpha`; they
-    weigh what they weigh among these rows.
+    The interval is conservative: it holds for every number of rows and every distribution of
+    scores.
+
+    Parameters
+    ----------
+    y_true, y_prob, notion, classes, inputs
+        As in `calibrant.metrics.cutoff_calibration_error`.
+    level : float, default 0.95
+        Coverage of the interval.
+
+    Returns
+    -------
+    Interval
+        ``standard_error`` is NaN.
+
+    See Also
+    --------
+    calibrant.metrics.cutoff_calibration_error : The estimate.
+    consistency_test : Test of calibration; pass ``metric="cutoff_calibration_error"``.
 
     Notes
     -----
-    Finite-sample for independent rows, and wide: 0.06 at 10,000 rows. For a test use
-    ``consistency_test(metric="cutoff_calibration_error")``. Unit weights only. O(n log n).
+    A row with outcome 1 contributes :math:`1 - f`, a row with outcome 0 contributes :math:`-f`.
+    Consider the share of rows with outcome 1 and scores up to t, and the same for outcome 0. By the
+    inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, each differs from its
+    expectation by at most :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously,
+    with probability :math:`1 - \alpha / 2`. The residual of an interval of scores is a difference
+    of two such shares, with weights that move from one to zero, so it is off by at most :math:`4
+    \epsilon`. The interval is therefore the estimate :math:`\pm 4 \epsilon`. With several claims
+    each gets an equal part of :math:`\alpha`, and claims have the same weights as in the estimate.
+
+    The interval is wide: :math:`\pm 0.06` at 10,000 rows. Rows must be independent and have unit
+    weights. O(n log n).
 
     References
     ----------
@@ -42,8 +62,8 @@ def cutoff_interval(
 
     Examples
     --------
-    >>> found = cutoff_interval([0, 1] * 5000, [0.5] * 10_000, notion="class-1")
-    >>> found.estimate, round(found.high, 3)
+    >>> result = cutoff_interval([0, 1] * 5000, [0.5] * 10_000, notion="class-1")
+    >>> result.estimate, round(result.high, 3)
     (0.0, 0.059)
     """
     check_level(level)
@@ -55,15 +75,15 @@ def cutoff_interval(
             1.0, 4.0 * float(np.sqrt(np.log(4.0 / alpha) / (2.0 * float(claim.weight.sum()))))
         )
 
-    estimate, off = claims.mean(claim_cutoff), claims.mean(reach)
+    estimate, margin = claims.mean(claim_cutoff), claims.mean(reach)
     return Interval(
         quantity="cutoff calibration error",
         estimate=estimate,
-        low=max(0.0, estimate - off),
-        high=min(1.0, estimate + off),
+        low=max(0.0, estimate - margin),
+        high=min(1.0, estimate + margin),
         level=level,
         standard_error=float("nan"),
         guarantee="finite-sample",
         n_samples=claims.n_rows,
-        note="conservative: it holds for every distribution of scores",
+        note="conservative, because it is valid for every distribution of scores",
     )

@@ -16,15 +16,16 @@ from calibrant.binning import BinTable, bin_table, cell_index
 from calibrant.inference._results import Interval, check_level
 from calibrant.notions import Claims, Notion, as_notion, claims_of
 
-# With more quantities (classes, ranks) their covariances are bounded instead of estimated.
+# With more quantities (classes, ranks), their covariances are bounded instead of estimated.
 _MOST_QUANTITIES = 100
-# Up to this many rows a quantity it is cheaper to go through pairs of rows than of quantities.
+# Up to this many rows per quantity, looping over pairs of rows is cheaper than over pairs of
+# quantities.
 _ROWS_PER_QUANTITY = 10
-# Up to this many joint cells a table is made of all of them, and not only of those that occur.
+# Up to this many joint cells, counts are kept for all cells; beyond, for occupied cells only.
 _JOINT_CELLS = 2**16
-# Rows that a bin of equal mass holds at least; claims of fewer rows get fewer bins.
+# Minimum number of rows per quantile bin; claims with few rows get fewer bins.
 _ROWS_PER_BIN = 5
-# Rows of a claim on average, below which the level is not to be relied on.
+# With fewer rows per claim on average, the level is not reliable.
 _ROWS_PER_CLAIM = 10
 
 
@@ -41,74 +42,88 @@ def debiased_interval(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> Interval:
-    r"""Debiased L2 calibration error with a confidence interval.
+    r"""Estimate the debiased L2 calibration error with a confidence interval.
 
-    The estimate is that of ``expected_calibration_error(norm=2, debias=True)``, but labels of a
-    split are floored at 0 together. Its square is the mean over classes or ranks of
-
-    .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2
-        - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] ,
-
-    and with residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b its variance is the
-    sum of
-
-    .. math:: V_1 = \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
-        V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j -
-        \mu_b)^2 ,
-
-    of which the first leads for a miscalibrated model and the second for a calibrated one. Where a
-    bin has few rows, outcomes that are all alike say little of their variance: it is at least that
-    at the rate :math:`(n_b \bar o_b + z^2/2) / (n_b + z^2)` of Agresti and Coull. With estimated
-    means :math:`V_1` comes out too large by about :math:`2 V_2`, so that the variance is estimated
-    by :math:`s^2 = \max(V_1 - V_2, V_2)`. The squared error lies between :math:`T - z s` and
-
-    .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
-
-    and the interval holds the roots. The last term is there because :math:`s` grows with the error:
-    where T came out small by chance, so did s.
-
-    A bin needs two rows. Claims of fewer than ``5 n_bins`` rows get fewer bins of equal mass, of
-    five rows each; what still falls into bins of one row is not counted in the estimate, and may
-    have any error up to the largest that its score allows in the upper limit. Where claims are
-    split by label, the error is at least that of the same claims without the split (Jensen): so
-    are its estimate and its limits, and the interval is one of the larger of both binned errors.
-    Claims without the split have more rows, and so finer bins.
+    The estimate is that of ``expected_calibration_error(norm=2, debias=True)``, except that it is
+    floored at 0 per class or rank and not per claim. Lower is better; 0 means calibrated.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one.
-    notion : str
-        What is checked, see `calibrant.notions`.
-    n_bins : int
-    strategy : {"quantile", "uniform", "unique"}
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        class-wise types of calibration, rows need not sum to one.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`.
+    n_bins : int, default 15
+        Number of bins per claim.
+    strategy : {"quantile", "uniform", "unique"}, default "quantile"
+        How bins are chosen: quantiles, equal widths, or one bin per distinct score.
     bins : fitted binning calibrator or `Bins`, optional
-    level : float
+        Use these bins instead of ``n_bins`` and ``strategy``.
+    level : float, default 0.95
         Coverage of the interval.
-    inputs : {"proba", "logits", "log_proba"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        How much each row counts. They are scaled to the effective number of rows (Kish).
-    classes : labels of the columns, optional
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. They are scaled to the effective number of rows (Kish).
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     Interval
-        ``standard_error`` is that of the squared error, without the caution of few rows; ``note``
-        says how many rows could not be
-        counted. Where that is all of them the error cannot be identified, and the estimate is NaN.
-        ``guarantee`` is "asymptotic", or "heuristic" where rows are not counted or claims have
-        fewer than ten rows on average.
+        ``standard_error`` is that of the squared error, without the corrections for few rows.
+        ``note`` states the share of rows that are not in the estimate. If no row is in it, the
+        error is not identifiable and the estimate is NaN. ``guarantee`` is "asymptotic", or
+        "heuristic" if some rows are not in the estimate or claims have fewer than ten rows on
+        average.
+
+    See Also
+    --------
+    calibrant.metrics.expected_calibration_error : The estimate.
+    consistency_test : Test whether a calibration error exceeds sampling noise.
+    calibration_gain : Confidence interval of the calibration error in a proper score.
 
     Notes
     -----
-    Asymptotic. The interval is one of the binned error: of the error of the model after its scores
-    in a bin are averaged, which is at most that of the model itself; with 15 bins of a smooth error
-    the difference is below a percent, with the few bins of few rows it can be large. Simulated
-    coverage stands in ``docs/coverage.md``. The percentile bootstrap is no alternative, see
-    `bootstrap_interval`. For several classes or ranks covariances over joint bins are taken into
-    account, O(n K^2); with more than 100 they are bounded, and the interval is wider.
+    The squared estimate is the mean over classes or ranks of
+
+    .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2
+        - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] .
+
+    With residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b, its variance is the sum
+    of
+
+    .. math:: V_1 = \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
+        V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j -
+        \mu_b)^2 .
+
+    :math:`V_1` dominates for a miscalibrated model and :math:`V_2` for a calibrated one. With
+    estimated means :math:`V_1` is too large by about :math:`2 V_2`, so the variance is estimated by
+    :math:`s^2 = \max(V_1 - V_2, V_2)`. In bins with few rows, equal outcomes underestimate the
+    variance. It is therefore at least the variance at the rate :math:`(n_b \bar o_b + z^2/2) / (n_b
+    + z^2)` of Agresti and Coull. The squared error lies between :math:`T - z s` and
+
+    .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
+
+    and the interval consists of the square roots. The last term is needed because :math:`s` grows
+    with the error: if sampling noise makes T too small, s is too small as well.
+
+    A bin needs two rows. Claims with fewer than ``5 n_bins`` rows get fewer quantile bins, of five
+    rows each. Rows that are still alone in their bin are not in the estimate; the upper limit
+    allows them the largest error that is possible for their score. If claims are split by label,
+    the error is at least that of the same claims without the split (Jensen). Estimate and limits
+    are raised accordingly, so the interval is one of the larger of the two binned errors. Claims
+    without the split have more rows and therefore finer bins.
+
+    The interval is asymptotic and refers to the binned error, that is, the error after averaging
+    scores within bins. It is at most the error of the model itself. With 15 bins and a smooth error
+    the difference is below 1%; with the few bins of few rows it can be large. ``docs/coverage.md``
+    has simulated coverages. The percentile bootstrap is not valid here, see `bootstrap_interval`.
+    With several classes or ranks, covariances over joint bins are estimated in O(n K^2); with more
+    than 100 they are bounded, and the interval is wider.
 
     References
     ----------
@@ -153,7 +168,7 @@ def debiased_interval(
 
 @dataclass(frozen=True)
 class _Limits:
-    """An error with its limits, and the standard error of its square."""
+    """An error, its confidence limits, and the standard error of its square."""
 
     estimate: float
     low: float
@@ -161,7 +176,7 @@ class _Limits:
     standard_error: float
 
     def at_least(self, other: _Limits) -> _Limits:
-        """Limits of an error that is known to be no smaller than another."""
+        """Raise the limits of an error that is known to be at least as large as another."""
         return replace(
             self,
             estimate=float(np.fmax(self.estimate, other.estimate)),
@@ -173,23 +188,27 @@ class _Limits:
 def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
-    more, most = _hidden_variances(table, float(ndtri((1 + level) / 2)))
-    # The first variance comes out too large by twice the second, also in what is added to it.
+    more_first, more_second = _hidden_variances(table, float(ndtri((1 + level) / 2)))
+    # The estimate of the first variance exceeds it by twice the second. `_standard_error` corrects
+    # for this, so the correction of the first variance needs the same excess.
     low, high = _square_interval(
-        float(table.debiased_square.sum() / rows), first + more + 2 * most, second + most, level
+        float(table.debiased_square.sum() / rows),
+        first + more_first + 2 * more_second,
+        second + more_second,
+        level,
     )
     estimate = _estimate(table)
     return _Limits(
         estimate,
         low**0.5,
-        # the estimate floors each quantity at 0, the interval only their sum
+        # The estimate floors each quantity at 0, the interval only their sum.
         float(np.fmax(min(1.0, high + _largest_uncounted(table) / rows) ** 0.5, estimate)),
         _standard_error(first, second),
     )
 
 
 def _estimate(table: BinTable) -> float:
-    """The root of the mean over quantities that rows are counted of, each at least 0; else NaN."""
+    """Square root of the mean over quantities that have counted rows; NaN if none has."""
     shape = table.n_quantities, table.n_labels
     square = np.maximum(table.debiased_square.reshape(shape).sum(axis=1), 0.0)
     counted = table.counted_weight.reshape(shape).sum(axis=1)
@@ -198,55 +217,57 @@ def _estimate(table: BinTable) -> float:
 
 
 def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
-    """What outcomes that are all but alike hide of both variances: that at the rate of Agresti and
-    Coull beyond that at the rate found.
+    """Correct both variances for bins in which nearly all outcomes are equal.
 
-    Quantities of a row exclude each other, so that their squared correlations add up to about
-    Q / (Q - 1) of one of them.
+    The correction is the variance at the rate of Agresti and Coull minus that at the observed rate.
+    The quantities of a row are mutually exclusive, so their squared correlations add up to about Q
+    / (Q - 1) of one of them.
     """
     counted = table.weight >= 2
     rows, hits = table.weight[counted], table.outcome[counted]
-    own, careful = hits / rows, (hits + quantile**2 / 2) / (rows + quantile**2)
-    found = own * (1 - own)
-    added = np.maximum(0.0, careful * (1 - careful) - found)
+    rate, shrunken = hits / rows, (hits + quantile**2 / 2) / (rows + quantile**2)
+    observed = rate * (1 - rate)
+    added = np.maximum(0.0, shrunken * (1 - shrunken) - observed)
     gap = (hits - table.score[counted]) / rows
     n, quantities = float(table.quantity_weight[0]), table.n_quantities
     share = 1.0 / (quantities * max(1, quantities - 1))
     first = 4 * float(np.sum(rows * gap**2 * added)) / n**2
-    second = 2 * float(np.sum(((found + added) ** 2 - found**2) * (rows - 1) / rows)) / n**2
+    second = 2 * float(np.sum(((observed + added) ** 2 - observed**2) * (rows - 1) / rows)) / n**2
     return first * share, second * share
 
 
 def _largest_uncounted(table: BinTable) -> float:
-    """Sum of the squared errors that rows in bins of their own could have at most."""
+    """Largest possible sum of squared errors of rows that are alone in their bin."""
     alone = (table.weight > 0) & (table.weight < 2)
     score = table.score[alone] / table.weight[alone]
     return float(table.weight[alone] @ np.maximum(score, 1 - score) ** 2)
 
 
 def _is_sparse(table: BinTable) -> bool:
-    """Whether rows are not counted, or claims that have any have few."""
+    """Whether rows are missing from the estimate or claims have few rows on average."""
     rows = table.claim_weight
     is_few = rows.sum() < _ROWS_PER_CLAIM * np.count_nonzero(rows)
     return bool(is_few or table.counted_weight.sum() < rows.sum())
 
 
 def _count_note(table: BinTable) -> str:
+    """State the share of rows that are not in the estimate."""
     rows, counted = table.claim_weight.sum(), table.counted_weight.sum()
     if counted == rows:
         return ""
     if not counted:
-        return "not identifiable: no bin holds two rows"
+        return "not identifiable, because no bin contains two rows"
     share = 1 - counted / rows
-    said = "less than 1%" if share < 0.01 else f"{share:.0%}"
-    return f"{said} of the rows are alone in their bin and not in the estimate"
+    percentage = "less than 1%" if share < 0.01 else f"{share:.0%}"
+    return f"{percentage} of the rows are alone in their bin and not in the estimate"
 
 
 def _square_interval(
     square: float, mean_variance: float, pair_variance: float, level: float
 ) -> tuple[float, float]:
-    """Limits of the squared error, not below 0."""
+    """Confidence limits of the squared error, at least 0."""
     reach = float(ndtri((1 + level) / 2)) * _standard_error(mean_variance, pair_variance)
+    # The standard error grows with the error, see the notes of `debiased_interval`.
     growth = float(ndtri((1 + level) / 2)) * pair_variance**0.5
     if square > 0:
         growth = min(growth, reach**2 / (4 * square))
@@ -258,9 +279,7 @@ def _standard_error(mean_variance: float, pair_variance: float) -> float:
 
 
 def _cell_means(table: BinTable) -> FloatArray:
-    """Mean residual of each cell, flat; 0 where less than two rows are, as in the debiased
-    error.
-    """
+    """Mean residual of each cell, flattened; 0 if the cell has fewer than two rows."""
     counted = table.weight >= 2
     return np.divide(
         table.outcome - table.score, table.weight, out=np.zeros_like(table.weight), where=counted
@@ -268,7 +287,7 @@ def _cell_means(table: BinTable) -> FloatArray:
 
 
 def _mean_variance(claims: Claims, table: BinTable) -> float:
-    """Variance that the mean residuals of the bins bring."""
+    """Variance due to the mean residuals of the bins (V_1 of the notes)."""
     means, n = _cell_means(table), float(claims.weight.sum())
 
     def moments(rows: slice) -> Any:
@@ -285,13 +304,14 @@ Column = tuple[FloatArray, IntArray]
 
 
 def _pair_variance(claims: Claims, table: BinTable) -> float:
-    """Variance that pairs of rows in the same bins bring.
+    """Variance due to pairs of rows in the same bins (V_2 of the notes).
 
     A covariance of two quantities is the sum over pairs of rows that share the bins of both.
     """
     if claims.n_quantities > _MOST_QUANTITIES:
-        own = (_pairs(column, column, claims.weight) for column in _columns(claims, table))
-        spread = sum(max(0.0, part) ** 0.5 for part in own) ** 2
+        # Cauchy-Schwarz: the variance of a sum is at most the squared sum of standard deviations.
+        sums = (_pairs(column, column, claims.weight) for column in _columns(claims, table))
+        spread = sum(max(0.0, part) ** 0.5 for part in sums) ** 2
     else:
         columns = list(_columns(claims, table))
         is_short = claims.n_rows <= _ROWS_PER_QUANTITY * claims.n_quantities
@@ -300,8 +320,9 @@ def _pair_variance(claims: Claims, table: BinTable) -> float:
 
 
 def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
-    """Of each quantity the residuals about the mean of their cell, divided by the root of its rows,
-    and the cells.
+    """Yield scaled residuals and cells per quantity.
+
+    Residuals are centered at the mean of their cell and divided by the square root of its rows.
     """
     means, counts = _cell_means(table).reshape(table.weight.shape), table.weight
     scale = np.divide(1.0, np.sqrt(counts), out=np.zeros_like(counts), where=counts >= 2)
@@ -317,8 +338,10 @@ def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
 
 
 def _pairs_of_rows(columns: list[Column], weight: FloatArray) -> float:
-    """The sum of `_all_pairs` by rows: of two rows the products of their deviations in the cells
-    that they share, over all quantities, squared. O(n^2 Q / B).
+    """Compute the sum of `_all_pairs` by looping over pairs of rows. O(n^2 Q / B).
+
+    For two rows, the products of their deviations in shared cells are summed over quantities and
+    squared.
     """
     size = 1 + max(int(cell.max()) for _, cell in columns)
     cells = np.concatenate([cell + size * q for q, (_, cell) in enumerate(columns)])
@@ -332,19 +355,17 @@ def _pairs_of_rows(columns: list[Column], weight: FloatArray) -> float:
 
 def _all_pairs(columns: list[Column], weight: FloatArray) -> float:
     total = 0.0
-    for j, one in enumerate(columns):
-        total += _pairs(one, one, weight) + 2 * sum(
-            _pairs(one, other, weight) for other in columns[:j]
+    for j, column in enumerate(columns):
+        total += _pairs(column, column, weight) + 2 * sum(
+            _pairs(column, other, weight) for other in columns[:j]
         )
     return total
 
 
-def _pairs(one: Column, other: Column, weight: FloatArray) -> float:
-    """Sum over pairs of different rows in the same joint cell of the products of their
-    deviations.
-    """
-    joint = one[1] if one is other else one[1] * (other[1].max() + 1) + other[1]
+def _pairs(column: Column, other: Column, weight: FloatArray) -> float:
+    """Sum the products of deviations over pairs of different rows in the same joint cell."""
+    joint = column[1] if column is other else column[1] * (other[1].max() + 1) + other[1]
     if joint.max() > _JOINT_CELLS:
         joint = np.unique(joint, return_inverse=True)[1]
-    product = one[0] * other[0]
+    product = column[0] * other[0]
     return float(np.sum(np.bincount(joint, weight * product) ** 2) - weight @ product**2)

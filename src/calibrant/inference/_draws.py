@@ -1,9 +1,9 @@
-"""Outcomes that a calibrated model would see: drawn from the predictions, as counts per cell or as
-labels.
+"""Draws of outcomes under the hypothesis that the predictions are calibrated.
 
-Rows are independent. Where a notion makes one claim about a row, the outcome counts of different
-cells are independent Poisson-binomial variables, and are drawn from their exact law. Where it makes
-several, the row has one label that decides them all, and columns are drawn from alias tables.
+Rows are independent. If a type of calibration makes one claim per row, the outcome counts of
+different cells are independent Poisson-binomial variables, which are drawn from their exact
+distribution. If it makes several claims, the single label of a row decides all of them, and columns
+are drawn with alias tables.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_
 from calibrant.notions import Claims
 
 _SLOT_BYTES = 12
-"""Memory of a slot of an alias table."""
+"""Bytes per slot of an alias table: a 32-bit threshold and two 32-bit columns."""
 
 
 class CountDraws(Protocol):
     """Draws of the outcome counts of all cells."""
 
     reusable: bool
-    """Whether a draw costs the same in small portions as in large ones."""
+    """Whether small portions of draws are as fast per draw as large ones."""
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
 
 
 def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
-    """Draws of the outcome counts per (claim, bin) under the hypothesis that the scores are
-    probabilities.
-    """
+    """Return draws of the outcome counts per (claim, bin) if the scores are probabilities."""
     if claims.n_quantities == 1:
         return CellLaws(claims, bins)
     return CellDraws(claims, bins)
 
 
 class CellLaws:
-    """One claim a row: independent Poisson-binomial counts, by their exact distribution functions.
+    """One claim per row: independent Poisson-binomial counts, drawn by inverting their
+    distribution.
 
-    O(n log^2 n) time once, then O(cells log n) a draw.
+    O(n log^2 n) time once, then O(cells log n) per draw.
     """
 
     reusable = True
@@ -72,23 +71,25 @@ class CellLaws:
         drawn = np.zeros((size, self.n_cells))
         uniform = generator.random((len(self._laws), size))
         for u, (index, law) in zip(uniform, self._laws, strict=True):
+            # Without the last value, which is 1 only up to round-off, no count exceeds the rows.
             drawn[:, index] = np.searchsorted(law[:-1], u, side="right")
         return drawn
 
 
 class CellDraws:
-    """Several claims a row: one column is drawn per row, and its cell counted.
+    """Several claims per row: a column is drawn for each row and counted in its cell.
 
-    About 6 to 11 ns a row and draw, 2 to 4 with compiled loops.
+    A draw takes about 6 to 11 ns per row, 2 to 4 ns with compiled loops.
     """
 
     def __init__(self, claims: Claims, bins: BinRule) -> None:
         self.claims, self.bins = claims, bins
         self.n_cells = claims.n_claims * bins.n_bins
+        # The smallest integer type keeps the tables small: 256 cells per row.
         self._dtype = np.min_scalar_type(self.n_cells + 1)
         n_slots = slots_of(claims.n_quantities) + N_BYTES * self._dtype.itemsize // _SLOT_BYTES
         self._tables = AliasRows(claims.n_rows, n_slots, self._make)
-        self.reusable = self._tables.kept
+        self.reusable = self._tables.is_stored
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
@@ -97,18 +98,22 @@ class CellDraws:
         return counts[:, :-1]
 
     def _numbers(self, generator: np.random.Generator, size: int) -> Iterator[ByteDraws]:
-        """Tables of some rows after the other, and random numbers for them."""
+        """Yield the tables of blocks of rows together with random numbers for them."""
         for _, *tables in self._tables:
             # A random number is one byte, an eighth of an element.
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
                 cells, threshold, others = (table[rows] for table in tables)
                 first = random_bytes(generator, len(cells), size)
+                # Open draws need a second number. It is a hash of the key and of their place, so
+                # only the few open draws cost time.
                 key = int(generator.integers(2**64, dtype=np.uint64))
                 yield (cells, threshold, others), first, key
 
     def _make(self, rows: slice) -> tuple[AnyArray, ...]:
-        """Tables of some rows, with the cell that each column falls into; "none" has a cell of its
-        own, and so have draws that a byte leaves open.
+        """Build the tables of some rows, with the cell of each column.
+
+        Two extra cells count the rows of which no claim has the outcome, and the draws that a byte
+        leaves open.
         """
         block = self.claims.select(rows)
         whole, threshold, columns = byte_tables(with_rest(block.score, self.claims.n_columns))
@@ -141,18 +146,16 @@ class LabelDraws:
 
 
 class AliasRows:
-    """Alias tables of row blocks: kept where they are small, made anew at each pass where they are
-    not.
-    """
+    """Alias tables of row blocks: stored if they are small, otherwise rebuilt at each pass."""
 
     def __init__(
         self, n_rows: int, n_slots: int, make: Callable[[slice], tuple[AnyArray, ...]]
     ) -> None:
         self._blocks = list(row_blocks(n_rows, n_slots, elements=CALL_BLOCK))
         self._make = make
-        # A slot takes 12 bytes, one and a half elements.
-        self.kept = n_rows * n_slots <= 2 * KEPT_MEMORY // 3
-        self._parts = [(rows, *make(rows)) for rows in self._blocks] if self.kept else None
+        # A slot takes 12 bytes, which are one and a half elements of 8 bytes.
+        self.is_stored = n_rows * n_slots <= 2 * KEPT_MEMORY // 3
+        self._parts = [(rows, *make(rows)) for rows in self._blocks] if self.is_stored else None
 
     def __iter__(self) -> Iterator[Any]:
         if self._parts is not None:
@@ -161,27 +164,29 @@ class AliasRows:
 
 
 def slots_of(n_columns: int) -> int:
-    """Slots of the alias table of a row, at most: with a column for "none of them"."""
+    """Upper bound of the slots of a row's alias table, including a column for "none of them"."""
     return 1 << n_columns.bit_length()
 
 
 def label_hypothesis(claims: Claims | None) -> str:
-    """What is assumed when labels are drawn from the claims, or from whole vectors (None)."""
+    """Describe the null hypothesis of drawing from the claims, or from whole vectors (None)."""
     if claims is not None and claims.n_quantities == 1:
-        return "the outcome of each row is a draw from its score"
-    return "labels are draws from the predicted probabilities (canonical calibration)"
+        return "each outcome is drawn with its predicted probability"
+    return "labels are drawn from the predicted probabilities (canonical calibration)"
 
 
 def random_bytes(generator: np.random.Generator, n_rows: int, size: int) -> AnyArray:
-    """Random bytes, (n_rows, size): eight from each 64-bit number."""
+    """Draw random bytes, (n_rows, size), eight from each 64-bit number."""
     n_bytes = n_rows * size
-    words = generator.integers(2**64, size=-(-n_bytes // 8), dtype=np.uint64)
-    return words.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, size)
+    numbers = generator.integers(2**64, size=-(-n_bytes // 8), dtype=np.uint64)
+    return numbers.astype("<u8", copy=False).view(np.uint8)[:n_bytes].reshape(n_rows, size)
 
 
 def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyArray:
-    """Random 32-bit numbers, (size, n_rows): where 64-bit numbers are halved, as most generators
-    do, by whole ones, which are drawn in half the time.
+    """Draw random 32-bit numbers, (size, n_rows).
+
+    If the generator splits 64-bit numbers into halves, as most do, 64-bit numbers are drawn
+    instead. They give the same numbers in half the time.
     """
     if size * n_rows % 2 or not _halves_numbers(generator.bit_generator):
         return generator.integers(0, 2**32, (size, n_rows), dtype=np.uint32)
@@ -191,27 +196,23 @@ def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyAr
 
 
 def _halves_numbers(source: np.random.BitGenerator) -> bool:
-    """Whether 32-bit numbers are the lower and the upper half of each 64-bit one, and none is left
-    of the last.
-    """
-    is_known = isinstance(source, np.random.PCG64) and byteorder == "little"
-    return is_known and not source.state["has_uint32"]
+    """Whether 32-bit numbers are the halves of 64-bit numbers, and no half is pending."""
+    is_split = isinstance(source, np.random.PCG64) and byteorder == "little"
+    return is_split and not source.state["has_uint32"]
 
 
 def with_rest(score: FloatArray, n_columns: int) -> FloatArray:
-    """Scores with a last column for "none of them", where they do not speak of all ``n_columns``
-    classes.
-    """
+    """Append a column for "none of them" if the scores do not cover all ``n_columns`` classes."""
     if score.shape[1] == n_columns:
         return score
     return np.column_stack([score, np.maximum(1 - score.sum(axis=1), 0)])
 
 
 def poisson_binomial(prob: FloatArray) -> FloatArray:
-    """Law of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
+    """Distribution of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
 
     The polynomials ``1 - p_i + p_i x`` are multiplied in pairs by fast Fourier transforms: O(n
-    log^2 n), each probability right to about 1e-15.
+    log^2 n), each probability accurate to about 1e-15.
     """
     size = 1 << (len(prob) - 1).bit_length()
     laws = np.zeros((size, 2))
@@ -222,5 +223,6 @@ def poisson_binomial(prob: FloatArray) -> FloatArray:
         padded = fft.next_fast_len(length, real=True)
         product = fft.rfft(laws[0::2], padded) * fft.rfft(laws[1::2], padded)
         laws = fft.irfft(product, padded)[:, :length]
+    # Round-off of the transforms can make tiny probabilities negative.
     law = np.maximum(laws[0, : len(prob) + 1], 0)
     return law / law.sum()

@@ -1,8 +1,8 @@
-"""What recalibration is worth: the gain in a proper score on rows that the map has not seen.
+"""Improvement of a proper score by recalibration, on held-out rows.
 
-One result, `Gain`, whose interval says what it is an interval of. `paired_gain` is for a map as it
-is fitted (`compare`, `AutoCalibration`, the report), `calibration_gain` for the best map that there
-is.
+All functions return a `Gain`; its attribute ``interval`` names the quantity that the interval
+estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the report).
+`calibration_gain` estimates the improvement by the best possible calibrator.
 """
 
 from __future__ import annotations
@@ -19,72 +19,86 @@ from calibrant._kernels.simplex import effective_weights
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
-from calibrant.inference._results import check_level
+from calibrant.inference._results import check_level, format_number
 
 INTERVALS = {
-    "paired": "the gain of this map on new rows: paired over rows that no fit has seen",
+    "paired": "the change by this calibrator on new rows (paired over held-out rows)",
     "nadeau-bengio": (
-        "the gain of a map fitted on as many rows: paired over rows, and widened because the maps "
-        "of the folds share rows"
+        "the change by a calibrator fitted on as many rows (paired over rows, widened because the "
+        "training rows of the folds overlap)"
     ),
     "jackknife": (
-        "the calibration error, the gain of the best map: paired over rows, and longer upwards by "
-        "what estimating the map costs"
+        "the calibration error, which is the improvement by the best calibrator (paired over rows, "
+        "with a higher upper end to account for the estimation of the calibrator)"
     ),
 }
-"""What an interval of a gain is one of, and how it is made, by its name."""
+"""The quantity that an interval estimates and its method, by the name of the interval."""
 
 _NAMES = {"log_loss": "log-loss", "brier_score": "Brier score"}
 
 
 @dataclass(frozen=True)
 class Gain(AsText):
-    r"""How much a proper score falls by calibration, on rows that the map has not seen.
+    r"""Improvement of a proper score by calibration, on held-out rows.
 
-    With :math:`d_i` the score of row i as it is minus the score as calibrated by a map that has not
-    seen it, the gain is their mean. There are three intervals, named by ``interval``, as there are
-    three things to know:
-
-    - ``"paired"``, of one map and rows that it was not fitted on, what this map gains:
-      :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard deviation of the d.
-    - ``"nadeau-bengio"``, of cross-fitting, what a map fitted on as many rows as a fold leaves
-      gains: the same times :math:`\sqrt{1 + J\, n_\text{judge} / n_\text{fit}}` (1.5 for five
-      folds), for the maps being fitted on data that overlap, and on the rows that judge the other
-      maps. Of `compare`, `AutoCalibration` and the report: is this method worth using?
-    - ``"jackknife"``, the calibration error, what the best map gains: see `calibration_gain`. How
-      miscalibrated are these scores?
-
-    The first two reach at least 1/n to both sides: where maps came out as the identity nothing
-    varies, and still a row that did not come up could have changed the mean by as much.
+    The gain is the mean score before minus the mean score after calibration; a positive gain is an
+    improvement. Returned by `calibration_gain`, and stored as ``gain_`` by `AutoCalibration`.
 
     Attributes
     ----------
     score : {"log_loss", "brier_score"}
+        Name of the score.
     gain : float
-        Mean of score before minus score after, positive where recalibration helps.
+        Mean score before minus mean score after calibration. Positive if calibration helps.
     low, high : float
-        The interval.
+        Ends of the confidence interval.
     level : float
+        Nominal coverage of the interval.
     before, after : float
-        Mean scores.
+        Mean scores before and after calibration. Lower is better.
     guarantee : str
+        "asymptotic": the level holds for many rows.
     interval : {"nadeau-bengio", "paired", "jackknife"}
-        What the interval is one of.
+        The quantity that the interval estimates, see Notes.
     standard_error : float
-        Of the gain, widened as the interval is.
+        Standard error of the gain, widened in the same way as the interval.
     excess : float or None
-        What estimating the map from all rows costs; of a jackknife interval only.
+        Increase of the score because the calibrator is estimated. Only for a jackknife interval.
     p_value : float
-        One-sided, of the null hypothesis.
+        One-sided p-value of the null hypothesis.
     n_samples : float
         Number of rows; with weights, the effective number (Kish).
     null : str
+        The null hypothesis.
+
+    See Also
+    --------
+    calibration_gain : Estimate the calibration error in a proper score.
+    calibrant.compare : Compare calibrators on the same data.
 
     Notes
     -----
-    Where a few confident errors decide the log-loss, one row in a hundred, intervals of 100 and 500
-    rows miss in an eighth to a quarter of the cases, nearly always because the upper end is too
-    low: "helps" stays as rare as it should be.
+    Let :math:`d_i` be the score of row i without calibration minus its score with a calibrator that
+    was fitted without this row. The gain is their mean. There are three intervals, for three
+    questions:
+
+    - ``"paired"``: How much does this calibrator improve new rows? It was fitted on other rows than
+      these. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard deviation of
+      the d.
+    - ``"nadeau-bengio"``: How much does this method improve new rows, if fitted on as many rows as
+      in a fold? The scores are out-of-fold, and the interval is the paired one times :math:`\sqrt{1
+      + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training rows of the J
+      folds overlap, with each other and with the test rows of other folds. `compare`,
+      `AutoCalibration` and the report use it.
+    - ``"jackknife"``: How large is the calibration error, that is, the improvement by the best
+      calibrator? See `calibration_gain`.
+
+    The first two intervals extend at least 1/n to both sides. If all calibrators are the identity,
+    no d varies, but a row that is not in the sample could still have changed the mean by as much.
+
+    If a few confident errors, one row in a hundred, determine the log-loss, intervals of 100 and
+    500 rows miss the true gain in 12% to 25% of the cases. Nearly always the upper end is too low,
+    so a significant improvement is not reported too often.
 
     References
     ----------
@@ -108,53 +122,60 @@ class Gain(AsText):
 
     @property
     def statistic(self) -> float:
-        """The gain in standard errors; 0.0 where it does not vary."""
+        """The gain in standard errors; 0.0 if the standard error is 0."""
         return self.gain / self.standard_error if self.standard_error else 0.0
 
     @property
     def judgement(self) -> str:
-        """What the interval says about calibration: "good", "bad", or "mixed" where it holds 0."""
+        """Conclusion: "good" if the interval is above 0, "bad" if it is below 0, else "mixed"."""
         if self.low > 0:
             return "good"
         return "bad" if self.high < 0 else "mixed"
 
     @property
     def numbers(self) -> str:
-        """The scores and the gain in words."""
+        """Scores before and after, gain and interval as text."""
+        before, after = format_number(self.before), format_number(self.after)
+        change, low, high = "a reduction", self.low, self.high
+        if self.gain < 0:
+            change, low, high = "an increase", -self.high, -self.low
         return (
-            f"{_NAMES.get(self.score, self.score)} {self.before:z.4f} before and {self.after:z.4f} "
-            f"after, a gain of {self.gain:z.4f} ({self.level:.0%} interval {self.low:z.4f} to "
-            f"{self.high:z.4f})"
+            f"{self._score_name} {before} before and {after} after, {change} of "
+            f"{format_number(abs(self.gain))} ({self.level:.0%} CI {format_number(low)} to "
+            f"{format_number(high)})"
         )
 
+    @property
+    def _score_name(self) -> str:
+        return _NAMES.get(self.score, self.score)
+
     def sentence(self, method: str | None = None) -> str:
-        """The judgement in words, with the numbers; ``method`` is what the map is called."""
-        named = "" if method is None else f" by {method}"
-        said = {
+        """State the finding and the numbers; ``method`` names the calibrator."""
+        name, named = self._score_name, "" if method is None else f" by {method}"
+        findings = {
             "good": f"Calibration{named} helps",
-            "bad": f"Calibration{named} harms, leave the probabilities as they are",
-            "mixed": f"Whether calibration{named} helps is not certain with these rows",
+            "bad": f"Calibration{named} increases the {name}, so keep the original probabilities",
+            "mixed": f"No significant effect of calibration{named} was detected",
         }
-        return f"{said[self.judgement]}: {self.numbers}."
+        return f"{findings[self.judgement]}: {self.numbers}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields and the statistic as plain values."""
+        """Return the fields and the statistic as plain values."""
         return {**asdict(self), "statistic": self.statistic}
 
     def __str__(self) -> str:
         return (
-            f"{self.score} {self.before:.5g} -> {self.after:.5g}, gain {self.gain:.4g}, "
-            f"{self.level:.0%} interval [{self.low:.4g}, {self.high:.4g}] of "
-            f"{INTERVALS[self.interval]} ({self.guarantee})"
+            f"{self.numbers[0].upper()}{self.numbers[1:]}. The interval is one of "
+            f"{INTERVALS[self.interval]}; it is {self.guarantee}."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LossMoments:
-    """Moments of the losses of several forecasts of the same rows, which can be added up.
+    """Moments of the losses of several predictions for the same rows. Moments can be added.
 
     ``cross`` holds the cross products of the deviations of ``loss_0 - loss_j`` from their means, so
-    that neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
+    neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
     """
 
     total: float
@@ -165,7 +186,7 @@ class LossMoments:
 
     @classmethod
     def of_rows(cls, losses: FloatArray, weight: FloatArray) -> LossMoments:
-        """The moments of losses (M, n) of rows with weights."""
+        """Moments of the losses (M, n) of weighted rows."""
         total = float(weight.sum())
         if not total:
             return cls(0.0, np.zeros(len(losses)), np.zeros((len(losses), len(losses))), 0.0)
@@ -176,12 +197,12 @@ class LossMoments:
 
     @property
     def n_effective(self) -> float:
-        """The effective number of rows (Kish)."""
+        """Effective number of rows (Kish)."""
         return self.total**2 / self.squares if self.squares else 0.0
 
     @property
     def variances(self) -> FloatArray:
-        """Variances of ``loss_0 - loss_j`` of a row, from as many rows as are effective."""
+        """Variance of ``loss_0 - loss_j`` per row, unbiased for the effective number of rows."""
         freedom = max(self.n_effective - 1.0, 1.0)
         return np.diag(self.cross) / self.total * (self.n_effective / freedom)
 
@@ -204,13 +225,13 @@ class LossMoments:
         score: str,
         level: float = 0.95,
     ) -> Gain:
-        """What forecast ``after`` gains over forecast ``before``.
+        """Gain of the predictions ``after`` over the predictions ``before``.
 
-        ``ratios`` are those of held-out to fitted weight, one per fold, for rows that were
-        predicted out of fold; none for rows of a separate test set.
+        ``ratios`` are the ratios of held-out to training weight, one per fold, for out-of-fold
+        predictions. Pass none for a separate test set.
         """
-        own = self.cross
-        square = own[before, before] + own[after, after] - 2 * own[before, after]
+        cross = self.cross
+        square = cross[before, before] + cross[after, after] - 2 * cross[before, after]
         rows, means = self.n_effective, (float(self.mean[before]), float(self.mean[after]))
         variance = max(square, 0.0) / self.total
         error = float(np.sqrt(variance / (rows - 1))) if rows > 1 else 0.0
@@ -228,7 +249,7 @@ def paired_gain(
     score: str,
     level: float = 0.95,
 ) -> Gain:
-    """What losses ``after`` gain over losses ``before`` of the same rows."""
+    """Gain of the losses ``after`` over the losses ``before`` of the same rows."""
     moments = LossMoments.of_rows(np.stack([before, after]), weight)
     return moments.gain(ratios=ratios, score=score, level=level)
 
@@ -243,7 +264,8 @@ def gain_of(
     level: float = 0.95,
     is_folded: bool,
 ) -> Gain:
-    """The gain of so many rows by their mean scores before and after, and its standard error."""
+    """Build the gain from the number of rows, the mean scores and the standard error."""
+    # At least 1/n: an unseen row could change the mean by as much even if no difference varies.
     reach = max(_quantile(total, level) * error, 1.0 / total)
     return Gain(
         score=score,
@@ -261,7 +283,7 @@ def gain_of(
 
 
 def _overlap(ratios: Sequence[float] | FloatArray) -> float:
-    """Factor of Nadeau and Bengio on the standard error; 1 if no fits overlap."""
+    """Factor of Nadeau and Bengio for the standard error; 1 without folds."""
     return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios))) if len(ratios) else 1.0
 
 
@@ -279,62 +301,78 @@ def calibration_gain(
     rng: Rng = None,
     groups: LabelsLike | None = None,
 ) -> Gain:
-    r"""How much a calibrator lowers a proper score, with a paired confidence interval.
+    r"""Estimate the calibration error in a proper score, with a confidence interval.
 
-    With :math:`g_{-i}` the map fitted on the folds that do not hold row i, and S the score of a
-    row, the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates, from
-    below, the calibration error in the sense of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`:
-    no map gains more than the true one, and a fitted map less. The interval is one of that error.
-    With :math:`s = \text{sd}(d) / \sqrt n`, or what it would be with :math:`z^2` (about four) more
-    rows whose labels are drawn from p where that is more, J folds and X the excess, which is what
-    estimating the map costs, it goes from :math:`\bar d - t s` to
-
-    .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big) .
+    The estimate is the reduction of the log-loss or Brier score by a cross-fitted calibrator. A
+    larger gain means more miscalibration; 0 means that the calibrator finds nothing to correct.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted scores. A 1D array holds those of class 1 of a binary problem.
     calibrator : calibrator, optional
-        A clone is fitted for each fold, with ``inputs`` set; a binary calibrator of more than two
-        classes is lifted class by class. Any scikit-learn classifier of probabilities will do as
-        well. By default `StructuredScaling`.
-    score : {"log_loss", "brier_score"}
-    inputs : {"proba", "logits", "log_proba"}
-        What ``y_prob`` holds.
-    cv : int, splitter or iterable of (train, test) rows
-        An integer deals rows to folds at random, whatever their order.
-    level : float
+        A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
+        calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
+        accepted. By default `StructuredScaling`.
+    score : {"log_loss", "brier_score"}, default "log_loss"
+        The proper score.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    cv : int, splitter or iterable of (train, test) rows, default 5
+        With an integer, rows are assigned to folds at random, whatever their order.
+    level : float, default 0.95
         Coverage of the interval.
-    sample_weight : weights of shape (n,), optional
-        How much each row counts. They are scaled to the effective number of rows (Kish).
-    classes : labels of the columns, optional
+    sample_weight : array-like of shape (n,), optional
+        Row weights. They are scaled to the effective number of rows (Kish).
+    classes : array-like of labels, optional
+        Labels of the columns.
     rng : int, Generator or None
-        Decides the folds.
-    groups : array of shape (n,), optional
-        Rows that belong together, such as those of one patient, are in one fold. The interval still
-        counts rows, as if they were independent.
+        Seed or generator of the folds.
+    groups : array-like of shape (n,), optional
+        Group of each row, for example the patient. Rows of a group are in the same fold. The
+        interval still treats rows as independent.
 
     Returns
     -------
     Gain
-        Its interval is the ``"jackknife"`` one; that of `compare` and `AutoCalibration` is of
-        another quantity, what a fitted map gains.
+        Its interval is the ``"jackknife"`` one. The intervals of `compare` and `AutoCalibration`
+        estimate another quantity, the gain of a fitted calibrator.
+
+    See Also
+    --------
+    score_decomposition : Split a score into calibration and refinement.
+    debiased_interval : Confidence interval of the L2 calibration error.
+    calibrant.compare : Compare calibrators on the same data.
 
     Notes
     -----
-    Asymptotic; and it assumes that the family of the calibrator is not penalised and holds the true
-    map, else the interval is one of the part of the error that the family can mend: what a penalty
-    holds back is not in the excess. The last two terms vanish
-    like 1/n. They matter for small gains: the first because fitted maps gain less than the true
-    one; the second because :math:`s` grows with the root of the gain, so that a gain that came out
-    small by chance comes with too small an :math:`s` (the same interval for the root of the gain,
-    squared). X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative
-    entropy, squared distance) of the J maps from their mean; q/2n for a regular family of q
-    parameters in log-loss.
+    With :math:`g_{-i}` the calibrator fitted on the folds without row i and S the score of a row,
+    the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates from below
+    the calibration error in the sense of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`: no
+    calibrator gains more than the true calibration function, and a fitted one gains less. The
+    interval is one of this error. It extends from :math:`\bar d - t s` to
 
-    Folds are not stratified by label: that would tell the maps the label frequencies of the rows
-    that they are judged on. Costs J fits and J predictions of all rows.
+    .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big)
+
+    with J folds and the excess X, the increase of the score because the calibrator is estimated.
+    :math:`s` is :math:`\text{sd}(d) / \sqrt n`, or its value with :math:`z^2` (about four)
+    additional rows with labels drawn from p if that is larger.
+
+    X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy,
+    squared distance) of the J calibrators from their mean. For a regular family of q parameters it
+    is q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The first of
+    them is there because fitted calibrators gain less than the true function. The second is there
+    because :math:`s` grows with the square root of the gain: if sampling noise makes the gain too
+    small, s is too small as well. (It is the same interval for the root of the gain, squared.)
+
+    The interval is asymptotic. It assumes an unpenalized family of calibrators that contains the
+    true calibration function. Otherwise it refers to the part of the error that the family can
+    correct; the effect of a penalty is not in the excess.
+
+    Folds are not stratified by label, because stratification would give the calibrators the label
+    frequencies of their test rows. The cost is J fits and J predictions of all rows.
 
     References
     ----------
@@ -362,11 +400,11 @@ def calibration_gain(
 
 
 def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
-    """The gain with the interval of the calibration error."""
+    """Return the gain with the interval of the calibration error."""
     total = float(pairs.weight.sum())
     differences = pairs.before - pairs.after
     gain, excess = pairs.mean(differences), max(0.0, pairs.mean(pairs.excess))
-    error = _careful_error(pairs, _standard_error(differences, pairs.weight, gain), level)
+    error = _corrected_error(pairs, _standard_error(differences, pairs.weight, gain), level)
     quantile = _quantile(total, level)
     growth = min(excess, error**2 / (4 * gain)) if gain > 0 else excess
     cost = excess * pairs.n_folds / (pairs.n_folds - 1) + quantile**2 * growth
@@ -386,23 +424,26 @@ def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
     )
 
 
-def _careful_error(pairs: PairedScores, error: float, level: float) -> float:
-    """The standard error as if z^2 more rows had labels drawn from the scores, where that is more:
-    a few rows that are all right say little of what an error costs the maps that they made surer.
+def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
+    """Standard error as if z^2 rows with labels drawn from the scores were added, if that is
+    larger.
+
+    A few rows that are all correct underestimate the cost of an error for calibrators that these
+    rows made more confident.
     """
     total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
-    first, second = map(pairs.mean, pairs.own)
-    own = max(0.0, second - first**2) / max(total - 1, 1.0)
-    return float(max(error, np.sqrt((total * error**2 + more * own) / (total + more))))
+    first, second = map(pairs.mean, pairs.moments)
+    expected = max(0.0, second - first**2) / max(total - 1, 1.0)
+    return float(max(error, np.sqrt((total * error**2 + more * expected) / (total + more))))
 
 
 def _quantile(total: float, level: float) -> float:
-    """Standard errors to each side of a mean over rows that ``level`` asks for."""
+    """Number of standard errors to each side of a mean for the given level."""
     return float(stdtrit(max(total - 1, 1.0), (1 + level) / 2))
 
 
 def _p_value(gain: float, error: float, total: float) -> float:
-    """One-sided, of no gain."""
+    """One-sided p-value of the hypothesis that there is no gain."""
     return float(stdtr(max(total - 1, 1.0), -gain / error)) if error > 0 else float(gain <= 0)
 
 

@@ -1,4 +1,4 @@
-"""Kernel test of calibration: is the squared kernel calibration error larger than chance allows?"""
+"""Kernel test of calibration: compare the squared kernel calibration error with its null."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from calibrant.notions import Notion, as_notion
 
 _METHODS = ("resampling", "wild", "block")
 _BLOCKS = 10
-_BLOCK_ROWS = 1000  # of a block at most: time and memory grow with their square
+"""Minimum number of blocks by default. Fewer and larger blocks have more power."""
+_BLOCK_ROWS = 1000
+"""Maximum rows per block by default. Time and memory grow with their square."""
 
 Parts = list[tuple[float, Residuals]]
 Estimates = Callable[[Residuals], FloatArray]
@@ -42,57 +44,72 @@ def kernel_test(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationTestResult:
-    r"""Test of calibration by the kernel calibration error.
+    r"""Test calibration with the kernel calibration error.
 
-    The statistic T is the unbiased squared kernel calibration error, see
-    `calibrant.metrics.kernel_calibration_error`, of which the mean is zero under calibration and
-    positive otherwise. Its null distribution is found by one of
-
-    - ``"resampling"``: labels drawn from the predictions, :math:`p = (1 + \#\{T^* \ge T\}) / (1 +
-      B)`;
-    - ``"wild"``: every residual :math:`r_i` multiplied by a random sign :math:`s_i`, so that
-      :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`;
-    - ``"block"``: the mean of the estimates of blocks of rows, which are independent, by a
-      one-sided t test.
+    The test needs no bins and, by default, tests the whole probability vector.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    notion : str
-        "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
-    method : {"resampling", "wild", "block"}
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "canonical"
+        Type of calibration: "canonical" (the whole vector) or a binary one, see
+        `calibrant.notions`.
+    method : {"resampling", "wild", "block"}, default "resampling"
+        How the null distribution is computed, see Notes. Use "block" for many rows.
     bandwidth : float, optional
-        Of the kernel; by default the median distance of distinct predictions, which does not look
-        at the labels and so leaves the level as it is.
+        Bandwidth of the kernel. By default the median distance of distinct predictions, which does
+        not depend on the labels and therefore does not change the level.
     block_size : int, optional
-        Rows of a block for ``method="block"``; by default such that there are 10 blocks or more, of
-        2 to 1000 rows. Power grows with the rows of a block: at n = 2000, five classes
-        and T = 1.5 it is 0.3 with 50 blocks, and 0.9 with 10.
-    n_resamples : int
+        Rows per block for ``method="block"``. By default there are at least 10 blocks of 2 to 1000
+        rows. Power grows with the block size: for n = 2000, five classes and T = 1.5 it is 0.3 with
+        50 blocks and 0.9 with 10.
+    n_resamples : int, default 1000
+        Number of resamples.
     rng : int, Generator or None
-    progress : bool
-        Show a bar where standard error is a terminal.
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        Only equal weights are accepted, and rows of weight 0 are left out.
-    classes : labels of the columns, optional
+        Seed or generator of the resamples.
+    progress : bool, default False
+        Whether to show a progress bar if standard error is a terminal.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     CalibrationTestResult
+        A small p-value is evidence against calibration. A large one does not show calibration.
+
+    See Also
+    --------
+    calibrant.metrics.kernel_calibration_error : The statistic.
+    consistency_test : Test of binned and other calibration errors.
 
     Notes
     -----
-    "resampling" is exact for every n. Its null hypothesis is that labels are draws from the
-    predictions; for a notion of one claim a row (confidence, top-label, ...) only that outcomes are
-    draws from those scores. "wild" and "block" assume only that residuals have mean zero given the
-    claims, and hold in the limit of many rows or blocks.
+    The statistic T is the unbiased squared kernel calibration error. Its mean is zero under
+    calibration and positive otherwise. The methods are
 
-    Cost of a resample: binary notions O(n) per claim after sorting; canonical O(n^2 K), "wild"
-    O(n^2); in tiles, without an n x n matrix. "block" costs O(n m K) in all, the choice for many
-    rows; it has the least power, because it looks at pairs of rows of the same block only.
+    - ``"resampling"``: labels are drawn from the predictions, and :math:`p = (1 + \#\{T^* \ge T\})
+      / (1 + B)`;
+    - ``"wild"``: every residual :math:`r_i` is multiplied by a random sign :math:`s_i`, which gives
+      :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`;
+    - ``"block"``: a one-sided t-test of the estimates of blocks of rows, which are independent.
+
+    "resampling" is exact for every n. Its null hypothesis is that labels are drawn from the
+    predictions. For types of calibration with one claim per row (confidence, top-label, ...), the
+    hypothesis is only that outcomes are drawn from those scores. "wild" and "block" only assume
+    that residuals have mean zero given the claims; they are asymptotic in the number of rows or
+    blocks.
+
+    A resample costs O(n) per claim after sorting for binary types, O(n^2 K) for canonical and
+    O(n^2) for "wild". It is computed in tiles, without an n x n matrix. "block" costs O(n m K) in
+    total for blocks of m rows. It has the lowest power, because it only compares rows of the same
+    block.
 
     References
     ----------
@@ -109,12 +126,13 @@ def kernel_test(
     check_option(method, "method", _METHODS)
     check_count(n_resamples, "n_resamples")
     proba, y, weight, names = check_rows(
-        y_true, y_prob, sample_weight, classes, inputs, only_equal="the kernel test"
+        y_true, y_prob, sample_weight, classes, inputs, only_equal="The kernel test"
     )
     chosen = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:
         raise ValueError(
-            "the kernel test compares pairs of rows: at least 2 rows are needed, got 1"
+            "The kernel test compares pairs of rows, so at least 2 rows are needed, but there is "
+            "only 1."
         )
     parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
     if method == "block":
@@ -144,11 +162,12 @@ class _Null(Protocol):
     def guarantee(self) -> str: ...
 
     def columns(self, n_classes: int) -> int:
-        """Numbers per row that a draw needs, for points of so many coordinates."""
+        """Numbers per row that a draw needs, if points have ``n_classes`` coordinates."""
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
-        """``size`` draws for all rows at once, as a function that gives the estimates of a claim,
-        (size,).
+        """Draw ``size`` times for all rows.
+
+        The result is a function that returns the estimates of a claim, (size,).
         """
 
 
@@ -185,8 +204,8 @@ class _LabelNull:
                 residual = (drawn == part.claim // self.n_labels) - part.points
             else:
                 residual = _vector_residuals(part.points, drawn)
-            own = np.einsum("ij,ij->j", residual, residual)
-            return _per_pair(part, (part.forms(residual) - own).reshape(-1, size).sum(axis=0))
+            diagonal = np.einsum("ij,ij->j", residual, residual)
+            return _per_pair(part, (part.forms(residual) - diagonal).reshape(-1, size).sum(axis=0))
 
         return estimates
 
@@ -199,7 +218,7 @@ class _WildNull:
     guarantee: str = "asymptotic"
 
     def columns(self, n_classes: int) -> int:
-        return 1  # a sign
+        return 1  # one sign per row
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         signs = 2.0 * generator.integers(0, 2, (n_rows, size), dtype=np.int8) - 1
@@ -209,8 +228,8 @@ class _WildNull:
             if part.points.shape[1] == 1:
                 pairs = part.forms(sign * residual)
             else:
-                # A sign is common to a row, so that the products of residuals can go into the
-                # matrix of the form.
+                # All coordinates of a row share one sign, so the products of residuals can be
+                # part of the matrix, and the form needs one column per draw instead of K.
                 pairs = tiled_forms(
                     lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign
                 )
@@ -240,7 +259,7 @@ def _resample(
     n_resamples: int,
     progress: bool,
 ) -> FloatArray:
-    # Each pass over the draws computes the kernel again, so passes must not grow with classes.
+    # Each block of draws computes the kernel matrix again, so blocks are as large as memory allows.
     width = max(null.columns(part.points.shape[1]) for _, part in parts)
     # Two arrays of this size are alive at once.
     blocks = list(row_blocks(n_resamples, n_rows * width, elements=WORK_MEMORY // 2))
@@ -259,8 +278,8 @@ def _block_test(
 ) -> CalibrationTestResult:
     if notion.splits_by_label:
         raise ValueError(
-            f"method='block' needs claims about all rows; {notion.name!r} splits them, use "
-            f"method='resampling'"
+            f"method='block' needs claims about all rows, but {notion.name!r} splits the rows by "
+            f"label. Pass method='resampling'."
         )
     size = check_count(
         int(np.clip(n_rows // _BLOCKS, 2, _BLOCK_ROWS)) if block_size is None else block_size,
@@ -269,10 +288,10 @@ def _block_test(
     )
     if n_rows < 2 * size:
         raise ValueError(
-            f"method='block' needs two blocks or more: {n_rows} rows are less than twice "
-            f"block_size={size}"
+            f"method='block' needs two blocks or more, but {n_rows} rows are less than twice "
+            f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
-    whole = n_rows // size  # an incomplete block would have another variance
+    whole = n_rows // size  # leave out an incomplete block: its estimate has another variance
     each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
     return CalibrationTestResult(
         test=f"kernel test, {notion.name}, blocks of {size} rows",
@@ -285,7 +304,7 @@ def _block_test(
 
 
 def _one_sided_t(values: FloatArray) -> float:
-    """P-value of a mean of at most zero."""
+    """P-value of the hypothesis that the mean is at most zero."""
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if abs(mean) <= ROUND_OFF:
         return 1.0

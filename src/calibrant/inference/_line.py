@@ -1,4 +1,4 @@
-"""Calibration slope and intercept with their intervals, and Cox's test of both."""
+"""Calibration slope and intercept with intervals, and Cox's test of both."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from calibrant.notions import Claim, Claims, Notion, as_notion, claims_of
 
 @dataclass(frozen=True, repr=False)
 class CalibrationLine(ShortRepr, AsText):
-    """Slope and intercept of a claim with their intervals, and the test that they are 1 and 0.
+    """Calibration slope and intercept with intervals, returned by `calibration_line`.
 
     Attributes
     ----------
     slope : Interval
-        1 for a calibrated model; the estimate is NaN and the interval everything where the data do
-        not determine it.
+        1 for a calibrated model, below 1 if scores are too extreme. If the data do not determine
+        it, the estimate is NaN and the interval unbounded.
     intercept : Interval
-        With the slope held at 1 (calibration in the large); 0 for a calibrated model.
+        Intercept with the slope fixed at 1 (calibration in the large). 0 for a calibrated model.
     test : CalibrationTestResult
-        Cox's likelihood-ratio test of slope 1 and intercept 0 together; with weights, the score
-        test.
+        Cox's likelihood-ratio test of slope 1 and intercept 0; with weights, the score test.
+
+    See Also
+    --------
+    calibration_line : Compute slope and intercept.
     """
 
     slope: Interval
@@ -37,7 +40,7 @@ class CalibrationLine(ShortRepr, AsText):
     test: CalibrationTestResult
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -54,37 +57,54 @@ def calibration_line(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> CalibrationLine:
-    r"""Calibration slope and intercept with confidence intervals.
+    r"""Estimate calibration slope and intercept with confidence intervals.
 
-    The slope b is that of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit}
-    f)`, its interval :math:`b \pm z\,s` with s from the information of the fit (Wald). The
-    intercept is that of the fit with b = 1, its interval the shifts a at which :math:`|\sum_i (o_i
-    - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (the score test turned round: for
-    equal scores Wilson's interval, and finite on one side where all outcomes are the same).
+    A calibrated model has slope 1 and intercept 0. A slope below 1 means scores that are too
+    extreme (overconfident), a slope above 1 scores that are not extreme enough. A negative
+    intercept means scores that are too high on average.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    notion : str
-        A notion of one claim: "confidence", "class-<k>", "rank-<r>", "at-most-<k>", ...
-    level : float
-        Of each interval.
-    inputs : {"proba", "logits", "log_proba"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        How much each row counts. Only ratios of weights matter.
-    classes : labels of the columns, optional
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration with a single claim: "confidence", "class-<k>", "rank-<r>",
+        "at-most-<k>", ...
+    level : float, default 0.95
+        Coverage of each interval.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. Only their ratios matter.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     CalibrationLine
+        Slope, intercept and the test of both.
+
+    See Also
+    --------
+    calibrant.metrics.calibration_slope : The slope without interval.
+    calibrant.metrics.calibration_intercept : The intercept without interval.
+    calibration_band : Confidence band of the whole calibration curve.
 
     Notes
     -----
-    Asymptotic, and given the scores: rows must be independent, and not those that the model was
-    fitted on, where the slope is 1 by construction. Caveat: slope 1 and intercept 0 do not say that
-    a model is calibrated, only that no straight line in log-odds mends it. O(n).
+    The slope b is that of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit}
+    f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit (Wald). The
+    intercept is that of the fit with b = 1. Its interval consists of the shifts a with
+    :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted score
+    test). For equal scores this is Wilson's interval, and it is finite on one side if all outcomes
+    are the same.
+
+    The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
+    model must not have been fitted on them: there the slope of a logistic regression is 1 by
+    construction. Slope 1 and intercept 0 do not imply calibration. They only mean that no straight
+    line in log-odds improves the scores. O(n).
 
     References
     ----------
@@ -113,24 +133,25 @@ def calibration_line(
 
 
 def only_claim(notion: Notion, claims: Claims) -> Claim:
-    """The claim of a notion that has only one; raises ``ValueError`` for others."""
+    """Return the claim of a type of calibration with one claim; raise ValueError for others."""
     if claims.n_claims > 1:
         raise ValueError(
-            f"notion {notion.name!r} makes {claims.n_claims} claims, and one is "
-            f"needed: ask for one, by 'confidence', 'class-<k>', 'rank-<r>' or 'at-most-<k>'"
+            f"notion {notion.name!r} makes {claims.n_claims} claims, but only one is allowed "
+            f"here. Pass for example notion='confidence', or 'class-<k>', 'rank-<r>' or "
+            f"'at-most-<k>'."
         )
     return next(iter(claims))
 
 
 def _slope(claim: Claim, line: Line, level: float, name: str) -> Interval:
-    is_known = np.isfinite(line.slope)
-    error = _slope_error(claim, line) if is_known else np.inf
+    is_finite = np.isfinite(line.slope)
+    error = _slope_error(claim, line) if is_finite else np.inf
     reach = float(ndtri((1 + level) / 2) * error)
     return Interval(
         quantity=f"calibration slope, {name}",
         estimate=line.slope,
-        low=line.slope - reach if is_known else -np.inf,
-        high=line.slope + reach if is_known else np.inf,
+        low=line.slope - reach if is_finite else -np.inf,
+        high=line.slope + reach if is_finite else np.inf,
         level=level,
         standard_error=error,
         guarantee="asymptotic",
@@ -139,9 +160,9 @@ def _slope(claim: Claim, line: Line, level: float, name: str) -> Interval:
 
 
 def _slope_error(claim: Claim, line: Line) -> float:
-    """From the information of slope and intercept, the latter projected out.
+    """Standard error from the information matrix, with the intercept projected out.
 
-    Weights enter the variance of the score squared (the sandwich of weighted likelihoods).
+    Weights enter the variance of the score squared (sandwich estimator of weighted likelihoods).
     """
     odds = log_odds(claim.score)
     rate = expit(line.intercept + line.slope * odds)
@@ -170,7 +191,7 @@ def _intercept(claim: Claim, level: float, name: str) -> Interval:
 
 
 def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
-    """Twice the log-likelihood that the best line gains; with weights, the score test."""
+    """Twice the log-likelihood gain of the best line; with weights, the score test."""
     if claim.is_weighted:
         return _score_test(claim, name)
     odds = log_odds(claim.score)
@@ -179,17 +200,17 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
         best = _log_likelihood(claim, line.intercept + line.slope * odds)
     else:
         best = _largest_log_likelihood(claim, odds)
-    # Equal scores do not identify the slope, so one degree of freedom is left. If all outcomes are
-    # alike, the best likelihood is 1, and two degrees give p = exp(-statistic / 2): exactly the
-    # probability of these outcomes, below which no test may go.
-    is_flat = np.ptp(odds[claim.weight > 0]) == 0
+    # Equal scores do not identify the slope, so one degree of freedom remains. If all outcomes are
+    # equal, the best likelihood is 1. Then two degrees of freedom give p = exp(-statistic / 2),
+    # which is exactly the probability of these outcomes, and no valid p-value is smaller.
+    is_flat = np.ptp(odds[claim.weight > 0]) == 0  # all scores are equal
     freedom = 1.0 if is_flat and best < 0.0 else 2.0
     statistic = max(2 * (best - _log_likelihood(claim, odds)), 0.0)
     return CalibrationTestResult(
         test=f"Cox's test of slope 1 and intercept 0, {name}",
         statistic=statistic,
         p_value=float(chdtrc(freedom, statistic)),
-        null=f"calibrated, {name}",
+        null=f"the predictions are calibrated ({name})",
         guarantee="asymptotic" if is_finite else "heuristic",
         n_samples=len(claim.score),
         expected=freedom,
@@ -197,22 +218,23 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
 
 
 def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
-    """Score test of the same hypothesis.
+    """Score test of slope 1 and intercept 0.
 
     Under calibration the covariance of the weighted score is known, so the statistic is chi-squared
-    for any weights; a weighted likelihood ratio is not.
+    for any weights. A weighted likelihood ratio is not.
     """
     design = np.stack([np.ones(len(claim.score)), log_odds(claim.score)])
     score = design @ (claim.weight * (claim.outcome - claim.score))
     variance = squared_weights(claim) * claim.score * (1 - claim.score)
     covariance = (design * variance) @ design.T
+    # Equal scores give a covariance of rank one, and one degree of freedom.
     freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
     statistic = float(score @ np.linalg.pinv(covariance, hermitian=True) @ score)
     return CalibrationTestResult(
         test=f"score test of slope 1 and intercept 0, {name}",
         statistic=statistic,
         p_value=float(chdtrc(freedom, statistic)) if freedom else float(not score.any()),
-        null=f"calibrated, {name}",
+        null=f"the predictions are calibrated ({name})",
         guarantee="asymptotic",
         n_samples=len(claim.score),
         expected=float(freedom),
@@ -220,11 +242,11 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
 
 
 def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
-    """The supremum over all lines if no finite line attains it.
+    """Supremum of the log-likelihood over all lines if no finite line attains it.
 
-    Then a threshold of the score separates the outcomes, upward or downward. Steeper and steeper
-    lines give every row beyond the threshold its outcome with certainty. Rows exactly at the
-    threshold keep the frequency of their outcomes. The same holds for equal scores.
+    In this case a threshold of the score separates the outcomes, upward or downward. Steeper and
+    steeper lines predict the outcome of every row beyond the threshold with certainty. Rows exactly
+    at the threshold keep the frequency of their outcomes. The same holds for equal scores.
     """
     hit, present = claim.outcome.astype(bool), claim.weight > 0
     for sign in (1.0, -1.0):
@@ -239,7 +261,7 @@ def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
 
 
 def _binomial_log_likelihood(hits: float, total: float) -> float:
-    """Log-likelihood of the observed frequency."""
+    """Log-likelihood at the observed frequency."""
     if not 0.0 < hits < total:
         return 0.0
     rate = hits / total

@@ -1,6 +1,4 @@
-"""Are methods different over many datasets? Friedman's test of ranks and critical differences of
-average ranks.
-"""
+"""Compare methods over many datasets: Friedman's test and critical differences of ranks."""
 
 from __future__ import annotations
 
@@ -18,18 +16,26 @@ from calibrant._validation import as_array, check_count, check_option
 
 @dataclass(frozen=True)
 class FriedmanResult(AsText):
-    """Outcome of Friedman's test.
+    """Result of `friedman_test`.
 
     Attributes
     ----------
     statistic : float
-        Corrected for ties.
+        Friedman's chi-squared, corrected for ties.
     p_value : float
+        P-value of the null hypothesis.
     average_ranks : tuple of float
-        One per method; 1 is best.
+        Average rank of each method; 1 is best.
     n_datasets, n_methods : int
+        Size of the table of scores.
     null : str
+        The null hypothesis.
     guarantee : str
+        "asymptotic": the level holds for many datasets.
+
+    See Also
+    --------
+    friedman_test : Run the test.
     """
 
     statistic: float
@@ -37,49 +43,55 @@ class FriedmanResult(AsText):
     average_ranks: tuple[float, ...]
     n_datasets: int
     n_methods: int
-    null: str = "all methods rank alike"
+    null: str = "all methods have the same distribution of ranks"
     guarantee: str = "asymptotic"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
         ranks = ", ".join(f"{rank:.2f}" for rank in self.average_ranks)
         return (
             f"Friedman test of {self.n_methods} methods on {self.n_datasets} datasets: statistic "
-            f"{self.statistic:.2f}, "
-            f"p-value {self.p_value:.3g} ({self.guarantee}); average ranks {ranks}"
+            f"{self.statistic:.2f}, p-value {self.p_value:.3g} ({self.guarantee}). Average ranks "
+            f"(1 is best): {ranks}."
         )
 
 
 def friedman_test(scores: Any) -> FriedmanResult:
-    r"""Friedman's test: do some methods do better than others over datasets?
-
-    Within each dataset methods are ranked, 1 for the smallest score, ties sharing their average
-    rank. With average ranks
-    :math:`\bar R_j` of k methods over n datasets and tied groups of t methods,
-
-    .. math:: \chi^2 = \frac{\frac{12 n}{k(k+1)} \sum_j \big(\bar R_j - \tfrac{k+1}{2}\big)^2}
-        {1 - \frac{\sum (t^3 - t)}{n k (k^2 - 1)}}
-
-    is compared with the chi-squared distribution of k - 1 degrees of freedom.
+    r"""Test whether methods differ over several datasets (Friedman's test).
 
     Parameters
     ----------
-    scores : array of shape (n_datasets, n_methods)
-        Smaller is better. Ranks may be given as well: ranks of ranks are themselves.
+    scores : array-like of shape (n_datasets, n_methods)
+        Score of each method on each dataset. Lower is better. Ranks can be passed as well.
 
     Returns
     -------
     FriedmanResult
+        A small p-value is evidence that methods differ.
+
+    See Also
+    --------
+    critical_difference : Difference of average ranks that is significant.
+    calibrant.plots.CriticalDifferenceDisplay : Diagram of average ranks.
 
     Notes
     -----
-    Asymptotic: the approximation is good for about n > 10 and k > 5. The procedure of Kull et al.
-    (2019), supplement D.2, is this test and then `critical_difference`. From the ranks that their
-    Table 4 prints (20 datasets, 7 methods) come the average ranks 1.05, 3.40, 3.40, 3.95, 4.40,
-    5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
+    Methods are ranked within each dataset, 1 for the lowest score; tied methods share their average
+    rank. With average ranks :math:`\bar R_j` of k methods over n datasets and tied groups of t
+    methods,
+
+    .. math:: \chi^2 = \frac{\frac{12 n}{k(k+1)} \sum_j \big(\bar R_j - \tfrac{k+1}{2}\big)^2}
+        {1 - \frac{\sum (t^3 - t)}{n k (k^2 - 1)}}
+
+    is compared with the chi-squared distribution with k - 1 degrees of freedom. The approximation
+    is good for about n > 10 and k > 5.
+
+    The procedure of Kull et al. (2019), supplement D.2, is this test followed by
+    `critical_difference`. The ranks of their Table 4 (20 datasets, 7 methods) give the average
+    ranks 1.05, 3.40, 3.40, 3.95, 4.40, 5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
 
     References
     ----------
@@ -103,7 +115,7 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
 
 def _tied_cubes(ranks: AnyArray) -> float:
-    """Sum over datasets and groups of tied methods of ``t^3 - t``."""
+    """Sum of ``t^3 - t`` over datasets and groups of t tied methods."""
     return float(
         sum(
             np.sum(count**3 - count)
@@ -116,14 +128,14 @@ def _check_table(scores: Any) -> AnyArray:
     table = as_array(scores).astype(np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise ValueError(
-            f"scores must have one row per dataset and one column per method, at least two; got "
-            f"shape {table.shape}"
+            f"scores must have one row per dataset and one column per method, with at least two "
+            f"methods, but has shape {table.shape}."
         )
     bad = np.argwhere(np.isnan(table))
     if len(bad):
         raise ValueError(
-            f"the score of dataset {bad[0, 0]}, method {bad[0, 1]} is missing: remove the dataset "
-            f"or run the method"
+            f"The score of dataset {bad[0, 0]}, method {bad[0, 1]} is missing. Remove the row of "
+            f"the dataset with np.delete(scores, {bad[0, 0]}, axis=0), or run the method."
         )
     return table
 
@@ -136,35 +148,44 @@ def critical_difference(
     method: str = "bonferroni-dunn",
     tails: int = 1,
 ) -> float:
-    r"""Difference of average ranks beyond which two methods differ significantly.
+    r"""Compute the difference of average ranks above which two methods differ significantly.
 
-    .. math:: q \sqrt{\frac{k(k+1)}{6n}}
-
-    - ``"bonferroni-dunn"``: against one control method; q is the normal quantile at :math:`1 -
-      \alpha / (k - 1)` (``tails=1``, "the control is better", as Kull 2019) or :math:`1 - \alpha /
-      (2(k - 1))` (``tails=2``);
-    - ``"nemenyi"``: all pairs, two-tailed; q is the quantile of the studentised range divided by
-      :math:`\sqrt 2`.
+    Use it after `friedman_test` has rejected the null hypothesis.
 
     Parameters
     ----------
     n_methods, n_datasets : int
-        k and n of the formula.
-    alpha : float
-        Level, of all comparisons together.
-    method : {"bonferroni-dunn", "nemenyi"}
-    tails : {1, 2}
-        Of the Bonferroni-Dunn test.
+        Number of methods k and of datasets n.
+    alpha : float, default 0.05
+        Level of all comparisons together.
+    method : {"bonferroni-dunn", "nemenyi"}, default "bonferroni-dunn"
+        "bonferroni-dunn" compares all methods with one control method, "nemenyi" compares all
+        pairs.
+    tails : {1, 2}, default 1
+        Tails of the Bonferroni-Dunn test. 1 tests whether the control is better, as in Kull 2019.
 
     Returns
     -------
     float
+        The critical difference of average ranks.
+
+    See Also
+    --------
+    friedman_test : Test whether any methods differ.
+    calibrant.plots.CriticalDifferenceDisplay : Diagram of average ranks.
 
     Notes
     -----
-    To be used after `friedman_test` has rejected. Asymptotic in the number of datasets. For all
-    pairs take "nemenyi": with the default, which is for comparisons with one control, ten methods
-    that are all alike show some different pair in a quarter of the cases.
+    The critical difference is
+
+    .. math:: q \sqrt{\frac{k(k+1)}{6n}} .
+
+    - ``"bonferroni-dunn"``: q is the normal quantile at :math:`1 - \alpha / (k - 1)` (``tails=1``)
+      or :math:`1 - \alpha / (2(k - 1))` (``tails=2``).
+    - ``"nemenyi"``: q is the quantile of the studentized range divided by :math:`\sqrt 2`.
+
+    The level is asymptotic in the number of datasets. For all pairs use "nemenyi": with
+    "bonferroni-dunn", some pair of ten equal methods differs in a quarter of the cases.
 
     References
     ----------
@@ -181,7 +202,7 @@ def critical_difference(
     check_option(method, "method", ("bonferroni-dunn", "nemenyi"))
     check_option(tails, "tails", (1, 2))
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}. Pass alpha=0.05.")
     if method == "nemenyi":
         quantile = scipy.stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
     else:

@@ -1,4 +1,4 @@
-"""What tests and intervals return: frozen results that explain themselves."""
+"""Results of tests and intervals."""
 
 from __future__ import annotations
 
@@ -13,34 +13,43 @@ from calibrant._output.results import AsText
 from calibrant._typing import FloatArray
 
 GUARANTEES = {
-    "exact": "the level holds for every sample size",
-    "finite-sample": "an upper bound of the level holds for every sample size",
+    "exact": "the level holds for every number of rows",
+    "finite-sample": "the error rate is at most the level, for every number of rows",
     "asymptotic": "the level holds in the limit of many rows",
-    "heuristic": "no level is guaranteed",
+    "heuristic": "the level is not guaranteed",
 }
+"""Meaning of the values of ``guarantee``."""
 
 
 @dataclass(frozen=True)
 class CalibrationTestResult(AsText):
-    """Outcome of a hypothesis test of calibration.
+    """Result of a hypothesis test of calibration.
+
+    A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     Attributes
     ----------
     test : str
-        What was done.
+        Name of the test.
     statistic : float
-        Large values speak against the null hypothesis.
+        Large values are evidence against the null hypothesis.
     p_value : float
+        P-value of the null hypothesis.
     null : str
-        The null hypothesis, in words.
+        Description of the null hypothesis.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
-        In which sense ``P(p_value <= level) <= level`` under the null hypothesis.
+        In which sense ``P(p_value <= level) <= level`` holds under the null hypothesis.
     n_samples : int
+        Number of rows.
     n_resamples : int or None
-        Draws of the null distribution; None where it is known in closed form.
+        Number of draws of the null distribution. None if it is known in closed form.
     expected : float or None
-        Mean of the statistic under the null hypothesis: what a calibrated model of this size would
-        show.
+        Mean of the statistic under the null hypothesis, for as many rows.
+
+    See Also
+    --------
+    consistency_test : Test of a calibration error by resampling.
+    mean_test : Exact test of mean predicted probability against observed frequency.
     """
 
     test: str
@@ -53,16 +62,20 @@ class CalibrationTestResult(AsText):
     expected: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        expected = "" if self.expected is None else f" (calibrated: {self.expected:.5g} on average)"
+        expected = (
+            ""
+            if self.expected is None
+            else f" (expected under calibration: {format_number(self.expected)})"
+        )
         drawn = "" if self.n_resamples is None else f", {self.n_resamples:,} resamples"
         return "\n".join(
             [
                 f"{self.test}: {self.n_samples:,} rows{drawn}",
-                f"  statistic  {self.statistic:.5g}{expected}",
+                f"  statistic  {format_number(self.statistic)}{expected}",
                 f"  p-value    {self.p_value:.3g}",
                 f"  null       {self.null}",
                 f"  guarantee  {self.guarantee}: {GUARANTEES[self.guarantee]}",
@@ -77,17 +90,24 @@ class Interval(AsText):
     Attributes
     ----------
     quantity : str
-        What is estimated.
+        Name of the estimated quantity.
     estimate, low, high : float
+        The estimate and the ends of the interval.
     level : float
-        Nominal coverage, 0.95 for a 95 % interval.
+        Nominal coverage, 0.95 for a 95% interval.
     standard_error : float
-        Of ``estimate``; of its square for `debiased_interval`.
+        Standard error of ``estimate``; of its square for `debiased_interval`.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
+        In which sense the level holds.
     n_samples : float
         Sum of the weights.
     note : str
-        What the interval cannot know, where there is something to say.
+        Limitation of the interval; empty if there is none.
+
+    See Also
+    --------
+    bootstrap_interval : Interval of a metric by resampling rows.
+    debiased_interval : Interval of the L2 calibration error.
     """
 
     quantity: str
@@ -101,37 +121,50 @@ class Interval(AsText):
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        interval = f"{self.level:.0%} interval [{self.low:.5g}, {self.high:.5g}]"
-        said = f"{self.quantity}: {self.estimate:.5g}, {interval} ({self.guarantee})"
-        return f"{said}; {self.note}" if self.note else said
+        interval = f"{self.level:.0%} CI {format_number(self.low)} to {format_number(self.high)}"
+        text = f"{self.quantity}: {format_number(self.estimate)} ({interval}, {self.guarantee})"
+        return f"{text}; {self.note}" if self.note else text
+
+
+def format_number(value: float) -> str:
+    """Format a number with three significant digits; numbers from 1,000 on as integers.
+
+    >>> format_number(0.0123456), format_number(1488.4), format_number(-0.0)
+    ('0.0123', '1,488', '0')
+    """
+    return f"{value:z,.0f}" if 1000 <= abs(value) < np.inf else f"{value:z.3g}"
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:
-    """``(1 + #{T* >= T}) / (1 + B)``; round-off must not break ties."""
+    """Return ``(1 + #{T* >= T}) / (1 + B)``; round-off must not break ties."""
     return float((1 + np.count_nonzero(resampled >= statistic - ROUND_OFF)) / (1 + len(resampled)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number: that some true null hypothesis has one of at most a level
-    happens with at most that probability (Holm 1979).
+    """Adjust p-values for multiple tests by Holm's method (Holm 1979).
+
+    The probability that any true null hypothesis has an adjusted p-value of at most a level is at
+    most this level.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
-    adjusted = np.empty(len(given))
-    adjusted[order] = np.minimum(raised, 1.0)
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(scaled, 1.0)
     return adjusted.tolist()
 
 
 def check_level(level: float) -> float:
-    """A nominal coverage between 0 and 1."""
+    """Check that a nominal coverage lies between 0 and 1."""
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
+        raise ValueError(
+            f"level must lie between 0 and 1, got {level!r}. Pass level=0.95 for a 95% interval."
+        )
     return float(level)

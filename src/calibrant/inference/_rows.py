@@ -1,9 +1,8 @@
-"""Rows of tests and intervals, and how weights count in them.
+"""Check rows for tests and intervals, and define the effect of weights.
 
-A weight is what a row counts in a mean; a row has one label whatever its weight. So the variance of
-a weighted sum of outcomes has squared weights. Statistics that need a number of rows use the
-effective number of Kish (`effective_weights`). To say that weights are numbers of copies, repeat
-the rows with ``np.repeat``.
+A row has one label whatever its weight, so the variance of a weighted sum of outcomes contains
+squared weights. Statistics that need a number of rows use the effective number of Kish
+(`effective_weights`). If weights are numbers of copies, repeat the rows with ``np.repeat``.
 """
 
 from __future__ import annotations
@@ -25,9 +24,10 @@ def check_rows(
     *,
     only_equal: str = "",
 ) -> Predictions:
-    """Checked probabilities of any kind of scores, without rows of weight 0.
+    """Return checked probabilities for any type of scores, without rows of weight 0.
 
-    ``only_equal`` names a method that draws rows one by one and raises for unequal weights.
+    ``only_equal`` is the subject of the error message for methods that do not accept unequal
+    weights.
     """
     scores, y, weight, names = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs
@@ -39,8 +39,8 @@ def check_rows(
     weight = weight[rows]
     if only_equal and (weight != weight[0]).any():
         raise ValueError(
-            f"{only_equal} draws rows one by one and takes no unequal weights. If the weights are "
-            f"numbers of copies, repeat the rows: np.repeat(y_true, sample_weight) and "
+            f"{only_equal} accepts only equal weights. If the weights are numbers of copies, "
+            f"repeat the rows: np.repeat(y_true, sample_weight) and "
             f"np.repeat(y_prob, sample_weight, axis=0)."
         )
     equal = (weight == weight[0]).all()
@@ -50,9 +50,9 @@ def check_rows(
 
 
 def squared_weights(claim: Claim) -> FloatArray:
-    """What each entry of a claim contributes to the variance of a weighted sum of outcomes.
+    """Contribution of each entry of a claim to the variance of a weighted sum of outcomes.
 
-    An entry is a row, or a cell of scores in which rows were counted.
+    An entry is a row, or a cell of scores with several rows.
     """
     if claim.squares is not None:
         return claim.squares

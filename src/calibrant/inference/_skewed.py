@@ -1,4 +1,4 @@
-"""How far the interval of a mean must reach where its rows are skewed: Hall's transformation."""
+"""Intervals of means of skewed rows by Hall's transformation."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from calibrant._typing import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Spread:
-    r"""What is known of the spread of a mean of independent units, rows or groups.
+    r"""Standard error and skewness of a mean of independent units (rows or groups).
 
     Attributes
     ----------
     error : float
-        Standard error, from the standard deviation s of n units: :math:`s / \sqrt n`.
+        Standard error, :math:`s / \sqrt n` with s the standard deviation of n units.
     skewness : float
-        Of the units.
+        Skewness of the units.
     n_units : int
+        Number of units.
     """
 
     error: float
@@ -31,24 +32,25 @@ class Spread:
     n_units: int
 
     def ends(self, level: float) -> FloatArray:
-        r"""Lower and upper end of the interval, seen from the mean.
+        r"""Lower and upper end of the interval, relative to the mean.
 
-        A mean of skewed rows and its standard error vary together: samples that lack large losses
+        A mean of skewed rows and its standard error are correlated: samples that lack large losses
         give means that are too low and errors that are too small. With :math:`\gamma` the skewness,
         :math:`x = (\bar v - \mu) / s` and :math:`g(x) = x + \frac{\gamma}{3} x^2 +
-        \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}` the distribution of :math:`\sqrt n\, g(x)` is
-        normal up to O(1/n) where that of :math:`\sqrt n\, x` is up to O(1 / sqrt n); g is monotone,
-        and Student's quantile stands for the normal one (Hall 1992, On the removal of skewness by
-        transformation, J. R. Stat. Soc. B 54, 221-228). It is an expansion for small
-        :math:`\gamma / \sqrt n`, and is not followed beyond its turning point :math:`x = -3 /
-        \gamma`, where it would flatten again.
+        \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}`, the distribution of :math:`\sqrt n\, g(x)` is
+        normal up to O(1/n), that of :math:`\sqrt n\, x` only up to O(1 / sqrt n). g is monotone,
+        and Student's quantile replaces the normal one (Hall 1992, On the removal of skewness by
+        transformation, J. R. Stat. Soc. B 54, 221-228). The expansion is valid for small
+        :math:`\gamma / \sqrt n`. It is cut off at its turning point :math:`x = -3 / \gamma`, beyond
+        which it would flatten again.
         """
         n, skewness = self.n_units, self.skewness
         if n < 2:
             return np.zeros(2)
-        deviation = self.error * n / np.sqrt(n - 1)  # of n - 1, of the units
+        # Standard deviation of the units with n - 1 in the denominator.
+        deviation = self.error * n / np.sqrt(n - 1)
         y = stdtrit(n - 1, (1 + level) / 2) / np.sqrt(n) * np.array([1.0, -1.0])
-        if abs(skewness) < 1e-6:  # where the inverse is the identity up to its rounding
+        if abs(skewness) < 1e-6:  # the inverse is the identity up to round-off
             return -deviation * y
         cube = np.maximum(1 + skewness * (y - skewness / (6 * n)), 0.0)
         x = 3 * (np.cbrt(cube) - 1) / skewness
@@ -56,7 +58,7 @@ class Spread:
 
 
 def spread_of(values: FloatArray, groups: Sequence[IntArray] | None = None) -> Spread:
-    """Of the mean of the rows, which are independent, or the groups of rows that are."""
+    """Spread of the mean of independent rows, or of independent groups of rows."""
     residual = values - values.mean()
     if groups is not None:
         each = np.array([residual[rows].sum() for rows in groups])
@@ -66,8 +68,8 @@ def spread_of(values: FloatArray, groups: Sequence[IntArray] | None = None) -> S
     return Spread((variance / n) ** 0.5, _skewness(variance, float(np.mean(residual**3))), n)
 
 
-def own_spread(score: str, proba: FloatArray) -> Spread:
-    """Of the mean of a proper score, if labels were drawn from the model."""
+def model_spread(score: str, proba: FloatArray) -> Spread:
+    """Spread of the mean of a proper score if labels were drawn from the predictions."""
 
     def moments(rows: slice) -> FloatArray:
         block = np.asarray(proba[rows], dtype=np.float64)

@@ -1,9 +1,9 @@
 """Exact null distributions of sums and paths of outcomes that are nearly certain.
 
-Under calibration the outcome of a row is a coin with its score. If scores are close to 0 or 1, few
-outcomes are unexpected, so normal and Brownian limits are poor, but draws are cheap: only
-unexpected outcomes are drawn. A row whose unexpected outcome has the probability q is hit at least
-once by a Poisson process of rate -log(1 - q) with exactly this probability, and the process of all
+Under calibration the outcome of a row is a coin toss with its score. If scores are close to 0 or 1,
+few outcomes are unexpected, so normal and Brownian limits are inaccurate, but draws are cheap: only
+unexpected outcomes are drawn. For a row whose unexpected outcome has probability q, a Poisson
+process of rate -log(1 - q) has at least one event with exactly this probability. The process of all
 rows is drawn at once.
 """
 
@@ -17,13 +17,13 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant.notions import Claim
 
 FEW_COUNTS = 20.0
-"""Below this variance of the number of outcomes, limits are replaced by draws."""
+"""If the variance of the number of outcomes is smaller, draws replace limit distributions."""
 
 
 class NullDraws(NamedTuple):
-    """Rows in the order of their scores, and unexpected outcomes of ``n_draws`` draws.
+    """Rows in the order of their scores, and the unexpected outcomes of ``n_draws`` draws.
 
-    ``draw`` and ``row`` name the unexpected outcomes, draw by draw and in the order of scores.
+    ``draw`` and ``row`` index the unexpected outcomes, sorted by draw and then by score.
     """
 
     score: FloatArray
@@ -34,7 +34,7 @@ class NullDraws(NamedTuple):
 
     @classmethod
     def of_claim(cls, claim: Claim, n_draws: int) -> NullDraws:
-        """Draws of the outcomes of a claim, always the same for the same claim."""
+        """Draw the outcomes of a claim, with a fixed seed: the same claim gives the same draws."""
         present = np.flatnonzero(claim.weight > 0)
         order = present[np.argsort(claim.score[present], kind="stable")]
         score = claim.score[order]
@@ -42,19 +42,20 @@ class NullDraws(NamedTuple):
         ends, generator = np.cumsum(rate), np.random.default_rng(0)
         counts = generator.poisson(ends[-1], n_draws)
         place = np.searchsorted(ends, ends[-1] * generator.random(counts.sum()), side="right")
-        place = np.minimum(place, len(score) - 1)
-        # A row that is hit twice has one outcome.
+        place = np.minimum(place, len(score) - 1)  # round-off may point beyond the last row
+        # A row with two events has one outcome.
         key = np.unique(np.repeat(np.arange(n_draws), counts) * len(score) + place)
         return cls(score, claim.weight[order], key // len(score), key % len(score), n_draws)
 
     @property
     def _expected(self) -> FloatArray:
-        """The likelier outcome of each row."""
+        """The more likely outcome of each row."""
         return (self.score > 0.5).astype(np.float64)
 
     def sums(self, factor: FloatArray) -> FloatArray:
-        """Sums of ``weight * factor * (outcome - score)`` of all draws; ``factor`` is that of rows
-        in the order of their scores.
+        """Sum ``weight * factor * (outcome - score)`` for each draw.
+
+        ``factor`` is in the order of the scores.
         """
         scaled = self.weight * factor
         base = float(scaled @ (self._expected - self.score))
@@ -62,19 +63,22 @@ class NullDraws(NamedTuple):
         return base + np.bincount(self.draw, change[self.row], self.n_draws)
 
     def path_ends(self) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest value of the cumulative sum of ``weight * (outcome - score)`` at the
-        ends of tied scores, of all draws; 0 counts as a value.
+        """Lowest and highest value of the cumulative sum of ``weight * (outcome - score)`` per
+        draw.
+
+        The sum is evaluated at the last row of each group of tied scores. The starting value 0 is
+        included.
         """
         is_end = np.append(self.score[1:] != self.score[:-1], True)
         steps = np.cumsum(self.weight * (self._expected - self.score))
         path = np.append(0.0, steps[is_end])
-        group = 1 + np.cumsum(is_end) - is_end  # the place of each row on the path
+        group = 1 + np.cumsum(is_end) - is_end  # position of each row on the path
         # Without unexpected outcomes the path falls up to the score 1/2, then rises.
         lowest = int(np.count_nonzero(self.score[is_end] <= 0.5))
         draw, start, shift = self._segments(group)
         is_last = np.append(draw[1:] != draw[:-1], True)
         stop = np.where(is_last, len(path) - 1, np.append(start[1:], 0) - 1)
-        is_used = stop >= start  # several unexpected outcomes of tied scores are one step
+        is_used = stop >= start  # unexpected outcomes of tied scores are merged into one step
         stop = np.maximum(stop, start)
         low = path[np.clip(lowest, start, stop)] + shift
         high = np.maximum(path[start], path[stop]) + shift
@@ -85,8 +89,9 @@ class NullDraws(NamedTuple):
         )
 
     def _segments(self, group: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Stretches between unexpected outcomes: draw, first place, and by how much the path is
-        shifted there; the first one of each draw starts at 0 without a shift.
+        """Segments of the path between unexpected outcomes: draw, start, and shift of the path.
+
+        The first segment of each draw starts at 0 without a shift.
         """
         change = (self.weight * (1.0 - 2.0 * self._expected))[self.row]
         counts = np.bincount(self.draw, minlength=self.n_draws)

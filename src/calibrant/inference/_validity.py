@@ -1,4 +1,4 @@
-"""Validity curves: for which share of the data is the error at most epsilon?"""
+"""Validity curves: the share of the data whose calibration error is at most epsilon."""
 
 from __future__ import annotations
 
@@ -25,26 +25,33 @@ from calibrant.notions import Notion, as_notion, claims_of, predictions_for
 
 @runtime_checkable
 class HasVectorBins(Protocol):
-    """A fitted calibrator that puts whole vectors into bins."""
+    """A fitted calibrator that assigns whole vectors to bins."""
 
     def bins(self, X: ScoresLike) -> IntArray: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidityCurve(ShortRepr):
-    """Share V(eps) of the data whose estimated error is at most eps: a step function, called with
-    eps.
+    """Validity curve, returned by `validity_curve`.
+
+    The curve is a step function: the share V(eps) of the data whose estimated error is at most eps.
+    Call it with eps. Higher is better.
 
     Attributes
     ----------
     notion : str
+        Type of calibration.
     epsilon : array of shape (m,)
-        0 and every error that occurs, increasing; or the values that were asked for.
+        0 and all errors that occur, in increasing order; or the requested values.
     validity : array of shape (m,)
         V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
-        Error of each cell and its share of the data; the shares sum to one. A single row of cells
-        for "canonical".
+        Error of each cell and its share of the data; the shares sum to one. For "canonical" there
+        is one row of cells.
+
+    See Also
+    --------
+    validity_curve : Compute the curve.
     """
 
     notion: str
@@ -54,8 +61,9 @@ class ValidityCurve(ShortRepr):
     share: FloatArray
 
     def __call__(self, epsilon: Any, claim: int | None = None) -> Any:
-        """V at one or several values, of all claims or among the rows of one; NaN for a claim
-        without rows.
+        """Return V at one or several values, for all claims or for one.
+
+        The value is NaN for a claim without rows.
         """
         gap, share = (
             (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
@@ -64,7 +72,7 @@ class ValidityCurve(ShortRepr):
         return float(values) if values.ndim == 0 else values
 
     def to_dict(self) -> dict[str, Any]:
-        """Notion, epsilon and validity as plain lists."""
+        """Return type of calibration, epsilon and validity as plain lists."""
         return {
             "notion": self.notion,
             "epsilon": self.epsilon.tolist(),
@@ -90,48 +98,60 @@ def validity_curve(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> ValidityCurve:
-    r"""Share of the data on which a claim is off by at most epsilon.
+    r"""Compute the share of the data whose calibration error is at most epsilon.
 
-    For the claims of a binary notion, with :math:`g_{cb}` the gap and :math:`v_c w_{cb}` the share
-    of cell (c, b), see `expected_calibration_error`,
-
-    .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
-        P(|P(\text{outcome} \mid f) - f| \le \epsilon) ,
-
-    and for ``notion="canonical"`` the same with the gap
-    :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a bin. The area above the curve is the
-    calibration error.
+    Higher is better: the curve of a calibrated model is 1 everywhere.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-    notion : str
-        A binary notion, see `calibrant.notions`, or "canonical".
-    n_bins, strategy : as in `expected_calibration_error`
-        Not for "canonical".
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "top-label"
+        A binary type of calibration, see `calibrant.notions`, or "canonical".
+    n_bins, strategy
+        As in `expected_calibration_error`. Not used for "canonical".
     bins : optional
-        A fitted binning calibrator, to judge a model on the bins of its recalibration (Gupta &
-        Ramdas, appendix F); or a `Bins` object. For "canonical" a fitted calibrator with
-        ``bins(X)``, which is asked for the bins of ``y_prob``, or the bin of every row, shape (n,),
-        such as ``calibrator.bins(X)``: so are ``y_prob = calibrator.predict_proba(X)`` and the
-        scores X judged on the same bins. By default one bin per distinct vector.
-    epsilon : values at which V is wanted, optional
-    y_pred : reported labels, optional
-        As in `expected_calibration_error`.
-    inputs : {"proba", "logits", "log_proba"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
+        A fitted binning calibrator or a `Bins` object, to evaluate a model on the bins of its
+        recalibration (Gupta & Ramdas, appendix F). For "canonical", a fitted calibrator with
+        ``bins(X)``, which assigns the rows of ``y_prob`` to bins, or an array of shape (n,) with
+        the bin of each row. Pass ``calibrator.bins(X)`` to evaluate ``calibrator.predict_proba(X)``
+        and X on the same bins. By default there is one bin per distinct vector.
+    epsilon : float or array-like, optional
+        Values at which V is computed. By default 0 and all errors that occur.
+    y_pred : array-like of shape (n,), optional
+        Reported labels, as in `expected_calibration_error`.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     ValidityCurve
+        The curve, a function of epsilon.
+
+    See Also
+    --------
+    calibrant.metrics.expected_calibration_error : The area above the curve.
+    calibrant.plots.ValidityDisplay : Plot of validity curves.
 
     Notes
     -----
-    An estimate: gaps of bins with few rows are mostly chance, so that V is too low. Compare models
-    on the same bins.
+    For the claims of a binary type of calibration, with :math:`g_{cb}` the gap and :math:`v_c
+    w_{cb}` the share of cell (c, b), see `expected_calibration_error`,
+
+    .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
+        P(|P(\text{outcome} \mid f) - f| \le \epsilon) .
+
+    For ``notion="canonical"`` the gap is :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a
+    bin. The area above the curve is the calibration error.
+
+    The curve is an estimate. Gaps of bins with few rows are mostly sampling noise, so V is biased
+    downward. Compare models on the same bins.
 
     References
     ----------
@@ -158,7 +178,8 @@ def validity_curve(
         gap, share = _vector_gaps(y_true, y_prob, bins, sample_weight, classes, inputs)
     else:
         raise ValueError(
-            "y_pred goes with binary notions; notion='canonical' is about whole vectors"
+            "y_pred is only allowed for binary types of calibration, but notion='canonical' is "
+            "about whole vectors. Remove y_pred, or pass notion='top-label'."
         )
     at = (
         _steps(gap, share)
@@ -176,6 +197,7 @@ def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatA
     """Share of the cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
     reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
+    # A gap that equals epsilon up to round-off counts as reached.
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
     empty = np.full(place.shape, np.nan)
     return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)
@@ -189,9 +211,7 @@ def _vector_gaps(
     classes: LabelsLike | None,
     inputs: Inputs,
 ) -> tuple[FloatArray, FloatArray]:
-    """L1 distance of the mean label and the mean prediction of each bin, and the share of the bin;
-    (1, B) each.
-    """
+    """L1 distance of mean label and mean prediction per bin, and the share of each bin."""
     proba, y, weight, _ = predictions_for(
         as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
     )
@@ -214,14 +234,14 @@ def _vector_gaps(
 def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
     """Bin of each row, numbered from 0."""
     if bins is None:
-        found: AnyArray = np.unique(proba, axis=0, return_inverse=True)[1]
-        return found.reshape(-1)
-    found = as_array(bins.bins(y_prob) if isinstance(bins, HasVectorBins) else bins)
-    check_same_length(bins=found, y_prob=proba)
-    if found.ndim != 1 or found.dtype.kind not in "ui" or found.min() < 0:
+        place: AnyArray = np.unique(proba, axis=0, return_inverse=True)[1]
+        return place.reshape(-1)  # some versions of NumPy return a column
+    place = as_array(bins.bins(y_prob) if isinstance(bins, HasVectorBins) else bins)
+    check_same_length(bins=place, y_prob=proba)
+    if place.ndim != 1 or place.dtype.kind not in "ui" or place.min() < 0:
         raise ValueError(
-            "for notion='canonical' bins must be a fitted calibrator with bins(X), or the bin "
-            "number of every row, "
-            f"whole numbers from 0; got an array of shape {found.shape} and dtype {found.dtype}"
+            f"For notion='canonical', bins must be a fitted calibrator with a method bins(X), or "
+            f"an array with the bin number of every row (0, 1, ...), got an array of shape "
+            f"{place.shape} and dtype {place.dtype}. Pass bins=calibrator.bins(X)."
         )
-    return found.astype(np.intp)
+    return place.astype(np.intp)

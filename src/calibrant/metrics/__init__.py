@@ -1,9 +1,9 @@
-"""Proper scores and calibration errors: functions ``(y_true, y_prob, *, ...)`` that return a float.
+"""Proper scores and calibration errors.
 
-`evaluate` computes the common ones in one pass, `evaluate_confidence` those of stated confidences.
-`MetricAccumulator` computes them batch by batch.
-`flatten_predictions` and `map_scores` prepare images and sequences, `TopScores` the top m of many
-classes.
+Metrics are functions ``(y_true, y_prob, *, ...)`` that return a float. `evaluate` computes the
+common ones in one pass, `evaluate_confidence` evaluates stated confidences, and `MetricAccumulator`
+evaluates data in batches. `flatten_predictions` and `map_scores` prepare images and sequences.
+`TopScores` holds the top m of many classes.
 """
 
 from calibrant._data.top_scores import TopScores

@@ -1,4 +1,4 @@
-"""The thirteen numbers of a set of predictions: in parts, merged, or as JSON on the way."""
+"""Evaluate predictions in batches, and merge the results of several machines."""
 
 from __future__ import annotations
 
@@ -28,48 +28,57 @@ from calibrant.metrics.registry import METRICS
 SCHEMA = "calibrant.metric-accumulator/2"
 
 KEEP_TOP = 4_000_000
-"""Rows whose top scores are kept for the KS error, which needs them in order: 68 MB."""
+"""Rows whose confidence is kept for the KS error, which sorts them. They take 68 MB."""
 
 _ADDING = Lock()
-"""Held while sums are added, which is quick. One lock for all accumulators, because a lock in each
-could not be pickled."""
+"""Lock for the short time in which sums are added. All accumulators share it, because one with its
+own lock could not be pickled.
+"""
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good and how honest predictions are: unrounded numbers; ``str()`` is a table.
+    """Accuracy, proper scores and calibration errors of a set of predictions.
 
-    Each number is that of the metric of its name in `calibrant.metrics`.
+    Returned by `evaluate` and `MetricAccumulator.compute`. ``str()`` is a table. Each value is that
+    of the metric with the same name in `calibrant.metrics`, without rounding.
 
     Attributes
     ----------
     n_samples : float
-        Sum of the weights: rows, where there are none.
+        Sum of the weights; the number of rows if there are none.
     n_classes : int
+        Number of classes.
     accuracy : float
-        Share of rows whose highest probability is at the truth.
+        Share of rows whose class with the highest probability is correct. Higher is better.
     log_loss : float
-        Mean negative log-probability of the truth, in nats.
+        Mean negative log-probability of the true class, in nats. Lower is better.
     brier_score : float
-        Mean of the squared errors, summed over classes: between 0 and 2, and for two classes twice
-        the score that is usual there.
+        Mean squared error, summed over classes, between 0 and 2. For two classes it is twice the
+        usual binary score. Lower is better.
     conf_ece, cw_ece, tl_ece : float
-        Binned calibration errors of the top score, of each class, and of the top score by
-        predicted class. Never negative, so that chance makes them larger.
+        Binned calibration errors of the confidence, of each class, and of the confidence per
+        predicted class. They are never negative, so sampling noise biases them upward. Lower is
+        better.
     mce : float
-        The largest gap among the bins of ``conf_ece``.
+        Maximum calibration error (MCE) over the bins of ``conf_ece``. Lower is better.
     ks : float or None
-        Kolmogorov-Smirnov error of the top score; None where there were more rows than a
-        `MetricAccumulator` was told to keep the top scores of, which it needs in order.
+        Kolmogorov-Smirnov error of the confidence. Lower is better. None if there were more rows
+        than ``keep_top`` of the `MetricAccumulator`.
     confidence_on_errors : float
-        Mean confidence of wrong predictions. A calibrated model, too, is confident in some errors;
-        mean confidence minus accuracy shows whether a model is overconfident.
+        Mean confidence on errors. It is positive for calibrated models too. To see whether a model
+        is overconfident, compare its mean confidence with its accuracy.
     doubt_on_correct : float
-        Mean of 1 - confidence of correct predictions.
+        Mean of 1 - confidence on correct predictions.
     sharpness : float
-        Variance of the top score, scaled so that n / (n - 1) is the largest value.
+        Variance of the confidence, scaled to a maximum of n / (n - 1). Higher is better.
+
+    See Also
+    --------
+    evaluate : Compute the evaluation.
+    MetricAccumulator : Compute the evaluation in batches.
     """
 
     n_samples: float
@@ -92,11 +101,11 @@ class Evaluation:
         return self.n_classes == 2
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain numbers."""
+        """Return the fields as plain numbers."""
         return asdict(self)
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row."""
+        """Return a pandas frame with one row."""
         return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
@@ -113,7 +122,7 @@ class Evaluation:
 
 
 def title(name: str) -> str:
-    """What a field of an `Evaluation` is called in tables."""
+    """Title of a field of an `Evaluation` in tables."""
     return _SIZES[name] if name in _SIZES else METRICS[name].title
 
 
@@ -124,25 +133,34 @@ def _shown(name: str, value: float | None) -> str:
 
 
 class MetricAccumulator:
-    """Evaluation of data that arrives in parts: feed blocks, merge across machines, compute at the
-    end.
+    """Evaluate data that arrives in batches.
 
-    The result is that of `calibrant.evaluate` on all rows, which is made of this. Memory is
-    O(bins x claims) whatever the number of rows, plus 17 bytes a row (9 without weights) for the
-    KS error, which needs all top scores in order: they are kept up to ``keep_top`` rows, and
-    beyond that ``ks`` is None. With ``keep_top=0`` nothing is kept. Several threads may update one
-    accumulator.
+    Call `update` for each batch and `compute` at the end. Accumulators of several machines can be
+    merged, and sent as JSON. Several threads can update the same accumulator. The result equals
+    that of `calibrant.evaluate` on all rows.
 
     Parameters
     ----------
-    n_bins : int
-    classes : labels of the columns, optional
-    inputs : {"proba", "logits", "log_proba"}
-        What `update` is given.
-    keep_top : int or None
-        Rows whose top scores are kept; None for all.
-    renormalize : bool
-        Divide rows of probabilities by their sum, however far from one it is.
+    n_bins : int, default 15
+        Number of equal-width bins of the binned errors.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `update`.
+    keep_top : int or None, default 4000000
+        Maximum number of rows for which the KS error is computed, because it needs the confidence
+        of every row. With more rows, ``ks`` is None. Pass 0 to keep none, None to keep all.
+    renormalize : bool, default False
+        Whether to divide rows of probabilities by their sum, however far it is from one.
+
+    See Also
+    --------
+    evaluate : Evaluate all rows in one call.
+
+    Notes
+    -----
+    Memory is O(bins x claims) whatever the number of rows, plus 17 bytes per kept row (9 without
+    weights).
 
     Examples
     --------
@@ -174,11 +192,11 @@ class MetricAccumulator:
     def update(
         self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None
     ) -> MetricAccumulator:
-        """Add rows of scores, probabilities or logits as ``inputs`` says; returns self.
+        """Add rows of scores of the type ``inputs``; returns self.
 
-        Columns that were named by the labels or by a data frame are those classes from then on.
-        The chunks of a dask array are evaluated where they are, without the KS error, for which
-        all top scores would have to be gathered.
+        If the labels or a data frame name the columns, later batches use the same classes. Chunks
+        of a dask array are evaluated on their workers, without the KS error, because its
+        confidences would have to be gathered.
         """
         sample, names = as_sample(
             p,
@@ -195,7 +213,7 @@ class MetricAccumulator:
 
     @property
     def _known_classes(self) -> LabelsLike | None:
-        """The labels of the columns, as given or as the first rows had them."""
+        """Labels of the columns: those passed, or those of the first rows."""
         return self._names if self.classes is None else self.classes
 
     def _update_checked(self, sample: Sample) -> MetricAccumulator:
@@ -204,29 +222,33 @@ class MetricAccumulator:
         rule = SumRule(self.inputs, self.n_bins, sample.kept_rows(self.keep_top))
         sums = sample.sum_chunks(partial(_evaluation_sums, rule))
         if not sums.top.weight > 0:
-            raise ValueError("all sample weights are zero: at least one row must count")
+            raise ValueError(
+                "All sample weights are zero, but at least one must be positive. Pass "
+                "sample_weight=None to weight all rows equally."
+            )
         self._add(sums)
         return self
 
     def _add(self, sums: EvaluationSums) -> None:
         with _ADDING:
             if self._sums is None:
-                # The empty sum of top scores knows how many this accumulator may keep.
+                # The empty KeptScores carries the limit of this accumulator.
                 self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
             else:
                 self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Add what another accumulator has seen, of probabilities or logits; returns self."""
+        """Add the rows of another accumulator, which can have other ``inputs``; returns self."""
         if other.n_bins != self.n_bins:
             raise ValueError(
-                f"accumulators merge only with the same n_bins; got {self.n_bins} and "
-                f"{other.n_bins}"
+                f"Only accumulators with the same n_bins can be merged; got {self.n_bins} and "
+                f"{other.n_bins}. Create both with MetricAccumulator(n_bins={self.n_bins})."
             )
         if _as_list(self.classes) != _as_list(other.classes) or self._contradicts(other):
             raise ValueError(
-                "accumulators merge only with the same classes, got "
-                f"{_as_list(self._known_classes)} and {_as_list(other._known_classes)}"
+                f"Only accumulators with the same classes can be merged; got "
+                f"{_as_list(self._known_classes)} and {_as_list(other._known_classes)}. Create "
+                f"both with the same MetricAccumulator(classes=...)."
             )
         if other._sums is not None:
             self._check_n_classes(other._sums.class_wise.n_claims)
@@ -235,12 +257,12 @@ class MetricAccumulator:
         return self
 
     def _contradicts(self, other: MetricAccumulator) -> bool:
-        """Whether the columns of the rows that both have seen are of different classes."""
-        both_saw = self._sums is not None and other._sums is not None
-        return both_saw and _as_list(self._names) != _as_list(other._names)
+        """Whether both have rows and their columns stand for different classes."""
+        both_have_rows = self._sums is not None and other._sums is not None
+        return both_have_rows and _as_list(self._names) != _as_list(other._names)
 
     def __add__(self, other: MetricAccumulator) -> MetricAccumulator:
-        """A new accumulator of what both have seen."""
+        """Return a new accumulator with the rows of both."""
         if not isinstance(other, MetricAccumulator):
             return NotImplemented
         both = MetricAccumulator(
@@ -253,7 +275,7 @@ class MetricAccumulator:
         return both.merge(self).merge(other)
 
     def reset(self) -> MetricAccumulator:
-        """Forget all rows, for the next epoch; returns self."""
+        """Remove all rows, for example before the next epoch; returns self."""
         self._sums = self._names = None
         return self
 
@@ -262,9 +284,9 @@ class MetricAccumulator:
         return f"<MetricAccumulator: {rows:,} rows of {self.inputs}, {self.n_bins} bins>"
 
     def compute(self) -> Evaluation:
-        """The evaluation of all rows seen."""
+        """Evaluate all rows that were added."""
         if self._sums is None:
-            raise ValueError("nothing to evaluate: call update(y, p) first")
+            raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
         sums, top, n_classes = self._sums, self._sums.top, self._sums.class_wise.n_claims
         return Evaluation(
             n_samples=_whole(top.weight),
@@ -284,22 +306,23 @@ class MetricAccumulator:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of the rows seen, ``(sum w)^2 / sum w^2``; without weights, all."""
+        """Effective number of rows, ``(sum w)^2 / sum w^2``; the number of rows without weights."""
         if self._sums is None:
-            raise ValueError("nothing was seen: call update(y_true, y_prob) first")
+            raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
         return self._sums.top.n_effective
 
     @property
     def mean_confidence(self) -> float:
-        """Mean of the highest probabilities of the rows seen."""
+        """Mean of the highest probabilities of all rows."""
         return self.mean_score()[0]
 
     def mean_score(self, column: int | None = None) -> tuple[float, float]:
-        """Mean probability of a class and its frequency; without a class, mean confidence and
-        accuracy.
+        """Return the mean probability of a class and its frequency.
+
+        Without a class, return mean confidence and accuracy.
         """
         if self._sums is None:
-            raise ValueError("nothing was seen: call update(y_true, y_prob) first")
+            raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
         claim = 0 if column is None else column
         table = self._sums.confidence if column is None else self._sums.class_wise
         weight = table.weight[claim].sum()
@@ -309,12 +332,15 @@ class MetricAccumulator:
         check_classes(self.classes, n_classes)
         if self._sums is not None and self._sums.class_wise.n_claims != n_classes:
             raise ValueError(
-                f"expected {self._sums.class_wise.n_claims} classes as before, got {n_classes}"
+                f"The scores have {n_classes} columns, but earlier rows had "
+                f"{self._sums.class_wise.n_claims} classes. Pass scores of all classes, or call "
+                f"reset() first."
             )
 
     def to_json(self) -> str:
-        """The state as JSON text, for another process or a later day; top scores that are kept
-        take about 24 bytes a row.
+        """Return the state as JSON text, for another process or a later day.
+
+        Kept confidences take about 24 bytes per row.
         """
         return json.dumps(
             {
@@ -331,14 +357,17 @@ class MetricAccumulator:
 
     @classmethod
     def from_json(cls, text: str) -> MetricAccumulator:
-        """The accumulator that `to_json` wrote; anything else is a ``ValueError``."""
+        """Restore an accumulator from the text of `to_json`; raises ValueError for other text."""
         try:
             state = json.loads(text)
             if state["schema"] != SCHEMA:
                 raise ValueError(f"schema is {state['schema']!r}, expected {SCHEMA!r}")
             return cls._from_state(state)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"not the JSON of a MetricAccumulator: {error}") from None
+            raise ValueError(
+                f"The text is not the JSON of a MetricAccumulator ({error}). Pass the text that "
+                f"MetricAccumulator.to_json() returned."
+            ) from None
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> MetricAccumulator:
@@ -355,7 +384,7 @@ class MetricAccumulator:
 
 
 def _evaluation_sums(rule: SumRule, chunk: ArraySample) -> EvaluationSums:
-    # A block must outweigh the tables that it fills.
+    # Each block fills new tables of K x n_bins cells, so a block must be larger than its tables.
     elements = max(8 * CACHE_BLOCK, 8 * chunk.shape[1] * rule.n_bins)
     total: EvaluationSums = chunk.sum(
         lambda block: EvaluationSums.of_block(block.u, block.y, block.weight, rule),
@@ -369,5 +398,5 @@ def _as_list(classes: LabelsLike | None) -> list[Any] | None:
 
 
 def _whole(value: float) -> float:
-    """An int where the sum of weights is one."""
+    """Return an int if the sum of weights is a whole number."""
     return int(value) if value == int(value) else value

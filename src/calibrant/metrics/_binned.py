@@ -1,6 +1,4 @@
-"""Binned calibration errors: one definition, with the notion, the bins and the norm as
-arguments.
-"""
+"""Binned calibration errors, with type of calibration, bins and norm as arguments."""
 
 from __future__ import annotations
 
@@ -27,59 +25,81 @@ def expected_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Binned calibration error of any notion: ECE, MCE, class-wise, top-label, adaptive, debiased.
+    r"""Compute the binned calibration error (ECE), or MCE, class-wise, adaptive and debiased
+    variants.
 
-    Over cells (claim c, bin b) with share :math:`w_{cb}` of the claim's rows and gap
-    :math:`g_{cb} = |\text{mean outcome} - \text{mean score}|`,
-
-    .. math:: \Big(\sum_c v_c \sum_b w_{cb}\, g_{cb}^p\Big)^{1/p}
-
-    for ``norm=p``, and the largest gap for ``norm=inf``. Claims over different classes or ranks
-    weigh the same, claims that split the same rows by label weigh their share of the rows, and the
-    :math:`v_c` sum to one.
+    The error compares mean predicted probability and observed frequency in bins of similar scores.
+    Lower is better; 0 means that they agree in every bin.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one. With ``y_pred`` the probability of
-        the reported label.
-    notion : str
-        What is checked, see `calibrant.notions`.
-    n_bins : int
-    strategy : {"uniform", "quantile", "unique"}
-        Bins of equal width, of equal mass (ties never split), or one bin per distinct score.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        class-wise types of calibration, rows need not sum to one. With ``y_pred``, the
+        probabilities of the reported labels.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`.
+    n_bins : int, default 15
+        Number of bins per claim.
+    strategy : {"uniform", "quantile", "unique"}, default "uniform"
+        Equal-width bins, quantile bins (tied scores stay together), or one bin per distinct score.
     bins : fitted binning calibrator or `Bins`, optional
-        Judge on these bins instead.
-    norm : float >= 1, or inf
-    debias : bool
-        With ``norm=2``: subtract from each squared gap the variance of its mean outcome, and floor
-        the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are not counted;
-        where all are, the error cannot be identified and is NaN. With many claims of few rows the
-        floor leaves a bias upwards; `calibrant.inference.debiased_interval` floors the total only.
-    aggregate : {"mean", "sum", "bin"}
-        "sum" adds the errors of the classes or ranks instead of averaging them (the class-wise
-        tables of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by
-        rows: with ``norm=inf`` the TL-MCE that Gupta & Ramdas 2022 print (which is not their eq.
-        17, the largest cell, ``aggregate="mean"``).
-    y_pred : reported labels, shape (n,) or (n, k), optional
-        Judge the output of ``predict_top``: ``y_prob`` then has the shape of ``y_pred``.
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
+        Use these bins instead of ``n_bins`` and ``strategy``.
+    norm : float >= 1 or inf, default 1
+        Power p of the gaps: 1 for the ECE, 2 for the root mean square, ``np.inf`` for the maximum
+        calibration error (MCE).
+    debias : bool, default False
+        With ``norm=2``, subtract from each squared gap the variance of its mean outcome, and floor
+        the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are left out. If
+        all are, the error is not identifiable and NaN. With many claims of few rows, the floor
+        biases the error upward; `calibrant.inference.debiased_interval` floors fewer sums.
+    aggregate : {"mean", "sum", "bin"}, default "mean"
+        "sum" adds the errors of the classes or ranks instead of averaging them (class-wise tables
+        of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by rows.
+        With ``norm=inf``, "bin" gives the TL-MCE that Gupta & Ramdas 2022 print, and "mean" their
+        eq. 17, the largest cell.
+    y_pred : array-like of shape (n,) or (n, k), optional
+        Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
+        ``y_pred``.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     float
+        The calibration error, between 0 and 1 unless ``aggregate="sum"``.
+
+    See Also
+    --------
+    calibration_curve : The numbers per bin.
+    calibrant.inference.debiased_interval : Confidence interval of the L2 error.
+    calibrant.inference.consistency_test : Test whether the error exceeds sampling noise.
+    smooth_calibration_error : Calibration error without bins.
 
     Notes
     -----
+    Over cells (claim c, bin b) with share :math:`w_{cb}` of the claim's rows and gap :math:`g_{cb}
+    = |\text{mean outcome} - \text{mean score}|`, the error is
+
+    .. math:: \Big(\sum_c v_c \sum_b w_{cb}\, g_{cb}^p\Big)^{1/p}
+
+    for ``norm=p``, and the largest gap for ``norm=inf``. Claims about different classes or ranks
+    have equal weights :math:`v_c`. Claims that split the same rows by label are weighted by their
+    share of the rows. The weights sum to one.
+
+    The plug-in error is biased upward: for a perfectly calibrated model it is about ``sum_b w_b
+    sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency and
+    n_b the rows of a bin. It summarizes a reliability diagram. Do not use it to choose a model,
+    because coarse bins hide errors.
+
     O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a
-    time. The plug-in error is biased upwards: for a perfectly calibrated model it is about ``sum_b
-    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, p_b the frequency and
-    n_b the rows of a bin. It is a summary of a picture, not a criterion for choosing a model:
-    coarse bins hide errors.
+    time.
 
     References
     ----------
@@ -94,7 +114,7 @@ def expected_calibration_error(
     claims, _ = claims_of(
         as_notion(notion), y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
     )
-    if debias:  # the bias depends on the number of rows
+    if debias:  # the bias depends on the effective number of rows
         claims = claims.effective()
     table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
     return table.error(norm=norm, debias=debias, aggregate=aggregate)
@@ -113,10 +133,22 @@ def calibration_curve(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> BinTable:
-    """Mean score and frequency of the outcome per claim and bin: the numbers behind a reliability
-    diagram.
+    """Compute mean score and observed frequency per bin, the numbers of a reliability diagram.
 
-    Parameters as in `expected_calibration_error`.
+    Parameters
+    ----------
+    y_true, y_prob, notion, n_bins, strategy, bins, y_pred, inputs, sample_weight, classes
+        As in `expected_calibration_error`.
+
+    Returns
+    -------
+    BinTable
+        Sums per claim and bin, with the properties ``mean_score`` and ``mean_outcome``.
+
+    See Also
+    --------
+    expected_calibration_error : The error of these bins.
+    calibrant.plots.ReliabilityDisplay : The diagram.
 
     Examples
     --------

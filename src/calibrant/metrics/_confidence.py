@@ -10,8 +10,10 @@ from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 
 @dataclass(frozen=True)
 class ConfidenceSums:
-    """Sums over rows of the top score z: of weights, of z, of z^2, of weights and z over correct
-    rows, and of squared weights.
+    """Sums over rows of the confidence z.
+
+    The sums are those of weights, z and z^2 over all rows, of weights and z over correct rows, and
+    of squared weights.
     """
 
     weight: float = 0.0
@@ -40,7 +42,7 @@ class ConfidenceSums:
 
     @property
     def n_effective(self) -> float:
-        """The effective number of rows (Kish)."""
+        """Effective number of rows (Kish)."""
         return self.weight**2 / self.weight_square
 
     @property
@@ -57,7 +59,7 @@ class ConfidenceSums:
         return 1.0 - self.right_score / self.right if self.right > 0 else 0.0
 
     def sharpness(self, n_classes: int) -> float:
-        """Variance of z (n - 1 in the denominator), scaled so that its largest value is about 1.
+        """Variance of z (n - 1 in the denominator), scaled to a maximum of about 1.
 
         With weights, n is the effective number of rows.
         """
@@ -65,6 +67,7 @@ class ConfidenceSums:
         if rows <= 1:
             return 0.0
         variance = max(0.0, self.square - self.score**2 / self.weight) / self.weight
+        # Confidences lie in [1/K, 1], so their variance is at most ((K - 1) / 2K)^2.
         return variance * rows / (rows - 1) * 4 * n_classes**2 / (n_classes - 1) ** 2
 
 
@@ -86,14 +89,43 @@ def confidence_on_errors(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Mean confidence of wrong predictions, E[z | wrong]; 0.0 if no prediction is wrong.
+    """Compute the mean confidence on errors; 0.0 if no prediction is wrong.
 
-    The literature calls it overconfidence. It is positive for calibrated models too, so it does not
-    show whether a model is overconfident. Mean confidence minus accuracy does: see `evaluate` with
-    ``by=``, or `evaluate_confidence`.
+    The literature calls it overconfidence. Neither lower nor higher is better by itself: it is
+    positive for calibrated models too, so it does not show whether a model is overconfident. Mean
+    confidence minus accuracy does, see `evaluate` with ``by=`` or `evaluate_confidence`.
 
-    With o this number and u the `doubt_on_correct`, ``|o P(wrong) - u P(right)| <= ECE_p``
-    (Wenger et al. 2020, Theorem 1, arXiv:1906.04933).
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+
+    Returns
+    -------
+    float
+        Mean confidence of wrong predictions, between 0 and 1.
+
+    See Also
+    --------
+    doubt_on_correct : Mean of 1 - confidence on correct predictions.
+    expected_calibration_error : Binned calibration error.
+
+    Notes
+    -----
+    The metric is ``E[z | wrong]`` with z the confidence. With o this number and u the
+    `doubt_on_correct`, ``|o P(wrong) - u P(correct)| <= ECE_p`` (Theorem 1 of the reference).
+
+    References
+    ----------
+    Wenger et al. (2020), arXiv:1906.04933.
 
     Examples
     --------
@@ -113,10 +145,32 @@ def doubt_on_correct(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Mean of 1 - confidence of correct predictions, E[1 - z | right]; 0.0 if none is correct.
+    """Compute the mean of 1 - confidence on correct predictions; 0.0 if none is correct.
 
-    The literature calls it underconfidence (Wenger et al. 2020, arXiv:1906.04933). See
-    `confidence_on_errors`.
+    The literature calls it underconfidence. Neither lower nor higher is better by itself, because
+    it is positive for calibrated models too.
+
+    Parameters
+    ----------
+    y_true, y_prob, inputs, sample_weight, classes
+        As in `confidence_on_errors`.
+
+    Returns
+    -------
+    float
+        Mean of 1 - confidence of correct predictions, between 0 and 1.
+
+    See Also
+    --------
+    confidence_on_errors : Mean confidence on errors.
+
+    Notes
+    -----
+    The metric is ``E[1 - z | correct]`` with z the confidence.
+
+    References
+    ----------
+    Wenger et al. (2020), arXiv:1906.04933.
 
     Examples
     --------
@@ -136,11 +190,33 @@ def sharpness(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Variance of the top score (ddof 1) times :math:`4 K^2 / (K - 1)^2`, which makes its largest
-    value n / (n - 1): half of the rows certain, half of them knowing nothing.
+    """Compute the scaled variance of the confidence; 0.0 for a single row.
 
-    The truth plays no part; it is an argument so that all metrics are called alike. 0.0 for a
-    single row.
+    Sharpness measures how much the confidence differs between rows. Higher is better among models
+    that are equally well calibrated.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels. They do not affect the result; all metrics have the same arguments.
+    y_prob, inputs, sample_weight, classes
+        As in `confidence_on_errors`.
+
+    Returns
+    -------
+    float
+        Between 0 and n / (n - 1).
+
+    See Also
+    --------
+    expected_calibration_error : Binned calibration error.
+    brier_score : Proper score of calibration and sharpness together.
+
+    Notes
+    -----
+    The metric is the variance of the confidence (n - 1 in the denominator) times :math:`4 K^2 / (K
+    - 1)^2`. With this factor its maximum is n / (n - 1), for a model that is certain on half of the
+    rows and predicts uniform probabilities on the others.
 
     References
     ----------

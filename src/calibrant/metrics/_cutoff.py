@@ -1,4 +1,4 @@
-"""What moving a decision threshold can gain: the largest error over all intervals of scores."""
+"""Cutoff calibration error: the largest error over all intervals of scores."""
 
 from __future__ import annotations
 
@@ -16,22 +16,48 @@ def cutoff_calibration_error(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Cutoff calibration error: the largest mean residual of any interval of scores,
+    r"""Compute the cutoff calibration error, the largest mean residual over any interval of scores.
+
+    It bounds the benefit of moving a decision threshold: with benefits scaled to [0, 1], changing
+    the rule "act if the score is at least t" to any other threshold gains at most this much per
+    row. Lower is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+
+    Returns
+    -------
+    float
+        The error, between 0 and 1.
+
+    See Also
+    --------
+    calibrant.inference.cutoff_interval : Confidence interval of the error.
+    calibrant.inference.consistency_test : P-value; pass ``metric="cutoff_calibration_error"``.
+    ks_error : The largest error over intervals that begin at the lowest score.
+
+    Notes
+    -----
+    With scores f and outcomes o, the error is
 
     .. math:: \max_I \frac1n \Big| \sum_{i:\, f_i \in I} (o_i - f_i) \Big| ,
 
     which is the highest minus the lowest point of the graph whose largest distance from zero is
-    `ks_error` (Kuiper's statistic). For a notion of several claims, their mean with the weights of
-    `expected_calibration_error`.
-
-    Notes
-    -----
-    In words: with benefits scaled to [0, 1], moving the threshold of a decision "act where the
-    score is at least t" to any other place gains at most so much a row. By chance it is of the
-    order :math:`1 / \sqrt n`; `calibrant.inference.consistency_test` gives a p-value,
-    `calibrant.inference.cutoff_interval` a bound for all rows like these.
-
-    O(n log n) time and O(n) memory per claim.
+    `ks_error` (Kuiper's statistic). For a calibrated model, sampling noise makes it of the order
+    :math:`1 / \sqrt n`. O(n log n) time and O(n) memory per claim.
 
     References
     ----------
@@ -47,8 +73,6 @@ def cutoff_calibration_error(
 
 
 def claim_cutoff(claim: Claim) -> float:
-    """The cutoff error of one claim: highest minus lowest point of the graph, which begins at
-    zero.
-    """
+    """Cutoff error of one claim: highest minus lowest point of the graph, which begins at zero."""
     ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
     return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -1,4 +1,4 @@
-"""`evaluate`: everything worth knowing about a set of predictions, in one call."""
+"""`evaluate`: accuracy, proper scores and calibration errors in one call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import remark
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
+from calibrant.metrics._groups import GroupedEvaluation, as_columns, check_level, evaluate_groups
 from calibrant.metrics._ks import claims_ks
-from calibrant.metrics._stated_confidence import remark_pair
+from calibrant.metrics._stated_confidence import warn_if_pair
 from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
 from calibrant.notions import as_notion
 
@@ -75,41 +75,51 @@ def evaluate(
     by: Any = None,
     level: float = 0.95,
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
-    """Accuracy, proper scores and calibration errors of probabilities or logits.
+    """Compute accuracy, proper scores and calibration errors of predictions.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : scores of shape (n, K), or (n,) for class 1 of a binary problem, or TopScores
-        Pass confidences of answers that were correct or not to `evaluate_confidence`.
-    inputs : {"proba", "logits", "log_proba"}
-    n_bins : int
-        Bins of equal width of the binned errors.
-    sample_weight : weights of shape (n,), optional
-        How much each row counts. Intervals of ``by`` use the effective number of rows (Kish).
-    classes : labels of the columns, optional
-        Without it integer labels are column indices; text labels are matched to the names of the
-        columns of a data frame, or to the columns of an array in sorted order.
-    renormalize : bool
-        Divide rows of probabilities by their sum, however far from one it is. Rows that miss it
-        by rounding are always taken, with a remark.
-    by : groups of shape (n,), or dict or data frame of such columns, optional
-        One evaluation a group, here of every combination of values that occurs, with intervals of
-        accuracy and of mean confidence minus accuracy that hold for all groups together; groups
-        with too few rows are said to be so. By month: ``by=dates.astype("datetime64[M]")``. Of
-        scores that come in parts: dask columns, which are cut like the scores, or arrays; without
-        the KS error, for which the scores of each group would have to be put in order.
-    level : float
-        Of these intervals together.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,), or TopScores
+        Predicted scores. A 1D array holds those of class 1 of a binary problem. For confidences of
+        answers that were correct or not, use `evaluate_confidence`.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    n_bins : int, default 15
+        Number of equal-width bins of the binned errors.
+    sample_weight : array-like of shape (n,), optional
+        Row weights. Intervals of ``by`` use the effective number of rows (Kish).
+    classes : array-like of labels, optional
+        Labels of the columns. By default, integer labels are column numbers. Text labels are
+        matched to the column names of a data frame, or to the columns of an array in sorted order.
+    renormalize : bool, default False
+        Whether to divide rows of probabilities by their sum, however far it is from one. Rows whose
+        sum differs from one by rounding are always accepted, with a warning.
+    by : array-like of shape (n,), dict or data frame, optional
+        One or several columns that define groups of rows; every combination of values is a group.
+        Each group is evaluated, with intervals of its accuracy and of its mean confidence minus
+        accuracy that hold for all groups together. The result names groups with too few rows. To
+        group by month, pass ``by=dates.astype("datetime64[M]")``. For chunked scores, pass dask
+        columns with the same chunks, or arrays; the KS error is then not computed.
+    level : float, default 0.95
+        Level of these intervals together.
 
     Returns
     -------
-    Evaluation, or GroupedEvaluation where ``by`` is given, or TopEvaluation of `TopScores`
+    Evaluation, GroupedEvaluation or TopEvaluation
+        `GroupedEvaluation` if ``by`` is passed, `TopEvaluation` for `TopScores`.
+
+    See Also
+    --------
+    evaluate_confidence : Evaluate stated confidences of answers.
+    MetricAccumulator : Evaluate data in batches.
+    calibrant.inference.bootstrap_interval : Confidence interval of a metric.
 
     Notes
     -----
-    A `MetricAccumulator` that is fed once: one pass over row blocks, and a sort of the top scores
-    for the KS error: O(n K + n log n) time, O(n) memory beside the input.
+    The rows are read once in blocks, and the confidences are sorted for the KS error: O(n K + n log
+    n) time and O(n) memory in addition to the input.
 
     Examples
     --------
@@ -120,11 +130,11 @@ def evaluate(
     >>> groups["a"].evaluation.n_samples, groups.too_small
     (60, ())
     """
-    _check_level(level)
+    check_level(level)
     if isinstance(y_prob, TopScores):
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
-    remark_pair(y_true, y_prob)
+    warn_if_pair(y_true, y_prob)
     columns = {} if by is None else as_columns(by)
     sample, _ = as_sample(
         y_prob,
@@ -136,36 +146,34 @@ def evaluate(
         columns=tuple(columns.values()),
     )
     if inputs != "proba":
-        _remark_impossible(sample.known_impossible(inputs), sample.n_rows)
+        _warn_impossible(sample.known_impossible(inputs), sample.n_rows)
     if by is not None:
         return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
     accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
     result = accumulator._update_checked(sample).compute()
     if result.ks is not None:
         return result
-    # The scores of chunked rows are not kept: their KS error is computed from cells of scores.
+    # Confidences of chunked rows are not kept, so the KS error is computed from cells of scores.
     proba = sample.transformed(partial(as_proba, inputs=inputs))
     return replace(result, ks=claims_ks(proba.claims(as_notion("confidence"))))
 
 
-def _remark_impossible(count: int, n_rows: int | None) -> None:
-    """Warn about true classes of score -inf, which a few rows can dominate the log-loss with."""
+def _warn_impossible(count: int, n_rows: int | None) -> None:
+    """Warn about true classes with score -inf, because a few of them can dominate the log-loss."""
     if count:
         remark(
-            f"{count:,} of {n_rows:,} rows have a true class of score -inf. The log-loss takes it "
-            f"as the probability {EPS:g}, {-log(EPS):.1f} nats per row."
+            f"The true class has the score -inf in {count:,} of {n_rows:,} rows. The log-loss "
+            f"treats it as the probability {EPS:g}, which costs {-log(EPS):.1f} nats per row."
         )
 
 
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, 0.95 for a 95 % interval; got {level!r}")
-
-
 def _check_top_options(inputs: str, by: Any, *, renormalize: bool) -> None:
-    """Raise on options that top scores cannot honor."""
+    """Raise if options are passed that do not apply to top scores."""
     if by is not None:
-        raise TypeError("by= needs whole rows. Evaluate the TopScores of each group separately.")
+        raise TypeError(
+            "by= needs scores of all classes, but got TopScores. Call evaluate() for the TopScores "
+            "of each group."
+        )
     if inputs != "proba" or renormalize:
         raise ValueError(
             "TopScores hold log-probabilities and their tail mass, so inputs= and renormalize= do "

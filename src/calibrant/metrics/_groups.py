@@ -1,4 +1,4 @@
-"""An evaluation of every group of rows, with intervals that hold for all groups together."""
+"""Evaluate each group of rows, with intervals that hold for all groups together."""
 
 from __future__ import annotations
 
@@ -20,29 +20,34 @@ if TYPE_CHECKING:
     from calibrant.metrics._stated_confidence import ConfidenceEvaluation
 
 VISIBLE = 0.1
-"""A group whose interval is so wide that a gap of this size may hide in it is called too small."""
+"""A gap of this size should be visible. If the interval of a group is wider, the group is small."""
 
 MISSING = "missing"
-"""What rows without a group are called: a group of their own."""
+"""Name of the group of rows whose group is missing."""
 
 _MOST_GROUPS = 200
 
 
 @dataclass(frozen=True)
 class GroupEvaluation:
-    """The evaluation of one group of rows, and the intervals of its accuracy and of its gap.
+    """Evaluation of one group of rows, with intervals of its accuracy and of its gap.
 
     Attributes
     ----------
     name : str
-        The value of the group, or "column=value, ..." of several columns.
+        Value of the group, or "column=value, ..." with several columns.
     evaluation : Evaluation or ConfidenceEvaluation
+        Metrics of the group.
     gap : float
-        Mean confidence minus accuracy: above 0 the model is overconfident in the group. For two
-        classes, the mean predicted probability of the second class minus its frequency: above 0
-        the probabilities are too high.
+        Mean confidence minus accuracy; positive if the model is overconfident in the group. With
+        two classes, the mean predicted probability of the second class minus its frequency;
+        positive if the probabilities are too high.
     gap_low, gap_high, accuracy_low, accuracy_high : float
-        Intervals, which hold for all groups together.
+        Confidence intervals, which hold for all groups together.
+
+    See Also
+    --------
+    evaluate : Pass ``by=`` to evaluate groups.
     """
 
     name: str
@@ -55,13 +60,13 @@ class GroupEvaluation:
 
     @property
     def is_small(self) -> bool:
-        """Whether no gap was found, and one of 0.1 would not be seen in so few rows."""
+        """Whether no gap was detected and the group is too small to detect a gap of 0.1."""
         holds_zero = self.gap_low <= 0 <= self.gap_high
         return holds_zero and self.gap_high - self.gap_low > 2 * VISIBLE
 
     @property
     def finding(self) -> str:
-        """The conclusion from the interval of the gap, in a few words."""
+        """Conclusion from the interval of the gap."""
         high, low = (
             ("probabilities too high", "probabilities too low")
             if self.evaluation.is_binary
@@ -71,10 +76,10 @@ class GroupEvaluation:
             return high
         if self.gap_high < 0:
             return low
-        return "too few rows to say" if self.is_small else "no gap found"
+        return "too few rows" if self.is_small else "no gap detected"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return all values as plain values."""
         return {
             "group": self.name,
             **self.evaluation.to_dict(),
@@ -89,30 +94,40 @@ class GroupEvaluation:
 
 @dataclass(frozen=True, repr=False)
 class GroupedEvaluation:
-    """Evaluations of groups of rows; ``str()`` is a table. Made by ``evaluate(..., by=...)``.
+    """Evaluations of groups of rows, returned by ``evaluate(..., by=...)``.
+
+    ``str()`` is a table. Iterate over the groups, or select one by its name.
 
     Attributes
     ----------
     by : tuple of str
-        The columns.
+        Names of the columns that define the groups.
     groups : tuple of GroupEvaluation
-        In the order of their values; rows without a group last.
+        Groups in the order of their values; rows without a group come last.
     overall : Evaluation or ConfidenceEvaluation
-        Of all rows.
+        Evaluation of all rows.
     level : float
         Probability that all intervals hold together.
 
+    See Also
+    --------
+    evaluate : Pass ``by=`` to evaluate groups.
+    evaluate_confidence : The same for stated confidences.
+    calibrant.plots.GroupDisplay : Plot of the gaps.
+
     Notes
     -----
-    Accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
-    (Bonferroni), and the gap the same, moved: given the scores only the outcomes are random. Rows
-    of a group need not be equally hard: the interval is then of their mean and too wide, if
-    anything (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent: many rows of
-    one patient are not. With weights, the number of rows is the effective one of Kish, and the
-    intervals are approximate. Binned errors grow by chance in small groups: compare gaps, not ECEs.
+    The accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
+    (Bonferroni). The interval of the gap is the same interval, shifted, because only the outcomes
+    are random given the scores. Rows of a group need not be equally difficult: the interval is then
+    one of their mean, and conservative (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be
+    independent; many rows of one patient are not. With weights, the intervals are approximate and
+    use the effective number of rows (Kish).
 
-    For two classes the gap is that of the second class. Confidence, the larger of both
-    probabilities, would not show probabilities that are too low in a whole group: those below and
+    Binned errors are larger in small groups because of sampling noise. Compare gaps, not ECEs.
+
+    With two classes the gap is that of the second class. The confidence, the larger of the two
+    probabilities, would not show that probabilities are too low in a whole group: errors below and
     above one half change it in opposite directions.
     """
 
@@ -128,25 +143,25 @@ class GroupedEvaluation:
         return iter(self.groups)
 
     def __getitem__(self, name: Any) -> GroupEvaluation:
-        """A group by its name."""
+        """Return a group by its name."""
         for group in self.groups:
             if group.name == str(name):
                 return group
         names = [group.name for group in self.groups]
-        raise KeyError(f"no group {name!r}; there are {shortened(names, show=repr)}")
+        raise KeyError(f"There is no group {name!r}. The groups are {shortened(names, show=repr)}.")
 
     @property
     def too_small(self) -> tuple[str, ...]:
-        """Groups that have too few rows to see a gap of 0.1."""
+        """Names of the groups that are too small to detect a gap of 0.1."""
         return tuple(group.name for group in self.groups if group.is_small)
 
     @property
     def miscalibrated(self) -> tuple[str, ...]:
-        """Groups whose interval of the gap excludes 0."""
+        """Names of the groups whose interval of the gap excludes 0."""
         return tuple(group.name for group in self if group.gap_low > 0 or group.gap_high < 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return all values as plain values."""
         return {
             "by": list(self.by),
             "level": self.level,
@@ -155,17 +170,17 @@ class GroupedEvaluation:
         }
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row per group."""
+        """Return a pandas frame with one row per group."""
         return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
 
     @property
     def header(self) -> list[str]:
-        """The heads of the columns of `rows`."""
-        gap = f"gap ({self.level:.0%} interval)"
+        """Column headers of `rows`."""
+        gap = f"gap ({self.level:.0%} CI)"
         return [", ".join(self.by), "rows", "accuracy", gap, "ECE", "log-loss", "finding"]
 
     def rows(self) -> list[list[str]]:
-        """The table, a row a group."""
+        """Return the table, one row per group."""
         return [
             [
                 group.name,
@@ -180,8 +195,8 @@ class GroupedEvaluation:
         ]
 
     def __repr__(self) -> str:
-        wrong, small = len(self.miscalibrated), len(self.too_small)
-        counts = f"{len(self)} groups, {wrong} miscalibrated, {small} too small"
+        miscalibrated, small = len(self.miscalibrated), len(self.too_small)
+        counts = f"{len(self)} groups, {miscalibrated} miscalibrated, {small} too small"
         return f"<GroupedEvaluation by {', '.join(self.by)}: {counts}>"
 
     def _repr_html_(self) -> str:
@@ -190,14 +205,14 @@ class GroupedEvaluation:
     def __str__(self) -> str:
         lines = [self.header, *self.rows()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        shown = [
+        texts = [
             "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
-        return "\n".join([*shown, self.note()])
+        return "\n".join([*texts, self.note()])
 
     def note(self) -> str:
-        """What the numbers mean, and which groups are too small."""
+        """Explain the gap and the intervals, and name groups that are too small."""
         text = (
             f"Gap: {self.gap_title}. If rows are independent, the intervals hold for all "
             f"{len(self)} groups together with probability {self.level:g}."
@@ -205,11 +220,11 @@ class GroupedEvaluation:
         if not self.too_small:
             return text
         names = shortened(self.too_small)
-        return f"{text} Too few rows to see a gap of {VISIBLE:g}: {names}."
+        return f"{text} Too few rows to detect a gap of {VISIBLE:g}: {names}."
 
     @property
     def gap_title(self) -> str:
-        """What the gap is."""
+        """Definition of the gap."""
         if self.overall.is_binary:
             return "mean predicted probability of the second class minus its frequency"
         return "mean confidence minus accuracy"
@@ -220,11 +235,11 @@ _Values = tuple[Any, ...]
 
 
 _ALL: _Values = ()
-"""Stands for all rows."""
+"""Key of the sums over all rows."""
 
 
 class _GroupSums(dict[_Values, MetricAccumulator]):
-    """The sums of every group that some rows belong to."""
+    """Sums of each group with rows."""
 
     def __add__(self, other: _GroupSums) -> _GroupSums:
         both = {key: self[key] + other[key] for key in self if key in other}
@@ -234,9 +249,9 @@ class _GroupSums(dict[_Values, MetricAccumulator]):
 def evaluate_groups(
     sample: Sample, names: tuple[str, ...], level: float, *, inputs: Inputs, n_bins: int
 ) -> GroupedEvaluation:
-    """One evaluation per group of a sample whose columns are called ``names``: one pass.
+    """Evaluate each group of a sample in one pass; ``names`` are the names of its columns.
 
-    There is no KS error of chunked rows, because their scores would have to be ordered.
+    The KS error of chunked rows is not computed, because their scores would have to be sorted.
     """
     for name, column in zip(names, sample.columns, strict=False):
         check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
@@ -255,7 +270,7 @@ def evaluate_groups(
 def _sum_groups(
     names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None, chunk: ArraySample
 ) -> _GroupSums:
-    """Sums of every group that a chunk has rows of."""
+    """Sums of each group with rows in a chunk."""
     columns, sums = dict(zip(names, chunk.columns, strict=True)), _GroupSums()
 
     def add(values: _Values, rows: ArraySample) -> None:
@@ -270,15 +285,16 @@ def _sum_groups(
 
 
 def _value(value: Any) -> Any:
-    """A value that is equal to itself: dates as they are, other scalars as Python has them."""
+    """Return a value that can be a dictionary key: None for NaN and NaT, dates unchanged."""
     if value is None or value != value:  # NaN and NaT
         return None
+    # item() of a date would lose its unit, such as months.
     is_date = isinstance(value, np.datetime64)
     return value.item() if isinstance(value, np.generic) and not is_date else value
 
 
 def _joined(values: Sequence[Any]) -> AnyArray:
-    """A column of the values of groups."""
+    """Array of the values of groups."""
     if any(isinstance(value, np.datetime64) for value in values):
         return np.array([np.datetime64("NaT") if value is None else value for value in values])
     column = np.empty(len(values), dtype=object)
@@ -291,6 +307,7 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
     mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
     count = np.full(2, part.n_effective)
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
+    # Given the scores, only the frequency is random: its interval is that of the gap, mirrored.
     return GroupEvaluation(
         name=name,
         evaluation=evaluation,
@@ -302,25 +319,37 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
     )
 
 
+def check_level(level: float) -> None:
+    """Raise if the level of an interval is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(
+            f"level must lie between 0 and 1, got {level!r}. Pass level=0.95 for a 95% interval."
+        )
+
+
 def as_columns(by: Any) -> dict[str, Any]:
-    """The columns that define groups, by name: of a mapping, a frame, a series or an array. Columns
-    of dask stay where they are.
+    """Return the columns that define groups by name, from a mapping, data frame, series or array.
+
+    Dask columns are not computed.
     """
     if isinstance(by, Mapping):
         columns = {str(name): _as_column(part) for name, part in by.items()}
     elif getattr(by, "columns", None) is not None:  # pandas, polars and dask
         columns = {str(name): _as_column(by[name]) for name in by.columns}
     else:
-        # The name of a dask array is that of its graph.
+        # The name of a dask array is a key of its graph, which means nothing to users.
         name = None if hasattr(by, "chunks") else getattr(by, "name", None)
         columns = {str(name or "group"): _as_column(by)}
     if not columns:
-        raise ValueError("by has no columns: pass an array of groups, or a dict of such arrays")
+        raise ValueError(
+            "by has no columns. Pass an array with the group of each row, or a dict of such arrays."
+        )
     for name, part in columns.items():
         if part.ndim != 1:
             raise ValueError(
-                f"by {name!r} must hold one group a row; got shape {part.shape}: pass several "
-                f"columns as a dict of name -> column"
+                f"by {name!r} must be a 1D array with the group of each row, got shape "
+                f"{part.shape}. To combine several columns, pass several columns as a dict: "
+                f"by={{'site': site, 'sex': sex}}."
             )
     return columns
 
@@ -330,7 +359,7 @@ def _as_column(column: Any) -> Any:
 
 
 def name_groups(by: Any) -> AnyArray:
-    """The name of the group of each row, (n,)."""
+    """Return the name of each row's group, (n,)."""
     columns = as_columns(by)
     check_same_length(**columns)
     names = np.empty(len(next(iter(columns.values()))), dtype=object)
@@ -340,9 +369,9 @@ def name_groups(by: Any) -> AnyArray:
 
 
 def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
-    """Rows of every combination of values that occurs, in the order of the values."""
+    """Return the rows of every combination of values that occurs, in the order of the values."""
     coded = [_code(name, part) for name, part in columns.items()]
-    codes = np.stack([own for own, _ in coded], axis=1)
+    codes = np.stack([code for code, _ in coded], axis=1)
     combinations, place = np.unique(codes, axis=0, return_inverse=True)
     order = np.argsort(place.ravel(), kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
@@ -359,14 +388,15 @@ def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray
 
 
 def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
-    """Codes of a column and what they stand for; missing values are a group of their own, last."""
+    """Return the codes of a column and their names; missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
     is_missing = [value is None or value != value or value == "NaT" for value in values]
     present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
     if len(present) > _MOST_GROUPS:
         raise ValueError(
-            f"by {name!r} has {len(present):,} different values: cut it into groups first, numbers "
-            f"by np.digitize(x, edges), dates by dates.astype('datetime64[M]')"
+            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Cut it "
+            f"into groups first: numbers with np.digitize(x, edges), dates with "
+            f"dates.astype('datetime64[M]')."
         )
     order = _sorted(present)
     place = {value: code for code, value in enumerate(order)}
@@ -375,13 +405,13 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
         for value, missing in zip(values, is_missing, strict=True)
     ]
     names = [*map(str, order), MISSING]
-    if len(set(names)) < len(names):  # 1 and "1"
+    if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
         names = [*map(repr, order), MISSING]
     return np.array(codes, dtype=np.intp), names
 
 
 def _dated(column: AnyArray) -> AnyArray:
-    """Dates as text, without the hours where there are none."""
+    """Return dates as text, without the time if all times are midnight."""
     days = column.astype("datetime64[D]")
     is_finer = column.dtype > days.dtype
     has_hours = is_finer and bool((column != days)[~np.isnat(column)].any())
@@ -391,5 +421,5 @@ def _dated(column: AnyArray) -> AnyArray:
 def _sorted(values: set[Any]) -> list[Any]:
     try:
         return sorted(values)
-    except TypeError:  # of different types
+    except TypeError:  # values of different types cannot be compared
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))

@@ -1,6 +1,4 @@
-"""Calibration error by kernel density estimates of the scores, of all rows and of those with
-outcome 1.
-"""
+"""Calibration error by kernel density estimation."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# The grid of the authors; it leaves room for the scores that are mirrored at 0 and 1.
+# The grid of the authors. It extends beyond [0, 1] for the scores that are mirrored at 0 and 1.
 _LOW, _HIGH, _POINTS = -0.6, 1.6, 2**14
 _STEP = (_HIGH - _LOW) / (_POINTS - 1)
-# A triweight kernel of standard deviation h ends at 3 h: below this the grid no longer resolves it.
+# A triweight kernel of standard deviation h ends at 3 h. The grid does not resolve smaller ones.
 _SMALLEST = 2 * _STEP
-# Densities below this share of the largest are round-off of the convolution.
+# Densities below this share of the maximum are round-off of the convolution.
 _NO_DENSITY = 1e-12
 
 
@@ -31,42 +29,55 @@ def kde_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Calibration error by kernel density estimation (KDE-ECE).
+    r"""Compute the calibration error by kernel density estimation (KDE-ECE).
 
-    With :math:`\hat q` the density of the scores, :math:`\hat q_1` that of the scores with outcome
-    1, and
-    :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the estimated frequency of the
-    outcome at score t,
-
-    .. math:: \Big( \int_0^1 |t - \hat\pi(t)|^p\, \hat q(t)\, dt \Big)^{1/p} .
+    The error integrates the gap between score and estimated frequency of the outcome, without bins.
+    Lower is better. It depends on the bandwidth, and it is not zero for a calibrated model.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one.
-    notion : str
-        What is checked, see `calibrant.notions`; several claims are averaged with the weights of
-        `expected_calibration_error`.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        class-wise types of calibration, rows need not sum to one.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
     bandwidth : float, optional
-        Standard deviation of the triweight kernel. By default :math:`\hat\sigma (2n)^{-1/5}` with
-        the standard deviation of the scores whose outcome is 1, as in the code of the authors,
-        which gave the published figures; of all scores where those do not vary.
-    norm : float >= 1
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
+        Standard deviation of the triweight kernel, at most 0.2. By default :math:`\hat\sigma
+        (2n)^{-1/5}` with the standard deviation of the scores with outcome 1, as in the authors'
+        code that produced the published figures. If these scores are all equal, that of all scores.
+    norm : float >= 1, default 1
+        Power p of the gaps.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     float
+        The calibration error.
+
+    See Also
+    --------
+    smooth_calibration_error : Error without bins whose bandwidth needs no choice.
+    expected_calibration_error : Binned calibration error.
 
     Notes
     -----
-    Scores are mirrored at the nearer end of [0, 1], so that no mass is lost there. O(n + M log M)
-    per claim, M = 16,384 grid points. Bandwidths below two grid steps (2.7e-4) are raised to that.
-    The error depends on the bandwidth, and is not zero for a calibrated model.
+    With :math:`\hat q` the density of the scores, :math:`\hat q_1` that of the scores with outcome
+    1, and :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the estimated frequency of
+    the outcome at score t, the error is
+
+    .. math:: \Big( \int_0^1 |t - \hat\pi(t)|^p\, \hat q(t)\, dt \Big)^{1/p} .
+
+    Scores are mirrored at the nearer end of [0, 1], so no mass is lost there. O(n + M log M) per
+    claim with M = 16,384 grid points. Bandwidths below two grid steps (2.7e-4) are raised to that
+    value.
 
     References
     ----------
@@ -81,18 +92,20 @@ def kde_calibration_error(
     0.17
     """
     if not 1 <= norm < np.inf:
-        raise ValueError(f"norm must be a finite number of at least 1, got {norm!r}")
+        raise ValueError(
+            f"norm must be a finite number of at least 1, got {norm!r}. Pass norm=1 or norm=2."
+        )
     if bandwidth is not None and not 0 < bandwidth <= 0.2:
         raise ValueError(
-            f"bandwidth must be positive and at most 0.2, the room that the grid has; got "
-            f"{bandwidth!r}"
+            f"bandwidth must be positive and at most 0.2, because the kernel must fit on the grid; "
+            f"got {bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_power(claim, bandwidth, norm)) ** (1 / norm)
 
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
-    """The integral of the ``norm``-th power of the gap."""
+    """Integral of the ``norm``-th power of the gap of one claim."""
     width = max(_default_bandwidth(claim) if bandwidth is None else bandwidth, _SMALLEST)
     grid = np.linspace(_LOW, _HIGH, _POINTS)
     inside = (grid > 0) & (grid < 1)
@@ -112,7 +125,7 @@ def _default_bandwidth(claim: Claim) -> float:
 
 
 def _deviation(claim: Claim, *, of_hits: bool) -> float:
-    """Standard deviation of the scores; 0.0 where nothing varies or nothing is there."""
+    """Standard deviation of the scores; 0.0 if they are equal or there are none."""
 
     def moments(rows: slice) -> tuple[float, float]:
         weight = claim.weight[rows] * claim.outcome[rows] if of_hits else claim.weight[rows]
@@ -130,8 +143,9 @@ def _deviation(claim: Claim, *, of_hits: bool) -> float:
 
 
 def _masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
-    """Weights of the rows of a block on the grid, and those of hits, every score counted with its
-    mirror image at the nearer end of [0, 1].
+    """Weights of all rows and of positive outcomes on the grid.
+
+    Each score is counted together with its mirror image at the nearer end of [0, 1].
     """
     score, weight = claim.score[rows], claim.weight[rows]
     hit, mirror = weight * claim.outcome[rows], np.where(score < 0.5, -score, 2 - score)
@@ -142,15 +156,16 @@ def _masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
 
 
 def _density(mass: FloatArray, width: float) -> FloatArray:
-    """Sums of kernels on the grid."""
+    """Sum of the kernels on the grid."""
     reach = int(3 * width / _STEP)
     offset = np.arange(-reach, reach + 1) * (_STEP / (3 * width))
     kernel = 35 / 32 * (1 - offset**2) ** 3 / (3 * width)
+    # The Fourier transform leaves tiny negative values where no score is near.
     return np.maximum(scipy.signal.fftconvolve(mass, kernel, mode="same"), 0)
 
 
 def _on_grid(score: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weights shared by the two nearest grid points."""
+    """Distribute each weight linearly over the two nearest grid points."""
     place = (score - _LOW) / _STEP
     lower = place.astype(np.intp)
     upper_share = place - lower

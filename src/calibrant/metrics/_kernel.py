@@ -1,8 +1,8 @@
-"""Kernel calibration error: do residuals of similar predictions point the same way?
+"""Kernel calibration error: whether residuals of similar predictions have the same direction.
 
-A `Residuals` object holds one claim, or the whole vector: points, residuals and weights, and knows
-how to add up ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. Points on a line are sorted
-and take O(n); vectors take O(n^2).
+A `Residuals` object holds points, residuals and weights of one claim, or of the whole vector. It
+sums ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. For scores (points on a line) this
+takes O(n) after sorting, for vectors O(n^2).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calibrant.notions import Claims, Notion, as_notion, predictions_for
 _ESTIMATORS = ("unbiased", "biased")
 _TILE = 512
 _MEDIAN_POINTS = 1000
-# exp() of the distance from the start of a segment stays far from overflow.
+# Length of a segment of sorted points: exp(300) is far from overflow.
 _SEGMENT = 300.0
 
 
@@ -38,53 +38,63 @@ def kernel_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Squared kernel calibration error (SKCE), for any notion and for the whole vector.
+    r"""Compute the squared kernel calibration error (SKCE), without bins.
 
-    With residuals :math:`r_i = e_{y_i} - p_i` and the kernel
-    :math:`k(p, p') = \exp(-\|p - p'\|_1 / (2\gamma))`, an exponential of the total variation
-    distance,
-
-    .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
-
-    For the claims of a binary notion the score :math:`f_i` takes the place of :math:`p_i`, with
-    :math:`k = \exp(-|f - f'| / \gamma)` and :math:`r_i = o_i - f_i`; several claims are averaged
-    with the weights of `expected_calibration_error`.
+    By default it is about the whole probability vector. Its expectation is zero if and only if the
+    model is calibrated, and positive otherwise. Lower is better, but the unbiased estimate of a
+    calibrated model is negative more than half of the time.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one.
-    notion : str
-        "canonical" (the whole vector), or a binary notion, see `calibrant.notions`.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        class-wise types of calibration, rows need not sum to one.
+    notion : str or Notion, default "canonical"
+        Type of calibration: "canonical" (the whole vector) or a binary one, see
+        `calibrant.notions`.
     bandwidth : float, optional
-        :math:`\gamma`, in units of total variation. By default the median distance of distinct
-        predictions (at most 1,000 of them, evenly spaced in sorted order), which depends on the
-        predictions and not on the labels.
-    estimator : {"unbiased", "biased"}
-        "biased" divides the sum over all pairs, each row with itself too, by n squared; with
+        Bandwidth :math:`\gamma` in units of total variation. By default the median distance of
+        distinct predictions (at most 1,000 of them, evenly spaced in sorted order). It depends on
+        the predictions only, not on the labels.
+    estimator : {"unbiased", "biased"}, default "unbiased"
+        "biased" divides the sum over all pairs, including each row with itself, by n squared. With
         ``notion="confidence"`` it is the square of the MMCE.
     block_size : int, optional
-        Average the unbiased estimates of blocks of so many consecutive rows: O(n) pairs instead of
-        all.
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-        Not with ``block_size``.
-    classes : labels of the columns, optional
+        Average the unbiased estimates of blocks of this many consecutive rows. This takes O(n)
+        pairs instead of all.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights, for the unbiased estimate numbers of copies. Not allowed with ``block_size``.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     float
-        A squared error; the unbiased estimate is negative more than half of the time for a
-        calibrated model.
+        The squared error.
+
+    See Also
+    --------
+    calibrant.inference.kernel_test : Test whether the error exceeds sampling noise.
+    expected_calibration_error : Binned calibration error.
 
     Notes
     -----
-    Binary notions: O(n log n) per claim, because the kernel factorises along sorted scores.
-    Canonical: O(n^2 K) time in tiles of constant memory, or O(n m K) for blocks of m rows. Its mean
-    over data is zero if and only if the model is calibrated in the sense of the notion, and it does
-    not need bins; `calibrant.inference.kernel_test` tells how large it may be by chance.
+    With residuals :math:`r_i = e_{y_i} - p_i` and the kernel :math:`k(p, p') = \exp(-\|p - p'\|_1 /
+    (2\gamma))`, an exponential of the total variation distance, the unbiased estimate is
+
+    .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
+
+    For binary claims the score :math:`f_i` replaces :math:`p_i`, with :math:`k = \exp(-|f - f'| /
+    \gamma)` and :math:`r_i = o_i - f_i`. Several claims are averaged with the weights of
+    `expected_calibration_error`.
+
+    Binary types of calibration take O(n log n) per claim, because the kernel factorizes along
+    sorted scores. Canonical takes O(n^2 K) time in tiles of constant memory, or O(n m K) for blocks
+    of m rows.
 
     References
     ----------
@@ -120,11 +130,14 @@ def kernel_calibration_error(
 def _check_blocks(block_size: int, estimator: str, weight: FloatArray) -> None:
     check_count(block_size, "block_size", minimum=2)
     if estimator != "unbiased":
-        raise ValueError("block_size goes with estimator='unbiased'")
+        raise ValueError(
+            f"block_size needs estimator='unbiased', got {estimator!r}. Pass block_size=None or "
+            f"estimator='unbiased'."
+        )
     if not (weight == 1).all():
         raise ValueError(
-            "block_size goes with unit weights: weighted rows do not fill blocks; leave "
-            "block_size=None"
+            "block_size needs unit weights, because blocks consist of whole rows. Pass "
+            "block_size=None."
         )
 
 
@@ -135,11 +148,15 @@ def residual_parts(
     weight: FloatArray,
     bandwidth: float | None,
 ) -> Iterator[tuple[float, Residuals]]:
-    """The claims of a notion, or the whole vector, each with its weight v_c; rows of weight zero
-    are left out.
+    """Yield the residuals of each claim, or of the whole vector, with their weight v_c.
+
+    Rows of weight zero are left out.
     """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
-        raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}")
+        raise ValueError(
+            f"bandwidth must be a positive number, got {bandwidth!r}. Pass bandwidth=None to "
+            f"choose it from the data."
+        )
     if notion.is_binary:
         yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
     else:
@@ -160,7 +177,7 @@ def vector_residuals(
 
 
 def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[float, Residuals]]:
-    """Residuals ``outcome - score`` of every claim that has rows."""
+    """Yield residuals ``outcome - score`` of each claim with rows."""
     for claim in claims:
         present = np.flatnonzero(claim.weight)
         if present.size:
@@ -168,26 +185,24 @@ def claim_residuals(claims: Claims, bandwidth: float | None) -> Iterator[tuple[f
             residual: FloatArray = claim.outcome[present, None] - points
             rows = np.arange(claims.n_rows)[claim.rows][present]
             width = bandwidth or median_distance(points)
-            own = Residuals(points, residual, claim.weight[present], width, rows, claim.index)
-            yield claims.share(claim), own
+            part = Residuals(points, residual, claim.weight[present], width, rows, claim.index)
+            yield claims.share(claim), part
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Points (n, d), residuals (n, d) and weights (n,) of one claim (d = 1) or of whole vectors (d
-    = K).
-    """
+    """Points, residuals (n, d) and weights (n,) of one claim (d = 1) or of vectors (d = K)."""
 
     points: FloatArray
     residual: FloatArray
     weight: FloatArray
     bandwidth: float
     rows: IntArray
-    """Which rows of the data these are."""
+    """Indices of the rows in the data."""
     claim: int = 0
 
     def estimate(self, estimator: str = "unbiased") -> float:
-        """The squared error."""
+        """Return the squared error."""
         total = float(self.weight.sum())
         pairs = float(self.forms(self.weight[:, None] * self.residual).sum())
         if estimator == "biased":
@@ -195,24 +210,22 @@ class Residuals:
         return self.without_self(pairs)
 
     def without_self(self, pairs: FloatArray | float) -> float:
-        """The unbiased estimate of sums over all pairs, from which those of a row with itself are
-        taken out.
+        """Return the unbiased estimate from sums over all pairs, by removing each row with itself.
 
-        A weight is a number of copies, so that copies of a row are pairs and only each copy with
-        itself is not.
+        A weight is a number of copies. Two copies of a row are a pair; a copy with itself is not.
         """
         total = float(self.weight.sum())
-        own = self.weight @ np.einsum("ij,ij->i", self.residual, self.residual)
-        return float((pairs - own) / (total * (total - 1))) if total > 1 else 0.0
+        diagonal = self.weight @ np.einsum("ij,ij->i", self.residual, self.residual)
+        return float((pairs - diagonal) / (total * (total - 1))) if total > 1 else 0.0
 
     def forms(self, columns: FloatArray) -> FloatArray:
-        """``sum_ij kernel(i, j) c_i c_j`` for every column c of ``columns`` (n, m)."""
+        """Return ``sum_ij kernel(i, j) c_i c_j`` for every column c of ``columns`` (n, m)."""
         if self.points.shape[1] == 1:
             return sorted_forms(self.points[:, 0] / self.bandwidth, columns)
         return tiled_forms(self.kernel, columns)
 
     def kernel(self, rows: slice, columns: slice) -> FloatArray:
-        """Kernel values of two sets of rows."""
+        """Return the kernel values of two sets of rows."""
         scale = 1.0 if self.points.shape[1] == 1 else 2.0
         distance = scipy.spatial.distance.cdist(
             self.points[rows], self.points[columns], "cityblock"
@@ -220,8 +233,10 @@ class Residuals:
         return np.exp(distance / (-scale * self.bandwidth), out=distance)
 
     def block_estimates(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Unbiased estimates of consecutive blocks of ``size`` rows (the last may be smaller), and
-        their share of pairs.
+        """Return unbiased estimates of consecutive blocks of ``size`` rows, and their share of
+        pairs.
+
+        The last block may be smaller.
         """
         starts = range(0, max(1, len(self.points) - 1), size)
         estimates = np.array([self._block(slice(start, start + size)) for start in starts])
@@ -230,53 +245,55 @@ class Residuals:
         return estimates, pairs / pairs.sum()
 
     def _block(self, rows: slice) -> float:
-        own = self.residual[rows]
-        if len(own) < 2:
+        residual = self.residual[rows]
+        if len(residual) < 2:
             return 0.0
-        products = self.kernel(rows, rows) * (own @ own.T)
-        return float((products.sum() - np.trace(products)) / (len(own) * (len(own) - 1)))
+        products = self.kernel(rows, rows) * (residual @ residual.T)
+        return float((products.sum() - np.trace(products)) / (len(residual) * (len(residual) - 1)))
 
 
 def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
-    """``sum_ij exp(-|x_i - x_j|) c_i c_j`` for every column c, in O(n log n).
+    """Return ``sum_ij exp(-|x_i - x_j|) c_i c_j`` for every column c, in O(n log n).
 
-    Along sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so that the sum over i < j is a
-    running sum; it is started anew in every segment of length ``_SEGMENT``, lest it overflow.
+    For sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so the sum over i < j is a running
+    sum. It is restarted in every segment of length ``_SEGMENT`` to avoid overflow.
     """
     order = np.argsort(point, kind="stable")
     x, c = point[order], columns[order]
-    total = np.einsum("ij,ij->j", c, c)
+    total = np.einsum("ij,ij->j", c, c)  # pairs of a row with itself
     before = np.zeros(c.shape[1])
     segment = ((x - x[0]) // _SEGMENT).astype(np.intp)
     starts = np.append(np.flatnonzero(np.diff(segment, prepend=-1)), len(x))
     for start, stop in pairwise(starts):
         rise = np.exp(x[start:stop] - x[start])[:, None]
-        grown = c[start:stop] * rise
-        running = np.cumsum(grown, axis=0)
-        total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - grown + before)
+        scaled = c[start:stop] * rise
+        running = np.cumsum(scaled, axis=0)
+        total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - scaled + before)
         if stop < len(x):
+            # Refer the running sum to the start of the next segment.
             before = (before + running[-1]) * np.exp(x[start] - x[stop])
     return total
 
 
 def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray) -> FloatArray:
-    """``sum_ij gram(i, j) c_i c_j`` for every column c of a symmetric ``gram``, tile by tile."""
+    """Return ``sum_ij gram(i, j) c_i c_j`` for every column c of a symmetric ``gram``, in tiles."""
     total = np.zeros(columns.shape[1])
     for rows in row_blocks(len(columns), 1, elements=_TILE):
         for others in row_blocks(rows.stop, 1, elements=_TILE):
-            twice = 1.0 if others.start == rows.start else 2.0
-            total += twice * np.einsum(
+            # Tiles below the diagonal stand for their mirror images as well.
+            factor = 1.0 if others.start == rows.start else 2.0
+            total += factor * np.einsum(
                 "ij,ij->j", columns[rows], gram(rows, others) @ columns[others]
             )
     return total
 
 
 def median_distance(points: FloatArray) -> float:
-    """Median total variation distance of distinct points; 1.0 where there is but one.
+    """Median total variation distance of distinct points; 1.0 if there is only one.
 
-    Points are told apart and ordered by a projection, so that neither their order nor copies play a
-    part.
+    Points are compared and sorted by a projection, so neither their order nor duplicates matter.
     """
+    # A fixed direction in which different points practically never have the same projection.
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
     chosen = points[

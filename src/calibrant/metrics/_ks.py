@@ -1,6 +1,4 @@
-"""Binning-free calibration error: the Kolmogorov-Smirnov distance of cumulative scores and
-outcomes.
-"""
+"""Kolmogorov-Smirnov calibration error: distance of cumulative scores and outcomes."""
 
 from __future__ import annotations
 
@@ -32,21 +30,48 @@ def ks_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Kolmogorov-Smirnov calibration error.
+    r"""Compute the Kolmogorov-Smirnov calibration error.
 
-    The largest distance between the cumulative score and the cumulative outcome,
+    It is the largest distance between cumulative scores and cumulative outcomes, and needs no bins.
+    Lower is better.
 
-    .. math:: \max_s \frac1n \Big| \sum_{i:\, f_i \le s} (f_i - o_i) \Big| ,
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`. "rank-2" and "within-top-2" are the top-2 and within-top-2
+        errors of the paper.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
-    taken at the ends of groups of tied scores. For a notion of several claims, their mean with the
-    weights of `expected_calibration_error`.
+    Returns
+    -------
+    float
+        The error, between 0 and 1.
 
-    ``notion="rank-2"`` and ``"within-top-2"`` are the top-2 and within-top-2 errors of the paper.
+    See Also
+    --------
+    calibrant.inference.ks_test : Test whether the error exceeds sampling noise.
+    cutoff_calibration_error : The largest error over any interval of scores.
+    expected_calibration_error : Binned calibration error.
 
     Notes
     -----
-    O(n log n) time and O(n) memory per claim: scores must be ordered, a memory map is read but its
-    top scores are held.
+    With scores f and outcomes o, the error is
+
+    .. math:: \max_s \frac1n \Big| \sum_{i:\, f_i \le s} (f_i - o_i) \Big| ,
+
+    evaluated at the end of each group of tied scores. O(n log n) time and O(n) memory per claim,
+    because scores must be sorted. A memory map is read in blocks, but its confidences are kept in
+    memory.
 
     References
     ----------
@@ -64,20 +89,21 @@ def ks_error(
 
 
 _N_COLUMNS = 12
-"""Columns that are made of a block of ordered rows: scores, steps, sums."""
+"""Temporary columns per block of sorted rows: scores, steps and sums."""
 
 _N_EXCESS = 4
-"""Columns where the excess alone is added up."""
+"""Temporary columns per block if only the excess is summed."""
 
 
 def claims_ks(claims: Claims) -> float:
-    """KS error of claims: the mean over them with the weights v_c."""
+    """KS error of claims: their mean with the weights v_c."""
     return claims.mean(claim_ks)
 
 
 def claim_ks(claim: Claim) -> float:
-    """KS error of one claim: of rows that count one each from the excess alone, else from the
-    path.
+    """KS error of one claim.
+
+    With unit weights only the excess is summed, which is faster than the whole path.
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))
@@ -85,12 +111,12 @@ def claim_ks(claim: Claim) -> float:
 
 
 def _largest_excess(rows_of: _Ordered | _Packed) -> float:
-    """KS error of rows that count one each."""
+    """KS error of rows with unit weights."""
     before = worst = 0.0
     for rows in row_blocks(rows_of.n_rows, _N_EXCESS):
         score, outcome, _ = rows_of.take(rows)
         excess = score - outcome
-        excess[0] += before
+        excess[0] += before  # continue the sum of the previous block
         np.cumsum(excess, out=excess)
         before = excess[-1]
         is_end = np.append(score[1:] != score[:-1], rows_of.ends_at(rows.stop))
@@ -103,8 +129,8 @@ def _largest_excess(rows_of: _Ordered | _Packed) -> float:
 class KsPath(NamedTuple):
     """Cumulative scores and outcomes of a claim at its distinct scores, each (m,), increasing.
 
-    ``share`` of the rows up to each ``score``; ``excess`` is the cumulative score minus the
-    cumulative ``outcome``, both divided by the number of rows.
+    ``share`` is the share of the rows up to each ``score``. ``excess`` is the cumulative score
+    minus the cumulative ``outcome``, both divided by the number of rows.
     """
 
     share: FloatArray
@@ -114,7 +140,7 @@ class KsPath(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """Where the distance is largest."""
+        """Index of the largest distance."""
         return int(np.abs(self.excess).argmax())
 
     @property
@@ -123,29 +149,31 @@ class KsPath(NamedTuple):
         return float(np.abs(self.excess[self.worst]))
 
     def excess_at(self, share: FloatArray) -> FloatArray:
-        """The excess at shares of the rows between 0 and 1, linear between distinct scores."""
+        """Interpolate the excess at shares of the rows between 0 and 1."""
         return np.interp(share, np.append(0.0, self.share), np.append(0.0, self.excess))
 
 
 def ks_path(claim: Claim) -> KsPath:
-    """The graph whose largest distance from zero is the KS error; a claim without rows has none.
+    """Return the graph whose largest distance from zero is the KS error.
 
-    Rows with the same score are one step: what lies within it would depend on their order. Rows of
-    weight zero are no steps. O(n log n).
+    Rows with the same score form one step, because the path within the step would depend on their
+    order. Rows of weight zero are left out. A claim without rows has no path. O(n log n).
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
 
 def path_parts(claim: Claim) -> Iterator[KsPath]:
-    """The path of a claim, a block of rows at a time in the order of their scores; sums are added
-    up from part to part as over all rows.
+    """Yield the path of a claim in blocks of rows, sorted by score.
+
+    Sums continue from block to block.
     """
     return _path_parts(_in_order(claim))
 
 
 def packed_ks(key: AnyArray) -> float:
-    """KS error of scores and outcomes that were packed (`packed_pairs`), which are put in order;
-    nothing else is as large.
+    """KS error of packed scores and outcomes (`packed_pairs`).
+
+    The array is sorted in place; no other array is as large.
     """
     key.sort()
     return _largest_excess(_Packed(key))
@@ -166,7 +194,7 @@ def _path_parts(rows_of: _Ordered | _Packed) -> Iterator[KsPath]:
 
 
 class _Packed(NamedTuple):
-    """Rows of weight one in the order of their scores, packed, and unpacked a block at a time."""
+    """Rows of weight one, packed and sorted by score; blocks are unpacked on demand."""
 
     key: AnyArray
 
@@ -183,13 +211,16 @@ class _Packed(NamedTuple):
         return score, outcome, np.broadcast_to(np.float64(1.0), score.shape)
 
     def ends_at(self, stop: int) -> bool:
-        """Whether no tied score follows the block that ends before ``stop``."""
-        one, other = self.key[stop - 1 : stop + 1] >> np.uint64(1) if stop < self.n_rows else (0, 1)
-        return bool(one != other)
+        """Whether the row after the block that ends before ``stop`` has another score."""
+        if stop >= self.n_rows:
+            return True
+        # The lowest bit of a key is the outcome, the others are the score.
+        last, following = self.key[stop - 1 : stop + 1] >> np.uint64(1)
+        return bool(last != following)
 
 
 class _Ordered(NamedTuple):
-    """Rows of a claim, and the order of their scores, which is followed a block at a time."""
+    """Rows of a claim with the order of their scores; blocks are selected on demand."""
 
     score: FloatArray
     outcome: AnyArray
@@ -202,11 +233,11 @@ class _Ordered(NamedTuple):
         return len(self.order)
 
     def take(self, rows: slice) -> tuple[FloatArray, AnyArray, FloatArray]:
-        own = self.order[rows]
-        return self.score[own], self.outcome[own], self.weight[own]
+        index = self.order[rows]
+        return self.score[index], self.outcome[index], self.weight[index]
 
     def ends_at(self, stop: int) -> bool:
-        """Whether no tied score follows the block that ends before ``stop``."""
+        """Whether the row after the block that ends before ``stop`` has another score."""
         if stop >= self.n_rows:
             return True
         last, following = self.take(slice(stop - 1, stop + 1))[0]
@@ -214,11 +245,15 @@ class _Ordered(NamedTuple):
 
 
 def _in_order(claim: Claim) -> _Ordered | _Packed:
-    """Rows of positive weight; where all weigh one, one sort of scores with their outcomes."""
+    """Sort the rows of positive weight.
+
+    With unit weights, scores and outcomes are packed into one array and sorted together.
+    """
     if is_unit(claim.weight):
         key = packed_pairs(claim.score, claim.outcome)
         key.sort()
         return _Packed(key)
+    # The order of tied scores does not matter, because only the ends of ties are evaluated.
     order = np.argsort(claim.score)
     if not claim.weight.all():
         order = order[claim.weight[order] > 0]

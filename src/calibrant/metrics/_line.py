@@ -1,4 +1,4 @@
-"""Calibration slope and intercept: the logistic line of outcomes on log-odds."""
+"""Calibration slope and intercept: logistic regression of outcomes on log-odds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, Weight
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 WIDEST = 100.0
-"""Intercepts beyond this turn every score that is not 0 or 1 into 0 or 1."""
+"""A larger shift of the log-odds turns every score into 0 or 1."""
 
 
 def calibration_slope(
@@ -29,18 +29,43 @@ def calibration_slope(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Calibration slope: :math:`b` of the maximum-likelihood fit
-    :math:`P(o = 1) = \sigma(a + b\,\text{logit} f)`.
+    r"""Compute the calibration slope.
 
-    1 for a calibrated model; below 1 scores are too extreme, above 1 not extreme enough. For a
-    notion of several claims the mean of theirs, with the weights of `expected_calibration_error`.
+    1 is ideal. A slope below 1 means scores that are too extreme (overconfident), above 1 scores
+    that are not extreme enough.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+
+    Returns
+    -------
+    float
+        The slope. NaN if the data do not determine it: all scores or all outcomes are equal, or a
+        threshold of the score separates the outcomes.
+
+    See Also
+    --------
+    calibration_intercept : Calibration in the large.
+    calibrant.inference.calibration_line : Slope and intercept with confidence intervals.
 
     Notes
     -----
-    Caveat: a slope of 1 does not say that a model is calibrated, only that no straight line in
-    log-odds mends it. NaN where the data do not determine it: all scores or all outcomes the same,
-    or outcomes that a threshold of the score separates. Scores are floored at 1e-12 from 0 and 1.
-    `calibrant.inference.calibration_line` has the interval. O(n) per claim.
+    The slope is b of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit} f)`. A
+    slope of 1 does not imply calibration. It only means that no straight line in log-odds improves
+    the scores. Scores are clipped to [1e-12, 1 - 1e-12]. O(n) per claim.
 
     References
     ----------
@@ -68,17 +93,36 @@ def calibration_intercept(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Calibration in the large: :math:`a` of the maximum-likelihood fit
-    :math:`P(o = 1) = \sigma(a + \text{logit} f)`, the slope held at 1.
+    r"""Compute the calibration intercept with the slope fixed at 1 (calibration in the large).
 
-    0 where as much happens as is said on average (in log-odds); above 0 scores are too low, below 0
-    too high. Infinite where all outcomes are the same. For several claims, notes and references as
-    in `calibration_slope`.
+    0 is ideal: mean score and observed frequency agree. Above 0 scores are too low, below 0 too
+    high.
+
+    Parameters
+    ----------
+    y_true, y_prob, notion, sample_weight, classes, inputs
+        As in `calibration_slope`.
+
+    Returns
+    -------
+    float
+        The intercept in log-odds. Infinite if all outcomes are equal.
+
+    See Also
+    --------
+    calibration_slope : Calibration slope.
+    calibrant.inference.calibration_line : Slope and intercept with confidence intervals.
 
     Notes
     -----
-    Caveat: errors that cancel leave it at 0. It is not the intercept beside a fitted slope, which
-    depends on where the scores lie.
+    The intercept is a of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + \text{logit} f)`.
+    Errors that cancel leave it at 0. It differs from the intercept of a fit with a free slope,
+    which depends on the location of the scores. O(n) per claim.
+
+    References
+    ----------
+    Cox (1958), doi:10.1093/biomet/45.3-4.562; Van Calster et al. (2016),
+    doi:10.1016/j.jclinepi.2015.12.005.
 
     Examples
     --------
@@ -90,20 +134,20 @@ def calibration_intercept(
 
 
 class Line(NamedTuple):
-    """Slope and intercept of outcomes on log-odds; NaN where the data do not determine them."""
+    """Slope and intercept of outcomes on log-odds; NaN if the data do not determine them."""
 
     slope: float
     intercept: float
 
 
 def log_odds(score: FloatArray) -> FloatArray:
-    """``log(f / (1 - f))``, floored at both ends."""
-    odds, rest = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
-    return np.asarray(np.log(odds) - np.log(rest, out=rest))
+    """Return ``log(f / (1 - f))``, with both probabilities at least EPS."""
+    odds, complement = np.maximum(score, EPS), np.maximum(1.0 - score, EPS)
+    return np.asarray(np.log(odds) - np.log(complement, out=complement))
 
 
 def fit_line(claim: Claim) -> Line:
-    """The line of a claim by maximum likelihood."""
+    """Fit the line of a claim by maximum likelihood."""
     is_present = claim.weight > 0
     present = slice(None) if is_present.all() else is_present
     odds, weight = log_odds(claim.score[present]), claim.weight[present]
@@ -117,28 +161,29 @@ def fit_line(claim: Claim) -> Line:
 
 
 def shift_at(claim: Claim, z: float, squares: FloatArray | None = None) -> float:
-    r"""The shift a of the log-odds at which the outcomes lie z standard errors above the scores,
+    r"""Return the shift a of the log-odds at which the outcomes are z standard errors above the
+    scores.
 
     .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i^2
         \sigma_i (1 - \sigma_i)} .
 
-    z = 0 is the maximum-likelihood fit; two values of z are the ends of an interval. ``squares``
-    are the squared weights, which z = 0 does not need.
+    z = 0 is the maximum-likelihood fit. Two values of z give the ends of an interval. ``squares``
+    are the squared weights, which are not needed for z = 0.
     """
     odds = log_odds(claim.score)
-    own_squares = claim.weight if squares is None else squares
+    squares = claim.weight if squares is None else squares
 
     def sums(shift: float, rows: slice) -> tuple[float, float]:
-        own, weight = odds[rows], claim.weight[rows]
-        rate, rest = expit(own + shift), expit(-own - shift)  # 1 - rate would lose its digits
-        beyond = weight @ np.where(claim.outcome[rows], rest, -rate)
-        return float(beyond), float(own_squares[rows] @ (rate * rest))
+        shifted, weight = odds[rows] + shift, claim.weight[rows]
+        rate, complement = expit(shifted), expit(-shifted)  # 1 - rate would lose digits
+        residual = weight @ np.where(claim.outcome[rows], complement, -rate)
+        return float(residual), float(squares[rows] @ (rate * complement))
 
     def excess(shift: float) -> float:
-        beyond, variance = sum_blocks(partial(sums, shift), len(odds), 1)
-        return float(beyond - z * np.sqrt(variance))
+        residual, variance = sum_blocks(partial(sums, shift), len(odds), 1)
+        return float(residual - z * np.sqrt(variance))
 
-    # The excess falls with the shift; what no finite shift explains is infinite.
+    # The excess decreases with the shift. Without a change of sign, no finite shift is a solution.
     if excess(-WIDEST) <= 0:
         return -np.inf
     if excess(WIDEST) >= 0:

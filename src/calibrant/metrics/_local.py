@@ -1,4 +1,4 @@
-"""Gaps to a smooth curve: ICI, E50 and E90 of clinical prediction models."""
+"""Gaps between scores and a smooth calibration curve: ICI, E50 and E90."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, Weight
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 SPAN = 0.75
-"""Share of the rows that a point of the curve is fitted on: R's default, used by the paper."""
+"""Share of the rows used for each point of the curve: the default of R and of the paper."""
 
 _POINTS = 101
-"""Scores at which the curve is fitted; between them it is linear."""
+"""Number of scores at which the curve is fitted. It is interpolated linearly between them."""
 
 
 def integrated_calibration_index(
@@ -28,20 +28,48 @@ def integrated_calibration_index(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Integrated calibration index (ICI): the mean gap between score and smoothed outcome.
+    r"""Compute the integrated calibration index (ICI), the mean gap between score and smoothed
+    outcome.
 
-    .. math:: \frac1n \sum_i |f_i - \hat o(f_i)| ,
+    Lower is better. The ICI of a calibrated model is above 0 (about 0.03 at 500 rows), because the
+    smooth curve follows sampling noise. Compare models on the same rows only.
 
-    :math:`\hat o` a local quadratic regression of the outcome on the score (loess: each point from
-    the share ``span`` of the rows that is nearest, with tricube weights), cut to [0, 1]. For a
-    notion of several claims, their mean with the weights of `expected_calibration_error`.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
+    span : float, default 0.75
+        Share of the rows that is used for each point of the curve.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+
+    Returns
+    -------
+    float
+        The mean gap, between 0 and 1.
+
+    See Also
+    --------
+    local_gap_quantile : Quantiles of the same gaps: E50, E90 and the maximum.
+    expected_calibration_error : Binned calibration error.
 
     Notes
     -----
-    Caveat: a curve fitted to chance has gaps, so that ICI is above 0 for a calibrated model (about
-    0.03 at 500 rows), and it depends on the span; compare models on the same rows only. R's loess
-    interpolates its curve in another way, so that figures agree to about two digits. The curve is
-    fitted at 101 scores, O(n log n + 101 n) per claim.
+    .. math:: \frac1n \sum_i |f_i - \hat o(f_i)|
+
+    with :math:`\hat o` a local quadratic regression of the outcome on the score, clipped to [0, 1]
+    (loess: each point uses the nearest share ``span`` of the rows with tricube weights). R's loess
+    interpolates its curve in another way, so values agree to about two digits. The curve is fitted
+    at 101 scores, O(n log n + 101 n) per claim.
 
     References
     ----------
@@ -75,11 +103,35 @@ def local_gap_quantile(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    """Quantile of the gaps of `integrated_calibration_index`: E50 the median, E90 with
-    ``quantile=0.9``, and the largest with 1.
+    r"""Compute a quantile of the gaps of `integrated_calibration_index`: E50, E90 or the maximum.
 
-    The smallest gap that at least this share of the rows do not exceed. Notes, caveat and reference
-    as there; the larger the quantile the more of it is chance, at the ends of the scores above all.
+    Lower is better. Large quantiles contain more sampling noise, especially at the lowest and
+    highest scores.
+
+    Parameters
+    ----------
+    y_true, y_prob, notion, span, sample_weight, classes, inputs
+        As in `integrated_calibration_index`.
+    quantile : float, default 0.5
+        0.5 gives E50 (the median), 0.9 gives E90, and 1 the maximum gap.
+
+    Returns
+    -------
+    float
+        The smallest gap that is not exceeded by at least this share of the rows.
+
+    See Also
+    --------
+    integrated_calibration_index : Mean of the gaps.
+
+    Notes
+    -----
+    The gaps are :math:`|f_i - \hat o(f_i)|` with the smooth curve of
+    `integrated_calibration_index`.
+
+    References
+    ----------
+    Austin & Steyerberg (2019), doi:10.1002/sim.8281.
 
     Examples
     --------
@@ -103,12 +155,12 @@ def local_gap_quantile(
 
 
 def local_gaps(claim: Claim, span: float = SPAN) -> FloatArray:
-    """The distance of every score of a claim from the smoothed outcome there."""
+    """Distance of every score of a claim from the smoothed outcome."""
     return np.abs(claim.score - local_rate(claim, claim.score, span))
 
 
 def local_rate(claim: Claim, at: FloatArray, span: float = SPAN) -> FloatArray:
-    """The smoothed outcome of a claim at the scores ``at``, linear between the points of a grid."""
+    """Smoothed outcome of a claim at the scores ``at``, by linear interpolation on a grid."""
     order = np.argsort(claim.score)
     order = order[claim.weight[order] > 0]
     rows = _Ordered(claim.score[order], claim.outcome[order], claim.weight[order])
@@ -119,27 +171,29 @@ def local_rate(claim: Claim, at: FloatArray, span: float = SPAN) -> FloatArray:
 
 
 class _Ordered(NamedTuple):
-    """Rows of positive weight in the order of their scores, (n,) each."""
+    """Rows of positive weight, sorted by score, (n,) each."""
 
     score: FloatArray
     outcome: FloatArray
     weight: FloatArray
 
     def between(self, low: float, high: float) -> _Ordered:
-        """Rows with scores from ``low`` to ``high``."""
+        """Return rows with scores from ``low`` to ``high``."""
         first = np.searchsorted(self.score, low, side="left")
         last = np.searchsorted(self.score, high, side="right")
         return _Ordered(*(column[first:last] for column in self))
 
 
 def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> float:
-    """The distance from ``x`` within which the share ``span`` of the weight lies; ``before`` is the
-    weight before each row and after the last.
+    """Distance from ``x`` within which the share ``span`` of the weight lies.
+
+    ``before`` is the cumulative weight before each row and after the last.
     """
     needed = span * before[-1] - ROUND_OFF
 
     def is_enough(distance: float) -> bool:
-        # Distances are compared as they are computed: x - distance would round another way.
+        # Compare differences s - x with the distance, which is such a difference itself. Comparing
+        # s with x - distance would round differently and could miss ties.
         first = bisect_left(score, -distance, key=lambda s: s - x)
         last = bisect_right(score, distance, key=lambda s: s - x)
         return bool(before[last] - before[first] >= needed)
@@ -154,30 +208,30 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
-    """Local quadratic regression at one score; of least norm where it is not determined."""
-    if reach == 0:  # ties fill the span
+    """Local quadratic regression at one score; the solution of least norm if it is not unique."""
+    if reach == 0:  # tied scores fill the whole span
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))
-    # A little beyond the farthest row, so that two rows determine a line.
+    # Slightly more than the farthest row, whose weight would be 0: two rows must determine a line.
     near = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
     system = np.empty((0, 4))
     for block in row_blocks(len(near.score), 1):
         rows_of_block = _Ordered(*(column[block] for column in near))
         system = np.vstack([system, _local_system(rows_of_block, x, reach)])
         if len(near.score) > CACHE_BLOCK:
-            # The triangle of a factorisation has the same least squares as its rows.
+            # The triangular factor has the same least-squares solution as the rows, in less memory.
             system = np.asarray(np.linalg.qr(system, mode="r"))
     return float(np.linalg.lstsq(system[:, :3], system[:, 3], rcond=1e-8)[0][0])
 
 
 def _local_system(rows: _Ordered, x: float, reach: float) -> FloatArray:
-    """Rows of the weighted regression on 1, t and t^2, t the distance over the reach, (m, 4)."""
+    """Rows of the weighted regression on 1, t and t^2, (m, 4); t is the distance over the reach."""
     step = (rows.score - x) / reach
-    tricube = np.clip(1 - np.abs(step / 1.0001) ** 3, 0, None) ** 3
+    tricube = np.clip(1 - np.abs(step / 1.0001) ** 3, 0, None) ** 3  # same margin as `_fit_point`
     root = np.sqrt(rows.weight * tricube)
     return np.column_stack([root, step * root, step**2 * root, rows.outcome * root])
 
 
 def _check_share(value: float, name: str) -> None:
     if not 0 < value <= 1:
-        raise ValueError(f"{name} must be above 0 and at most 1; got {value!r}")
+        raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}. Pass {name}=0.5.")

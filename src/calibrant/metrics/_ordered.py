@@ -1,4 +1,4 @@
-"""The proper score of ordered classes."""
+"""Ranked probability score, the proper score of ordered classes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,41 @@ def ranked_probability_score(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Ranked probability score of ordered classes: a near miss costs less than a far one.
+    r"""Compute the ranked probability score (RPS) of ordered classes.
 
+    Probability on a class near the true one costs less than probability on a distant class. Lower
+    is better; the score is proper and lies between 0 and 1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns. The columns must be in the order of the classes.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+
+    Returns
+    -------
+    float
+        The mean score.
+
+    See Also
+    --------
+    brier_score : Proper score of classes without an order.
+    calibrant.notions : Pass ``notion="cumulative"`` to other metrics for ordered classes.
+
+    Notes
+    -----
     .. math:: \frac{1}{n (K-1)} \sum_i \sum_{k=0}^{K-2} \big(P_{ik} - 1[y_i \le k]\big)^2, \quad
-        P_{ik} = \sum_{l \le k} p_{il} ,
+        P_{ik} = \sum_{l \le k} p_{il} .
 
-    between 0 and 1; proper. Classes are ordered as the columns are: name them by ``classes``. It is
-    ``brier_score(notion="cumulative")``; with two classes the usual Brier score of a binary
-    problem. Sums without the division by K - 1 are K - 1 times as large. O(n K).
+    It equals ``brier_score(notion="cumulative")``, and with two classes the usual binary Brier
+    score. Definitions without the division by K - 1 are K - 1 times as large. O(n K).
 
     References
     ----------

@@ -14,16 +14,16 @@ from calibrant.metrics.registry import MetricLike, as_metric
 
 
 class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """``scorer(estimator, X, y)``: a metric of ``estimator.predict_proba(X)``, negated where
-    smaller is better.
+    """Callable ``scorer(estimator, X, y)`` that computes a metric of
+    ``estimator.predict_proba(X)``.
 
-    It is a ``BaseEstimator`` for ``clone``, ``get_params`` and metadata routing:
-    ``scorer.set_score_request(sample_weight=True)`` asks for the weights of the rows that are
-    scored. (``sklearn.metrics.make_scorer`` hands a metric no classes, so that it cannot score a
-    fold without some class.)
+    The value is negated if lower is better. The class is a ``BaseEstimator``, so it supports
+    ``clone``, ``get_params`` and metadata routing: ``scorer.set_score_request(sample_weight=True)``
+    requests the weights of the scored rows. (``sklearn.metrics.make_scorer`` does not pass the
+    classes to a metric, so its scorers fail on a fold without some class.)
     """
 
-    # What scikit-learn may route to `score` it takes from its signature, but for this.
+    # scikit-learn reads the routable arguments from the signature of `score`; `estimator` is none.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
     def __init__(self, metric: MetricLike, options: dict[str, Any] | None = None) -> None:
@@ -38,7 +38,7 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     def score(
         self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
     ) -> float:
-        """The same as a call; scikit-learn's metadata routing asks this method what it takes."""
+        """Compute the score, like a call; scikit-learn's metadata routing inspects this method."""
         metric, options = as_metric(self.metric), dict(self.options or {})
         proba = estimator.predict_proba(X)
         classes = options.pop("classes", estimator.classes_)
@@ -50,19 +50,29 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
 
 
 def scorer(metric: MetricLike, **options: Any) -> Scorer:
-    """A scikit-learn scorer of any metric of this module, for ``cross_val_score``, ``GridSearchCV``
-    and the like.
+    """Make a scikit-learn scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and others.
 
-    As scikit-learn demands, greater is better: errors come negated. Labels are matched to columns
-    by the estimator's ``classes_``, so that a fold without some class is scored like any other.
+    Higher is better, as scikit-learn requires: errors are negated. Labels are matched to columns by
+    the ``classes_`` of the estimator, so folds without some class can be scored.
 
     Parameters
     ----------
     metric : str, callable or Metric
-        A name, or a function of column codes and probabilities (smaller is better; a `Metric` says
-        otherwise), which is given ``sample_weight`` where the scorer is.
+        Name of a metric, or a function of column codes and probabilities. For a function, lower is
+        better; pass a `Metric` with ``greater_is_better=True`` otherwise. The function receives
+        ``sample_weight`` if the scorer does.
     **options
         Passed to the metric.
+
+    Returns
+    -------
+    Scorer
+        A callable ``(estimator, X, y) -> float``.
+
+    See Also
+    --------
+    Metric : A metric with its direction and options.
+    calibrant.compare : Compare calibrators by cross-validation.
 
     Examples
     --------
@@ -75,5 +85,5 @@ def scorer(metric: MetricLike, **options: Any) -> Scorer:
     >>> bool((cross_val_score(model, X, y, scoring=score) < 0).all())
     True
     """
-    as_metric(metric)
+    as_metric(metric)  # raises for an unknown name
     return Scorer(metric, options)

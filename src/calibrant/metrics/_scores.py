@@ -1,4 +1,4 @@
-"""Proper scores and accuracy: means over rows."""
+"""Proper scores and accuracy, which are means over rows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,40 @@ def log_loss(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Mean negative log-probability of the truth, :math:`-\frac1n \sum_i \log \max(p_{i y_i},
-    \epsilon)`, in nats.
+    r"""Compute the log-loss, the mean negative log-probability of the true class, in nats.
 
-    The floor ``eps`` keeps a truth that was called impossible from making the mean infinite: with
-    the default it costs 27.6 nats.
+    Lower is better. It is a proper score: the true probabilities minimize its expectation.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    eps : float, default 1e-12
+        Probabilities of the true class are at least eps, so a probability of 0 does not make the
+        mean infinite. With the default it costs 27.6 nats.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+
+    Returns
+    -------
+    float
+        The mean loss.
+
+    See Also
+    --------
+    brier_score : Proper score that is bounded.
+    calibrant.inference.bootstrap_interval : Confidence interval of the score.
+    calibrant.inference.score_decomposition : Split the score into calibration and refinement.
+
+    Notes
+    -----
+    .. math:: -\frac1n \sum_i \log \max(p_{i y_i}, \epsilon)
 
     References
     ----------
@@ -62,10 +91,33 @@ def brier_score(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Brier score: the mean of :math:`\sum_k (p_{ik} - 1[y_i = k])^2`, between 0 and 2.
+    r"""Compute the Brier score, the mean squared error summed over classes.
 
-    With a ``notion`` the mean over its claims of ``(score - outcome)^2``: ``"confidence"`` gives
-    the top-1 Brier score of Gupta 2021, ``"class-1"`` the usual score of a binary problem.
+    Lower is better. It is a proper score between 0 and 2.
+
+    Parameters
+    ----------
+    y_true, y_prob, inputs, sample_weight, classes
+        As in `log_loss`.
+    notion : str or Notion, optional
+        Average ``(score - outcome)^2`` over the claims of a type of calibration instead:
+        ``"confidence"`` gives the top-1 Brier score of Gupta 2021, ``"class-1"`` the usual binary
+        score.
+
+    Returns
+    -------
+    float
+        The mean score.
+
+    See Also
+    --------
+    log_loss : Proper score that penalizes confident errors more.
+    ranked_probability_score : Score of ordered classes.
+    calibrant.inference.score_decomposition : Split the score into calibration and refinement.
+
+    Notes
+    -----
+    .. math:: \frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2
 
     References
     ----------
@@ -102,7 +154,28 @@ def accuracy(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Share of rows whose highest probability is at the truth; ties go to the lowest column.
+    r"""Compute the share of rows whose class with the highest probability is correct.
+
+    Higher is better. If several classes have the highest probability, the first column counts.
+
+    Parameters
+    ----------
+    y_true, y_prob, inputs, sample_weight, classes
+        As in `log_loss`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    See Also
+    --------
+    evaluate : Accuracy, proper scores and calibration errors in one call.
+    calibrant.inference.bootstrap_interval : Exact confidence interval of the accuracy.
+
+    Notes
+    -----
+    .. math:: \frac1n \sum_i 1[\arg\max_k p_{ik} = y_i]
 
     Examples
     --------
@@ -112,5 +185,5 @@ def accuracy(
     claims, _ = claims_of(
         as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    right = claims.sum_over(lambda block, weight: weight[block.hit].sum())
-    return float(right / claims.weight.sum())
+    correct = claims.sum_over(lambda block, weight: weight[block.hit].sum())
+    return float(correct / claims.weight.sum())

@@ -1,6 +1,4 @@
-"""Smooth calibration error: residuals smoothed by a reflected Gaussian, the bandwidth chosen by the
-error itself.
-"""
+"""Smooth calibration error: residuals smoothed by a reflected Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -13,15 +11,15 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# The residuals are put on a grid of this many steps; bandwidths below two steps cannot be resolved.
+# Number of grid steps for the residuals. The grid does not resolve bandwidths below two steps.
 _STEPS = 2**14
 _SMALLEST = 2 / _STEPS
-# To how much the bandwidth is found: far below what the grid resolves.
+# Tolerance of the bandwidth, far below the resolution of the grid.
 _ROOT = 1e-13
-# The first bandwidth that is tried.
+# The bandwidth at which the search starts.
 _START = 0.05
-# Cosines are left out where exp(-x^2 / 2) is below round-off; grid steps for each that is left, to
-# see every zero of their sum; values of cosines above which the grid is faster.
+# Cosines with exp(-x^2 / 2) below round-off, x > 8.7, are left out. A grid of 8 steps per remaining
+# cosine finds every zero of their sum. With more cosine values than 2^16, the full grid is faster.
 _SPECTRUM, _OVERSAMPLING, _MANY_COSINES = 8.7, 8, 2**16
 
 
@@ -35,45 +33,58 @@ def smooth_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Smooth calibration error (SmoothECE): a binning-free error with a bandwidth that nobody has
-    to choose.
+    r"""Compute the smooth calibration error (SmoothECE), without bins.
 
-    With the Gaussian kernel :math:`K_\sigma` reflected at 0 and 1,
-
-    .. math:: \text{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i (f_i - o_i) K_\sigma(t, f_i) \Big|
-        \, dt ,
-
-    and the error is that at the bandwidth :math:`\sigma^*` at which :math:`\text{smECE}_\sigma =
-    \sigma`. There is exactly one, because :math:`\text{smECE}_\sigma` does not increase with
-    :math:`\sigma`.
+    The residuals are smoothed by a Gaussian kernel, and the bandwidth is chosen automatically.
+    Lower is better.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    y_prob : probabilities of shape (n, K), or (n,) for class 1 of a binary problem
-        Class-wise notions accept rows that do not sum to one.
-    notion : str
-        What is checked, see `calibrant.notions`; several claims are averaged with the weights of
-        `expected_calibration_error`.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        class-wise types of calibration, rows need not sum to one.
+    notion : str or Notion, default "confidence"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
     bandwidth : float, optional
-        Use this :math:`\sigma` instead.
-    inputs : {"proba", "logits"}
-        What ``y_prob`` holds.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
+        Use this :math:`\sigma` instead of the automatic choice.
+    inputs : {"proba", "logits"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     float
+        The error, between 0 and 1.
+
+    See Also
+    --------
+    expected_calibration_error : Binned calibration error.
+    kde_calibration_error : Error by kernel density estimation.
+    calibrant.inference.consistency_test : P-value; pass ``metric="smooth_calibration_error"``.
 
     Notes
     -----
-    O(n + M log M) per claim, M = 16,384 grid steps, which cost less than 1e-6; a bandwidth is
-    tried by the few cosines that it leaves. The reflected Gaussian is a product in the cosine
-    basis, so that mass at 0 and 1 is counted whole: for 500 rows with f = 1, o = 1 and 500 with
-    f = 0.5, o = 0 the error is 0.25. (Convolutions that reflect the grid without its ends count
-    that mass half.) Bandwidths below two grid steps (1.2e-4) are not tried: smaller errors are
-    those at that bandwidth.
+    With the Gaussian kernel :math:`K_\sigma` reflected at 0 and 1,
+
+    .. math:: \text{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i (f_i - o_i) K_\sigma(t, f_i) \Big|
+        \, dt .
+
+    The error is that at the bandwidth :math:`\sigma^*` with :math:`\text{smECE}_\sigma = \sigma`.
+    There is exactly one, because :math:`\text{smECE}_\sigma` does not increase with :math:`\sigma`.
+
+    The computation takes O(n + M log M) per claim with M = 16,384 grid steps; the discretization
+    error is below 1e-6. Convolution with the reflected Gaussian is a product in the cosine basis,
+    so a bandwidth is evaluated with the few cosines that it does not damp out. Mass at 0 and 1 is
+    counted in full: for 500 rows with f = 1, o = 1 and 500 rows with f = 0.5, o = 0 the error is
+    0.25. (Implementations that reflect the grid without its end points count this mass half.)
+    Bandwidths below two grid steps (1.2e-4) are not used; smaller errors are evaluated at that
+    bandwidth.
 
     References
     ----------
@@ -90,7 +101,7 @@ def smooth_calibration_error(
     if bandwidth is not None and not bandwidth >= _SMALLEST:
         raise ValueError(
             f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got "
-            f"{bandwidth!r}"
+            f"{bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
     claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_error(claim, bandwidth))
@@ -104,21 +115,20 @@ def _claim_error(claim: Claim, bandwidth: float | None) -> float:
 
 
 def _cosine_coefficients(claim: Claim) -> FloatArray:
-    """``mean_i (f_i - o_i) cos(pi k f_i)`` for k = 0, 1, ..., with the residuals shared by the two
-    nearest grid points.
+    """Return ``mean_i (f_i - o_i) cos(pi k f_i)`` for k = 0, 1, ...
+
+    Each residual is distributed over the two nearest grid points.
     """
     lower, upper = sum_blocks(partial(_grid_masses, claim), len(claim.score), 1)
     mass = np.append(lower - upper, 0.0)
     mass[1:] += upper
     mass /= claim.weight.sum()
-    mass[1:-1] /= 2  # the transform counts inner points twice and the ends once
+    mass[1:-1] /= 2  # the transform counts inner points twice and the end points once
     return scipy.fft.dct(mass, type=1)
 
 
 def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
-    """Sums of the residuals of a block by the grid point below, and of their part for the point
-    above, (M,) each.
-    """
+    """Sums of the residuals of a block per lower grid point, and their parts for the upper one."""
     score = claim.score[rows]
     place = score * _STEPS
     lower = np.minimum(place.astype(np.intp), _STEPS - 1)
@@ -130,8 +140,10 @@ def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
 
 
 def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
-    """Integral of the absolute smoothed residual: of the cosines that are left, between the zeros
-    of their sum; by the grid where there are many.
+    """Integral of the absolute smoothed residual.
+
+    It is computed exactly between the zeros of the sum of cosines, or on the full grid if there are
+    many cosines.
     """
     size = min(_STEPS + 1, int(_SPECTRUM / (np.pi * bandwidth)) + 2)
     order = np.arange(size)
@@ -156,30 +168,35 @@ def _grid_integral(smoothed: FloatArray) -> float:
 def _integral_between(
     smoothed: FloatArray, cell: FloatArray, first: FloatArray, width: float
 ) -> float:
-    """Integral of ``|c_0 + 2 sum_k c_k cos(pi k t)|`` over [0, 1], with one zero in each cell that
-    begins at ``cell`` and is so wide, about ``first`` from its beginning.
+    """Integral of ``|c_0 + 2 sum_k c_k cos(pi k t)|`` over [0, 1].
+
+    There is one zero in each interval that begins at ``cell`` and has the given width, at about
+    ``first`` from its beginning.
     """
     zeros = cell + first
     turn = np.pi * np.arange(1, smoothed.size)
     twice = 2.0 * smoothed[1:]
-    for _ in range(2):  # Newton's steps: from the line through two grid points to round-off
+    # The zero of the line through two grid points is so close that two Newton steps reach
+    # round-off.
+    for _ in range(2):
         angle = np.multiply.outer(zeros, turn)
         slope = -np.sin(angle) @ (turn * twice)
         value = smoothed[0] + np.cos(angle) @ twice
         step = np.divide(value, slope, out=np.zeros_like(value), where=slope != 0.0)
-        zeros = np.clip(zeros - step, cell, cell + width)  # zeros of round-off would run away
+        # Where the sum is zero up to round-off, a step could leave the interval.
+        zeros = np.clip(zeros - step, cell, cell + width)
     whole = smoothed[0] * zeros + np.sin(np.multiply.outer(zeros, turn)) @ (twice / turn)
     exact = np.abs(np.diff(whole, prepend=0.0, append=smoothed[0])).sum()
-    # The trapezoids of the grid, which is the definition, differ from it at the zeros alone.
+    # The trapezoidal sum on the full grid, which defines the error, differs only near the zeros.
     share = zeros * _STEPS % 1.0
     return float(exact + (np.abs(slope) @ (share * (1.0 - share) - 1.0 / 6.0)) / _STEPS**2)
 
 
 def _fixed_point(cosines: FloatArray) -> float:
-    """The error at the bandwidth that equals it, or at the smallest one where that is larger.
+    """Return the error at the bandwidth that equals it, or at the smallest bandwidth.
 
-    The error does not increase with the bandwidth, so that the fixed point lies between any
-    bandwidth and its error.
+    The error does not increase with the bandwidth, so the fixed point lies between any bandwidth
+    and its error.
     """
     ends = sorted((_START, _smoothed(cosines, _START)))
     low, high = max(ends[0], _SMALLEST), max(ends[1], _SMALLEST)

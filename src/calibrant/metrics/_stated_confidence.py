@@ -1,4 +1,4 @@
-"""Pairs of a confidence and whether the answer was correct."""
+"""Evaluate stated confidences of answers that were correct or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ from calibrant._validation import (
 )
 from calibrant.binning import UniformBins, bin_table
 from calibrant.guarantees import clopper_pearson
-from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation, as_columns, cut_groups
+from calibrant.metrics._groups import (
+    GroupedEvaluation,
+    GroupEvaluation,
+    as_columns,
+    check_level,
+    cut_groups,
+)
 from calibrant.metrics._ks import claims_ks
 from calibrant.notions import as_notion
 
@@ -48,6 +54,7 @@ class ConfidenceEvaluation:
     accuracy : float
         Share of correct answers.
     mean_confidence : float
+        Mean of the confidences.
     gap : float
         Mean confidence minus accuracy. A positive gap means overconfidence.
     gap_low, gap_high : float
@@ -62,6 +69,10 @@ class ConfidenceEvaluation:
         Maximum calibration error of the same bins.
     ks : float
         Kolmogorov-Smirnov calibration error.
+
+    See Also
+    --------
+    evaluate_confidence : Compute the evaluation.
     """
 
     n_samples: float
@@ -78,15 +89,15 @@ class ConfidenceEvaluation:
 
     @property
     def is_binary(self) -> bool:
-        """Whether the gap is that of one of two classes."""
+        """Always False: the gap is mean confidence minus accuracy."""
         return False
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain numbers."""
+        """Return the fields as plain numbers."""
         return asdict(self)
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row."""
+        """Return a pandas frame with one row."""
         return as_frame(self.to_dict())
 
     def _rows(self) -> list[tuple[str, str]]:
@@ -177,7 +188,12 @@ def evaluate_confidence(
 
     Returns
     -------
-    ConfidenceEvaluation, or GroupedEvaluation if ``by`` is given
+    ConfidenceEvaluation or GroupedEvaluation
+        `GroupedEvaluation` if ``by`` is passed.
+
+    See Also
+    --------
+    evaluate : Evaluate probabilities of classes.
 
     Examples
     --------
@@ -188,8 +204,7 @@ def evaluate_confidence(
     >>> groups["math"].finding
     'overconfident'
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, for example 0.95; got {level!r}")
+    check_level(level)
     pairs = _check_pairs(correct, confidence, sample_weight)
     overall = pairs.evaluate(check_count(n_bins, "n_bins"), 1 - level)
     if by is None:
@@ -206,12 +221,12 @@ def evaluate_confidence(
 
 
 def is_pair(label: str | None, score: str | None) -> bool:
-    """Whether names of columns are those of a pair for `evaluate_confidence`."""
+    """Whether column names suggest a pair for `evaluate_confidence`."""
     return str(label).lower() in _CORRECT_NAMES or str(score).lower() in _CONFIDENCE_NAMES
 
 
-def remark_pair(y_true: Any, y_prob: Any) -> None:
-    """Warn about a pair for `evaluate_confidence` that is evaluated as probabilities of class 1."""
+def warn_if_pair(y_true: Any, y_prob: Any) -> None:
+    """Warn if a pair for `evaluate_confidence` is evaluated as probabilities of class 1."""
     names = [getattr(data, "name", None) for data in (y_true, y_prob)]
     if is_pair(*names):
         shown = " and ".join(repr(name) for name in names if name is not None)
@@ -230,11 +245,11 @@ class _Pairs(NamedTuple):
     weight: FloatArray
 
     def subset(self, rows: IntArray) -> _Pairs:
-        """Some of the rows."""
+        """Select rows."""
         return _Pairs(self.correct[rows], self.confidence[rows], self.weight[rows])
 
     def evaluate(self, n_bins: int, alpha: float) -> ConfidenceEvaluation:
-        """All figures, with an interval of level 1 - alpha."""
+        """Compute all metrics, with an interval of level 1 - alpha."""
         correct, confidence, weight = self
         # One claim per row: the answer, class 1, is correct.
         claims = as_notion("confidence").reported(
@@ -269,12 +284,13 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
     outcome, score = as_array(correct), as_array(confidence)
     if score.ndim != 1 or outcome.ndim != 1:
         raise ValueError(
-            "evaluate_confidence needs one confidence per row; got shapes "
-            f"{outcome.shape} and {score.shape}. Pass probabilities of classes to evaluate."
+            f"evaluate_confidence needs one confidence per row, got arrays of shape "
+            f"{outcome.shape} and {score.shape}. For probabilities of classes call "
+            f"calibrant.evaluate(y_true, y_prob)."
         )
     check_same_length(correct=outcome, confidence=score)
     if not len(score):
-        raise ValueError("evaluate_confidence needs at least one row")
+        raise ValueError("evaluate_confidence needs at least one row, got none.")
     raise_if_missing(correct, outcome)
     is_correct = _as_outcomes(outcome)
     checked = check_scores(score, inputs="proba")[:, 1].astype(np.float64)
@@ -285,11 +301,14 @@ def _as_outcomes(values: AnyArray) -> BoolArray:
     if values.dtype.kind in "OSU" and not all(isinstance(value, bool) for value in values.tolist()):
         raise ValueError(
             "correct must be 0 or 1, or True or False; got text. Compare predictions and labels "
-            "first: correct = predictions == labels"
+            "first, for example with correct = predictions == labels."
         )
     if not np.isin(values, (0, 1)).all():
         wrong = values[~np.isin(values, (0, 1))][0]
-        raise ValueError(f"correct must be 0 or 1, or True or False; got {wrong}")
+        raise ValueError(
+            f"correct must be 0 or 1, or True or False; got {wrong}. Compare predictions and "
+            f"labels first, for example with correct = predictions == labels."
+        )
     return values.astype(bool)
 
 

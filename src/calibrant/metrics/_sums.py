@@ -1,4 +1,4 @@
-"""What an evaluation is made of: sums over rows that add up, and travel as plain values."""
+"""Sums over rows from which an evaluation is computed. They can be added and serialized."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.notions import as_notion
 
 
 class TopPart(NamedTuple):
-    """Top scores of some rows, whether they are right, and weights, (m,) each."""
+    """Confidences of some rows, whether they are correct, and weights, (m,) each."""
 
     score: FloatArray
     hit: BoolArray
@@ -27,34 +27,35 @@ class TopPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KeptScores:
-    """The top scores of all rows, as long as there are not more than ``limit``."""
+    """Confidences of all rows, up to ``limit`` rows."""
 
     limit: int | None
     parts: tuple[TopPart, ...] = ()
-    is_whole: bool = True
+    is_complete: bool = True
 
     def __add__(self, other: KeptScores) -> KeptScores:
         parts = (*self.parts, *other.parts)
         n_rows = sum(len(part.score) for part in parts)
-        is_whole = self.is_whole and other.is_whole
-        if not is_whole or (self.limit is not None and n_rows > self.limit):
-            return KeptScores(self.limit, (), is_whole=False)
+        is_complete = self.is_complete and other.is_complete
+        # Once rows were dropped, the KS error cannot be computed any more.
+        if not is_complete or (self.limit is not None and n_rows > self.limit):
+            return KeptScores(self.limit, (), is_complete=False)
         return KeptScores(self.limit, parts)
 
     def joined(self) -> TopPart:
-        """All rows at once."""
+        """Concatenate all rows."""
         return TopPart(*map(np.concatenate, zip(*self.parts, strict=True)))
 
     @property
     def weight(self) -> FloatArray:
-        """The weights of all rows; ones that take no memory where all are one."""
+        """Weights of all rows; unit weights take no memory."""
         weights = [part.weight for part in self.parts]
         if all(map(is_unit, weights)):
             return np.broadcast_to(np.float64(1.0), (sum(map(len, weights)),))
         return np.concatenate(weights)
 
     def ks(self) -> float | None:
-        """The KS error of confidence, or None where rows were too many."""
+        """KS error of the confidence, or None if there were too many rows."""
         if not self.parts:
             return None
         if is_unit(self.weight):
@@ -78,7 +79,7 @@ class KeptScores:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSums:
-    """All that is added up over rows; ``a + b`` is of the union of their rows."""
+    """All sums over rows; ``a + b`` holds the sums of the rows of both."""
 
     confidence: BinTable
     class_wise: BinTable
@@ -92,13 +93,12 @@ class EvaluationSums:
     def of_block(
         cls, scores: FloatArray, y: IntArray, weight: FloatArray, rule: SumRule
     ) -> EvaluationSums:
-        """Sums of a block of checked scores. The top label is selected once."""
+        """Sums of a block of checked scores. The predicted class is selected once."""
         proba, log_true = _proba_and_log_true(scores, y, rule.inputs)
         label = top_labels(proba, 1)
         score, bins = entries(proba, label), UniformBins(rule.n_bins)
         reported = (score, label, y, weight, proba.shape[1])
         confidence = as_notion("confidence").reported(*reported)
-        # sum_k (p_k - 1[y = k])^2 = |p|^2 - 2 p_y + 1
         return cls(
             confidence=bin_table(confidence, bins=bins),
             class_wise=bin_table(as_notion("class-wise").claims(proba, y, weight), bins=bins),
@@ -115,23 +115,23 @@ class EvaluationSums:
 
 
 class SumRule(NamedTuple):
-    """How rows are added up."""
+    """Options of the sums."""
 
     inputs: str
     n_bins: int
     keep_top: int | None
 
     def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> KeptScores:
-        """The top scores of a block, or none where none are kept."""
+        """Confidences of a block, or an incomplete set if none are kept."""
         if self.keep_top == 0:
-            return KeptScores(0, (), is_whole=False)
+            return KeptScores(0, (), is_complete=False)
         return KeptScores(self.keep_top, (TopPart(score, hit, weight),))
 
 
 def _proba_and_log_true(
     scores: FloatArray, y: IntArray, inputs: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities, and the logarithm of that of the truth, floored alike."""
+    """Probabilities, and the log-probability of the true class with the same floor."""
     if inputs == "proba":
         return scores, log_true_class(scores, y, inputs)
     log_proba = log_softmax(scores)
@@ -139,11 +139,11 @@ def _proba_and_log_true(
 
 
 _TABLES = {"confidence": "confidence", "class-wise": "class_wise", "top-label": "top_label"}
-"""Notions, and the fields of `EvaluationSums` that hold their tables."""
+"""Types of calibration, and the fields of `EvaluationSums` that hold their tables."""
 
 
 def state_of(sums: EvaluationSums | None) -> dict[str, Any]:
-    """Sums as plain values; floats survive JSON to the last bit."""
+    """Return sums as plain values. JSON keeps floats to the last bit."""
     if sums is None:
         return {"tables": {}}
     tables = {notion: getattr(sums, field) for notion, field in _TABLES.items()}
@@ -160,6 +160,7 @@ def state_of(sums: EvaluationSums | None) -> dict[str, Any]:
 
 
 def sums_of(state: dict[str, Any], n_bins: int, keep_top: int | None) -> EvaluationSums:
+    """Restore sums from the values of `state_of`."""
     n_classes = len(state["tables"]["class-wise"][0])
     tables = {
         field: _table(state["tables"][notion], notion, n_classes, n_bins)
@@ -178,13 +179,13 @@ def _table(values: Any, name: str, n_classes: int, n_bins: int) -> BinTable:
     array, notion = np.array(values, dtype=np.float64), as_notion(name)
     quantities, labels = notion.n_quantities(n_classes), notion.n_labels(n_classes)
     if array.shape != (3, quantities * labels, n_bins) or not np.isfinite(array).all():
-        raise ValueError(f"table {name!r} is damaged")
+        raise ValueError(f"the table {name!r} is damaged")
     return BinTable(array[0], array[1], array[2], quantities, labels, UniformBins(n_bins))
 
 
 def _packed(tops: KeptScores) -> dict[str, Any] | None:
-    """Top scores as base64 of their bytes, little-endian; None where they were too many."""
-    if not tops.is_whole:
+    """Confidences as base64 of their little-endian bytes; None if there were too many rows."""
+    if not tops.is_complete:
         return None
     score, hit, weight = tops.joined()
     return {
@@ -196,13 +197,13 @@ def _packed(tops: KeptScores) -> dict[str, Any] | None:
 
 def _unpacked(packed: dict[str, str] | None) -> KeptScores:
     if packed is None:
-        return KeptScores(None, (), is_whole=False)
+        return KeptScores(None, (), is_complete=False)
     score, hit = _from_text(packed["score"], "<f8"), _from_text(packed["hit"], "?")
     weight = np.broadcast_to(np.float64(1.0), score.shape)
     if packed["weight"] is not None:
         weight = _from_text(packed["weight"], "<f8")
     if not len(score) == len(hit) == len(weight) or not np.isfinite(score).all():
-        raise ValueError("the top scores are damaged")
+        raise ValueError("the confidences are damaged")
     return KeptScores(None, (TopPart(score, hit, weight),))
 
 

@@ -1,4 +1,4 @@
-"""What can be said of forecasts of which only the best few classes are known."""
+"""Evaluate predictions of which only the top m classes are available."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrant.notions import as_notion
 
 
 class Bounds(NamedTuple):
-    """The least and the largest value that a number can have."""
+    """Smallest and largest possible value of a number."""
 
     low: float
     high: float
@@ -33,12 +33,40 @@ def log_loss_bounds(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> Bounds:
-    r"""The least and the largest `log_loss` that agrees with the best m classes of each row.
+    r"""Compute the smallest and largest `log_loss` that is consistent with the top m classes.
 
-    A truth among them has its log-probability. Any other has at most the least probability q that
-    is known and at most the mass r of the rest, and at least what the other K - m - 1 classes,
-    with no more than q each, cannot hold of r: :math:`\max(r - (K - m - 1) q, \epsilon)`. No
-    narrower bounds hold for all forecasts with these scores. O(n m).
+    Use it if a service returns only the highest scores of each row. Lower is better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : TopScores
+        The top m of K classes.
+    eps : float, default 1e-12
+        Probabilities of the true class are at least eps.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the K classes.
+
+    Returns
+    -------
+    Bounds
+        ``low`` and ``high``.
+
+    See Also
+    --------
+    log_loss : Log-loss of complete rows.
+    evaluate : Pass `TopScores` for all metrics.
+
+    Notes
+    -----
+    If the true class is among the top m, its log-probability is available. Otherwise its
+    probability is at most the lowest available probability q, and at most the tail mass r. It is at
+    least the part of r that the other K - m - 1 classes cannot hold with at most q each:
+    :math:`\max(r - (K - m - 1) q, \epsilon)`. No narrower bounds hold for all predictions with
+    these scores. O(n m).
 
     Examples
     --------
@@ -52,12 +80,12 @@ def log_loss_bounds(
 
 def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
     top, weight = data.top, data.weight
-    known = top.log_proba[np.arange(len(top)), data.place]
-    least, rest = top.log_proba[:, -1], top.require_rest("bounds of the log-loss")
-    others = top.n_classes - top.n_known - 1
-    highest = np.where(data.is_inside, known, np.minimum(least, rest))
-    held = np.exp(rest) - others * np.exp(least)
-    lowest = np.where(data.is_inside, known, np.log(np.maximum(held, eps)))
+    log_true = top.log_proba[np.arange(len(top)), data.place]
+    least, tail = top.log_proba[:, -1], top.require_rest("bounds of the log-loss")
+    n_others = top.n_classes - top.n_known - 1
+    highest = np.where(data.is_inside, log_true, np.minimum(least, tail))
+    surplus = np.exp(tail) - n_others * np.exp(least)
+    lowest = np.where(data.is_inside, log_true, np.log(np.maximum(surplus, eps)))
 
     def mean(log_true: FloatArray) -> float:
         return -float(weight @ np.maximum(log_true, np.log(eps)) / weight.sum())
@@ -67,24 +95,31 @@ def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
 
 @dataclass(frozen=True)
 class TopEvaluation:
-    """How good and how honest forecasts are whose best m classes are known; ``str()`` is a table.
+    """Evaluation of predictions of which only the top m classes are available.
 
-    The numbers are those of `Evaluation` where the best classes tell them. The log-loss is known
-    up to bounds, because a truth that was cut off has an unknown probability; errors by class and
-    the Brier score need whole rows.
+    Returned by `evaluate` for `TopScores`. ``str()`` is a table. Values are those of `Evaluation`
+    if the top classes determine them. The log-loss has bounds, because a true class outside the top
+    m has an unknown probability. Class-wise errors and the Brier score need complete rows.
 
     Attributes
     ----------
     n_samples : float
+        Sum of the weights; the number of rows if there are none.
     n_classes, n_known : int
-        K and m.
+        Number of classes K and of top classes m.
     within_known : float
-        Share of rows whose truth is among the m classes.
+        Share of rows whose true class is among the top m.
     mean_rest : float
-        Mean mass of the others, which a calibrated forecast has equal to ``1 - within_known``.
+        Mean tail mass. For a calibrated model it is ``1 - within_known`` on average.
     log_loss_low, log_loss_high : float
+        Smallest and largest possible log-loss.
     accuracy, conf_ece, tl_ece, mce, ks, confidence_on_errors, doubt_on_correct, sharpness : float
         As in `Evaluation`.
+
+    See Also
+    --------
+    evaluate : Compute the evaluation.
+    log_loss_bounds : Bounds of the log-loss.
     """
 
     n_samples: float
@@ -104,11 +139,11 @@ class TopEvaluation:
     sharpness: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain numbers."""
+        """Return the fields as plain numbers."""
         return asdict(self)
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row."""
+        """Return a pandas frame with one row."""
         return as_frame(self.to_dict())
 
     def _rows(self) -> list[list[str]]:
@@ -129,11 +164,11 @@ class TopEvaluation:
 _TITLES = {
     "n_samples": "rows",
     "n_classes": "classes",
-    "n_known": "classes known a row",
-    "within_known": "truth among the known",
-    "mean_rest": "mass of the others",
-    "log_loss_low": "log-loss, at least",
-    "log_loss_high": "log-loss, at most",
+    "n_known": "top classes per row",
+    "within_known": "true class in the top classes",
+    "mean_rest": "mean tail mass",
+    "log_loss_low": "log-loss, lower bound",
+    "log_loss_high": "log-loss, upper bound",
 }
 
 
@@ -149,7 +184,7 @@ def evaluate_top(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> TopEvaluation:
-    """The evaluation of top scores."""
+    """Evaluate top scores."""
     data = as_top_sample(y_true, y_prob, sample_weight, classes)
     confidence = data.claims(as_notion("confidence"))
     table = bin_table(confidence, n_bins=n_bins)

@@ -1,4 +1,4 @@
-"""A calibration error that rewards the truth: the average over all cuts of the scores in two."""
+"""Averaged two-bin calibration error, which is truthful."""
 
 from __future__ import annotations
 
@@ -18,22 +18,49 @@ def averaged_two_bin_error(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Averaged two-bin error: squared, without bins, and smallest in the mean for the truth.
+    r"""Compute the averaged two-bin calibration error, a truthful error without bins to choose.
 
-    A cut t in [0, 1] puts each row into one of two bins. With :math:`E(t) = \frac1n \sum_{f_i \le
-    t} (f_i - o_i)` the error of a claim is the average over cuts of the squared errors of the two,
+    A cut divides the scores into two bins. The error is the squared error of the two bins, averaged
+    over all cuts. Lower is better, and in expectation the true probabilities have the lowest error.
 
-    .. math:: \int_0^1 E(t)^2 + (E(1) - E(t))^2 \, dt .
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    notion : str or Notion, default "class-wise"
+        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
+        of `expected_calibration_error`.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
 
-    For a notion of several claims, their mean with the weights of `expected_calibration_error`.
+    Returns
+    -------
+    float
+        The mean squared error.
+
+    See Also
+    --------
+    expected_calibration_error : Binned calibration error, which is not truthful.
+    brier_score : Proper score.
 
     Notes
     -----
-    *Truthful*: who knows the probabilities of the outcomes cannot lower the expected error by
-    saying others, because every row is in exactly one of two bins and the variances add up to a
-    constant. Binned errors are not: they prefer the forecaster who always says the base rate. The
-    mean over classes is truthful as well; claims about the predicted class (``"confidence"``,
-    ``"top-label"``) are not, because the forecast chooses what it is judged on.
+    With :math:`E(t) = \frac1n \sum_{f_i \le t} (f_i - o_i)`, the error of a claim is
+
+    .. math:: \int_0^1 E(t)^2 + (E(1) - E(t))^2 \, dt .
+
+    *Truthful* means that a forecaster who has the probabilities of the outcomes cannot lower the
+    expected error by predicting others. It holds because every row is in exactly one of two bins,
+    so the variances add up to a constant. Binned errors are not truthful: they prefer a forecaster
+    who always predicts the base rate. The mean over classes is truthful as well. Claims about the
+    predicted class (``"confidence"``, ``"top-label"``) are not, because the forecast determines the
+    claim that is evaluated.
 
     O(n log n) time and O(n) memory per claim.
 
@@ -51,7 +78,7 @@ def averaged_two_bin_error(
 
 
 def _two_bin(path: KsPath) -> float:
-    """The integral, exactly: E is constant between distinct scores."""
+    """Compute the integral exactly: E is constant between distinct scores."""
     width = np.diff(path.score, prepend=0.0, append=1.0)
     below = np.append(0.0, path.excess)
     return float(width @ (below**2 + (below[-1] - below) ** 2))

@@ -1,8 +1,8 @@
-"""The one table of metrics: what each is called, computed by, titled, and which way it improves.
+"""Table of all metrics: names, functions, titles and directions.
 
 `scorer`, `compare`, `bootstrap_interval`, `consistency_test`, the command line and the report read
-it. A new metric is its file and, here, its import, its name in ``__all__`` (which
-`calibrant.metrics` exports) and its line in the table.
+this table. To add a metric, write its file, import it here, add its name to ``__all__`` (which
+`calibrant.metrics` exports) and add its line to the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from calibrant.metrics._scores import accuracy, brier_score, log_loss
 from calibrant.metrics._smooth import smooth_calibration_error
 from calibrant.metrics._two_bin import averaged_two_bin_error
 
-__all__ = [  # a literal list: what type checkers can read
+__all__ = [  # a literal list, because type checkers do not evaluate expressions
     "accuracy",
     "averaged_two_bin_error",
     "brier_score",
@@ -52,24 +52,30 @@ __all__ = [  # a literal list: what type checkers can read
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by its name: a function ``(y_true, y_prob, **options) -> float`` and what is known
-    about it.
+    """A named metric: a function ``(y_true, y_prob, **options) -> float`` with title and direction.
 
-    A metric of your own works wherever a name does, as a function (smaller is better) or as one of
-    these.
+    Wherever a name of a metric is accepted, you can pass a function (lower is better) or a
+    `Metric`.
 
     Parameters
     ----------
     name : str
+        Name of the metric.
     function : callable ``(y_true, y_prob, **options) -> float``
-    title : str
-        In tables; the name unless given.
-    options : mapping
+        The function that computes it.
+    title : str, optional
+        Title in tables; by default the name.
+    options : mapping, optional
         Passed to the function.
-    aliases : tuple of str
-        Other names for the same.
-    greater_is_better : bool or None
-        None where neither is better by itself; such metrics are ranked as if smaller were.
+    aliases : tuple of str, optional
+        Other names of the metric.
+    greater_is_better : bool or None, default False
+        Direction of the metric. None if neither direction is better by itself; such metrics are
+        ranked as if lower were better.
+
+    See Also
+    --------
+    scorer : Make a scikit-learn scorer of a metric.
 
     Examples
     --------
@@ -95,21 +101,23 @@ class Metric:
 
     @property
     def better(self) -> str:
-        """Which way it improves: "higher", "lower" or "neither"."""
+        """Direction of the metric: "higher", "lower" or "neither"."""
         if self.greater_is_better is None:
             return "neither"
         return "higher" if self.greater_is_better else "lower"
 
     @property
     def binned_options(self) -> dict[str, Any] | None:
-        """Options of `expected_calibration_error` if the metric is one, so that only the counts of
-        its bins are random; else None.
+        """Options of `expected_calibration_error` if the metric is one, otherwise None.
+
+        The consistency test is faster for such metrics, because only the counts of their bins are
+        random.
         """
         return dict(self.options) if self.function is expected_calibration_error else None
 
 
 MetricLike: TypeAlias = str | Metric | Callable[..., float]
-"""What stands for a metric: a name of the table, a `Metric`, or a function of (y, p)."""
+"""A metric as users pass it: a name of the table, a `Metric`, or a function of (y, p)."""
 
 _ECE = expected_calibration_error
 _TABLE = (
@@ -119,7 +127,9 @@ _TABLE = (
     Metric("conf_ece", _ECE, "ECE, confidence", {"notion": "confidence"}, aliases=("ece",)),
     Metric("cw_ece", _ECE, "ECE, class-wise", {"notion": "class-wise"}),
     Metric("tl_ece", _ECE, "ECE, top-label", {"notion": "top-label"}),
-    Metric("mce", _ECE, "largest gap (MCE)", {"notion": "confidence", "norm": np.inf}),
+    Metric(
+        "mce", _ECE, "maximum calibration error (MCE)", {"notion": "confidence", "norm": np.inf}
+    ),
     Metric("ks", ks_error, "KS error", aliases=("ks_error",)),
     Metric(
         "confidence_on_errors",
@@ -158,13 +168,13 @@ _TABLE = (
 METRICS: dict[str, Metric] = {
     name: metric for metric in _TABLE for name in (metric.name, *metric.aliases)
 }
-"""Every metric by each of its names, in the order in which they are listed to users."""
+"""All metrics by name and alias, in the order of lists that users see."""
 
 
 def as_metric(metric: MetricLike) -> Metric:
-    """The metric that is meant: by its name, as it is, or made of a function.
+    """Return the metric for a name, a `Metric` or a function.
 
-    A function of the table, or a ``functools.partial`` of one, keeps the direction of its entry.
+    A function of the table, or a ``functools.partial`` of one, has the direction of its entry.
     """
     if isinstance(metric, Metric):
         return metric
@@ -176,7 +186,8 @@ def as_metric(metric: MetricLike) -> Metric:
         return METRICS[metric]
     if not callable(metric):
         raise TypeError(
-            f"a metric is a name, a function (y_true, y_prob) -> float or a Metric; got {metric!r}"
+            f"A metric must be a name, a function (y_true, y_prob) -> float or a Metric, got "
+            f"{metric!r}. Pass for example 'log_loss'."
         )
     return _of_function(metric)
 
@@ -185,14 +196,14 @@ def _of_function(function: Callable[..., float]) -> Metric:
     inner, options = function, {}
     if isinstance(function, partial):
         inner = function.func
-        if not function.args:  # with arguments by place it cannot be unpacked
+        if not function.args:  # options can only be taken over if all are keywords
             options, function = dict(function.keywords), inner
     name = str(getattr(inner, "__name__", type(inner).__name__))
-    known = next((entry for entry in _TABLE if entry.function is inner), None)
-    direction = known.greater_is_better if known else False
+    entry = next((entry for entry in _TABLE if entry.function is inner), None)
+    direction = entry.greater_is_better if entry else False
     return Metric(name, function, options=options, greater_is_better=direction)
 
 
 def metric_label(metric: MetricLike) -> str:
-    """What a metric is called where it is shown: the name by which it was asked for."""
+    """Label of a metric in results: the name that the user passed."""
     return metric if isinstance(metric, str) else as_metric(metric).name

@@ -1,29 +1,29 @@
-"""Notions of calibration: which claims of a forecast are checked.
+"""Types of calibration ("notions"): which binary problems of a prediction are evaluated.
 
-A multiclass forecast makes claims ("class l with 0.8"); every claim is a binary problem, a score in
-[0, 1] and an outcome in {0, 1}. A notion says which claims are checked (Gupta & Ramdas 2022, Table
-1 and Algorithm 5), and selects the data for metrics, calibrators, tests, guarantees and plots
-alike.
+A multiclass prediction makes claims, such as "class l has probability 0.8". Every claim is a binary
+problem with a score in [0, 1] and an outcome in {0, 1}. A notion selects the claims for metrics,
+calibrators, tests, guarantees and plots (Gupta & Ramdas 2022, Table 1 and Algorithm 5). Pass its
+name as ``notion=``.
 
 ====================== ======================================================= =====================
 notion                 claims                                                  source
 ====================== ======================================================= =====================
-``"confidence"``       one: the top score, is the top class right?             Guo 2017; Kull, eq. 3
-``"top-label"``        one per predicted class: the top score, among its rows  Gupta & Ramdas, eq. 2
-``"class-wise"``       one per class: the score of class l, is it l?           Kull, eq. 2
-``"class-3"``          the one claim of column 3                               as above
-``"class-owl"``        the one claim of the class of that name                 as above
-``"rank-2"``           the second highest score, is that class right?          Gupta, eq. 3, 4
-``"rank-2-label"``     the same, split by the class of that rank               as above
-``"within-top-2"``     the sum of the 2 highest, is the truth among them?      Gupta, eq. 5
+``"confidence"``       the predicted class is correct, with the confidence     Guo 2017; Kull, eq. 3
+``"top-label"``        the same, one claim per predicted class                 Gupta & Ramdas, eq. 2
+``"class-wise"``       one per class: the true class is l                      Kull, eq. 2
+``"class-3"``          the true class is that of column 3                      as above
+``"class-owl"``        the true class is the one with this name                as above
+``"rank-2"``           the class with the second highest score is correct      Gupta, eq. 3, 4
+``"rank-2-label"``     the same, one claim per class of that rank              as above
+``"within-top-2"``     the true class is among the 2 with the highest scores   Gupta, eq. 5
 ``"top-3-confidence"`` ranks 1 to 3, one claim each                            Gupta & Ramdas, eq. 6
-``"top-3-label"``      ranks 1 to 3, each split by predicted class             Gupta & Ramdas, eq. 7
-``"cumulative"``       of ordered classes, one per k < K - 1: is it at most k? Murphy 1971
-``"at-most-3"``        the one claim of column 3 of these                      as above
-``"canonical"``        the whole vector: no binary notion                      Kull, eq. 1
+``"top-3-label"``      ranks 1 to 3, each with one claim per predicted class   Gupta & Ramdas, eq. 7
+``"cumulative"``       ordered classes: at most class k, for each k < K - 1    Murphy 1971
+``"at-most-3"``        ordered classes: at most the class of column 3          as above
+``"canonical"``        the whole vector, which is no binary problem            Kull, eq. 1
 ====================== ======================================================= =====================
 
-A notion of one's own is a subclass of `Notion`, accepted wherever a string is.
+To define your own, write a subclass of `Notion`; it is accepted wherever a name is.
 
 References
 ----------
@@ -104,7 +104,7 @@ _PATTERNS: tuple[tuple[str, Callable[[int], Notion]], ...] = (
     (r"top-(\d+)-confidence", lambda k: RankNotion(_ranks(k))),
     (r"top-(\d+)-label", lambda k: RankNotion(_ranks(k), by_label=True)),
 )
-_BY_NAME = "class-"
+_CLASS_PREFIX = "class-"
 _NAMES: dict[Any, Notion] = {
     "confidence": RankNotion(),
     "top-label": RankNotion(by_label=True),
@@ -115,10 +115,16 @@ _NAMES: dict[Any, Notion] = {
 
 
 def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
-    """The notion that a string names; a `Notion` is returned as it is.
+    """Return the notion with this name; a `Notion` is returned unchanged.
 
-    "canonical", the calibration of whole vectors, is accepted where ``vectors`` says so.
+    "canonical", the calibration of whole vectors, is accepted only if ``vectors`` is true.
 
+    See Also
+    --------
+    Notion : Base class of all types of calibration.
+
+    Examples
+    --------
     >>> as_notion("top-3-label").n_quantities(10)
     3
     """
@@ -129,7 +135,7 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
 
 
 def is_named(notion: Notion) -> bool:
-    """Whether the name of a notion makes it again, so that it can be written to a file."""
+    """Whether `as_notion` restores a notion from its name, so it can be written to a file."""
     try:
         return as_notion(notion.name, vectors=True) == notion
     except ValueError:
@@ -138,7 +144,7 @@ def is_named(notion: Notion) -> bool:
 
 def _named(name: Any) -> Notion:
     if not isinstance(name, str):
-        raise ValueError(f"unknown notion {name!r}; valid are {VALID}, or a Notion")
+        raise ValueError(f"unknown notion {name!r}; valid are {VALID}, or a Notion.")
     if name in _NAMES:
         return _NAMES[name]
     for pattern, make in _PATTERNS:
@@ -146,13 +152,17 @@ def _named(name: Any) -> Notion:
         if match:
             number = int(match[1])
             if number < 1 and not pattern.startswith(("class", "at-most")):
-                raise ValueError(f"notion {name!r}: ranks are counted from 1")
+                raise ValueError(
+                    f"notion {name!r} does not exist, because ranks are counted from 1. Pass "
+                    f"{name.replace(match[1], '1')!r}."
+                )
             return make(number)
-    if name.startswith(_BY_NAME) and name != _BY_NAME:
-        return NamedClassNotion(name.removeprefix(_BY_NAME))
+    # After the patterns: "class-3" is a column, any other text is the name of a class.
+    if name.startswith(_CLASS_PREFIX) and name != _CLASS_PREFIX:
+        return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
     near = get_close_matches(name, _NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown notion {name!r}; {hint}valid are {VALID}")
+    raise ValueError(f"unknown notion {name!r}; {hint}valid are {VALID}.")
 
 
 def __dir__() -> list[str]:

@@ -1,16 +1,15 @@
-r"""Binary problems of chunked rows: sums over all of them, and a summary of each claim if scores
-must be ordered.
+r"""Binary problems of chunked rows: sums over all rows, and a summary of each claim in cells.
 
-The summary counts rows in cells of scores, right-closed and the same for all data, so that
-summaries add up and do not depend on how rows were cut into chunks. The ends of N cells are evenly
-spaced in :math:`\log \frac{s + a}{1 - s + a}`, :math:`a = 10^{-6}`: two scores of a cell differ by
-less than
+If scores must be sorted, rows are counted in cells of scores. Cells are right-closed and the same
+for all data, so summaries can be added and do not depend on the chunks. The ends of N cells are
+evenly spaced in :math:`\log \frac{s + a}{1 - s + a}` with :math:`a = 10^{-6}`. Two scores of a cell
+differ by less than
 
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
-which is 0.0009 at most for the 8,192 cells of a claim where there are up to 6 of them. Rows of a
-cell are taken to have its mean score. So the cumulated scores and outcomes at the end of a cell are
-exact, and what lies within a cell is known up to the share of its rows.
+which is at most 0.0009 for the 8,192 cells per claim that are used for up to 6 claims. All rows of
+a cell get its mean score. Cumulative scores and outcomes at the end of a cell are therefore exact;
+within a cell they are accurate up to the share of its rows.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from calibrant.notions._notion import Notion
 
 MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 3 * 2**14, 2**8
-"""Cells of a claim, of all claims together, and of a claim where there are many."""
+"""Maximum number of cells per claim, of all claims together, and minimum per claim."""
 
 _SOFT = 1e-6
-"""Scores that are closer to 0 or 1 are not told apart."""
+"""Scores that are closer to 0 or 1 than this share one or two cells."""
 
 
 class ScoreCells:
-    """Cells of scores in [0, 1], by their upper ends; none of the ``cuts`` lies inside of one."""
+    """Cells of scores in [0, 1], given by their upper ends; ``cuts`` are ends of cells, too."""
 
     def __init__(self, n_cells: int, cuts: FloatArray | None = None) -> None:
         self.reach = float(np.log((1.0 + _SOFT) / _SOFT))
@@ -50,40 +49,41 @@ class ScoreCells:
             self.ends = np.union1d(self.ends, cuts)
 
     def place(self, score: FloatArray) -> IntArray:
-        """The cell of each score."""
+        """Return the cell of each score."""
         n_cells, score = len(self.ends), np.minimum(score, 1.0)
         if not self.is_even:
             return np.searchsorted(self.ends, score)
         odds = np.log((score + _SOFT) / (1.0 - score + _SOFT))
         cell = np.ceil((odds / self.reach + 1.0) * (0.5 * n_cells)).astype(np.intp) - 1
         np.clip(cell, 0, n_cells - 1, out=cell)
-        # Rounding may have put a score next to its cell.
+        # The logarithm is rounded, so a score may be one cell off.
         cell += score > self.ends[cell]
         cell -= (cell > 0) & (score <= self.ends[np.maximum(cell - 1, 0)])
         return cell
 
 
 def n_cells_of(n_claims: int) -> int:
-    """Cells of each of so many claims."""
+    """Number of cells per claim if there are ``n_claims`` claims."""
     return int(np.clip(ALL_CELLS // n_claims, LEAST_CELLS, MOST_CELLS))
 
 
 def note_on_cells(n_claims: int) -> str:
-    """How a fit to the cells of so many claims differs from a fit to all rows."""
+    """Explain how a fit to cells of scores differs from a fit to all rows."""
     n_cells = n_cells_of(n_claims)
-    width = float(np.expm1(2.0 * ScoreCells(1).reach / n_cells))  # odds of a cell are in this ratio
+    # Largest relative change of the odds within a cell.
+    width = float(np.expm1(2.0 * ScoreCells(1).reach / n_cells))
     return (
-        f"Rows were counted in {n_cells:,} cells of scores a claim, which take the place of their "
-        f"order: a score s is taken for one that differs by less than {width:.3g} s (1 - s), at "
-        f"most {width / 4:.3g}, and there are no more bins than cells."
+        f"Rows were counted in {n_cells:,} cells of scores per claim instead of being sorted. A "
+        f"score s is replaced by one that differs by less than {width:.3g} s (1 - s), at most "
+        f"{width / 4:.3g}. There are no more bins than cells."
     )
 
 
 @dataclass(frozen=True)
 class ChunkedClaims(Claims):
-    """Binary problems of chunked rows: sums over all of them, and whole claims as cells of scores.
+    """Binary problems of chunked rows: sums over all rows, and each claim as cells of scores.
 
-    No cell lies across any of the ``cuts``.
+    ``cuts`` are ends of cells, so no cell contains one of them inside.
     """
 
     notion: Notion | None = None
@@ -91,6 +91,7 @@ class ChunkedClaims(Claims):
     cuts: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
+        # Other processes add up their own chunks, so neither data nor cached sums are sent.
         state = {**super().__getstate__(), "sample": None}
         state.pop("_cells", None)
         return state
@@ -119,8 +120,10 @@ class ChunkedClaims(Claims):
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:
-        """Sums of weights, scores and hits in the cells of each claim, numbers of rows, and sums of
-        squared weights, (5, n_claims, N).
+        """Cells, and sums per claim and cell, (5, n_claims, N).
+
+        The sums are those of weights, scores, positive outcomes, numbers of rows and squared
+        weights.
         """
         assert self.sample is not None
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
@@ -152,14 +155,14 @@ class ChunkedClaims(Claims):
 
 
 def chunked_claims(notion: Notion, sample: Sample, cuts: FloatArray | None = None) -> ChunkedClaims:
-    """All claims of a notion that knows its classes about chunked probabilities."""
+    """Claims of a bound notion about chunked probabilities."""
     n_rows, n_classes = sample.shape
     size = n_rows, notion.n_quantities(n_classes), notion.n_labels(n_classes)
     return ChunkedClaims(*size, _weight_of(sample), _no_rows, n_classes, notion, sample, cuts)
 
 
 def _weight_of(sample: Sample) -> FloatArray:
-    """An array of the sum of all weights: ones that take no memory, or the sum."""
+    """Array with the sum of all weights: unit weights that take no memory, or a single number."""
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         return np.array([sample.total])
     return np.broadcast_to(np.float64(1.0), (sample.shape[0],))
@@ -175,7 +178,7 @@ def _no_rows(rows: slice) -> ClaimBlock:
 def claim_of_cells(
     index: int, ends: FloatArray, weight: FloatArray, score: FloatArray, hits: FloatArray
 ) -> Claim:
-    """A claim whose rows are the hits and the misses of each cell."""
+    """Make a claim whose entries are the positive and the negative outcomes of each cell."""
     used = np.flatnonzero(weight > 0)
     mean = _restore_decimals(np.clip(score[used] / weight[used], 0.0, 1.0))
     count = np.concatenate([weight[used] - hits[used], hits[used]])
@@ -186,11 +189,13 @@ def claim_of_cells(
 
 
 def _restore_decimals(mean: FloatArray) -> FloatArray:
-    """Means of tied decimal scores without their rounding error, which would move them across the
-    step of a step function.
+    """Remove the round-off of means of tied decimal scores.
+
+    A mean slightly below or above the decimal would be on the wrong side of a step of a step
+    function.
     """
     decimal = np.round(mean, 12)
-    # Sums of many tied scores lose a few bits.
+    # Sums of many tied scores lose a few bits: 16 units in the last place.
     return np.where(np.abs(decimal - mean) <= 16.0 * np.spacing(mean), decimal, mean)
 
 

@@ -1,4 +1,4 @@
-"""Claims: binary problems about data, as a block of rows sees them and each as a whole."""
+"""Claims: the binary problems of some data, in blocks of rows or one whole claim at a time."""
 
 from __future__ import annotations
 
@@ -44,15 +44,24 @@ if TYPE_CHECKING:
 
 
 _FEW_COLUMNS = 16
-"""Up to so many a table of all outcomes of a block is sooner made than the places of hits."""
+"""Up to this many columns, a table of all outcomes of a block is faster than indices of hits."""
 
 
 class ClaimBlock(NamedTuple):
     """The claims of a block of rows.
 
-    ``score`` (m, J), float64; ``label`` (m, J), the class that each score speaks of, or None where
-    it speaks of a set; ``hit``, flat indices into (m, J) where the outcome is 1 (empty where the
-    truth is not known).
+    Attributes
+    ----------
+    score : array of shape (m, J), float64
+        Score of each claim.
+    label : array of shape (m, J) or None
+        Class of each score, or None if scores are about sets of classes.
+    hit : array of int
+        Flat indices into (m, J) of the claims with outcome 1; empty if there are no labels.
+
+    See Also
+    --------
+    Notion.select : Select the claims of a block of rows.
     """
 
     score: FloatArray
@@ -60,23 +69,29 @@ class ClaimBlock(NamedTuple):
     hit: IntArray
 
     def labels(self) -> IntArray:
-        """The class of each score, of a notion that is known to have them."""
+        """Return the class of each score; raise TypeError if there are none."""
         if self.label is None:
             raise TypeError(
-                "a notion that splits or reports by label must select a label with every score"
+                "A notion that splits or reports by label must select a label with every score. "
+                "Return ClaimBlock(score, label, hit) from select()."
             )
         return self.label
 
     def residual(self) -> FloatArray:
-        """``outcome - score`` of every claim, (m, J)."""
-        residual = np.negative(self.score, order="C")  # hits are places in this order
+        """Return ``outcome - score`` of every claim, (m, J)."""
+        residual = np.negative(self.score, order="C")  # `hit` holds flat indices in this order
         residual.reshape(-1)[self.hit] += 1.0
         return residual
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One binary problem: its index, its rows in the data, scores, outcomes and weights."""
+    """One binary problem: its index, its rows in the data, scores, outcomes and weights.
+
+    See Also
+    --------
+    Claims : All binary problems of some data.
+    """
 
     index: int
     rows: IntArray | slice
@@ -84,17 +99,17 @@ class Claim:
     outcome: AnyArray
     weight: FloatArray
     ends: FloatArray | None = None
-    """If rows were counted in cells of scores, the upper end of the cell of each."""
+    """If rows were counted in cells of scores, the upper end of the cell of each entry."""
     is_counted_weighted: bool = False
     """If rows were counted, whether any of them had a weight other than 0 and 1."""
     cell_rows: FloatArray | None = None
-    """If weighted rows were counted, the number of rows in the cell of each."""
+    """If weighted rows were counted, the number of rows in the cell of each entry."""
     squares: FloatArray | None = None
-    """If rows were counted, the sum of their squared weights behind each entry."""
+    """If rows were counted, the sum of the squared weights of each entry."""
 
     @property
     def hits(self) -> FloatArray:
-        """The outcomes as floats."""
+        """Outcomes as floats."""
         return self.outcome.astype(np.float64, copy=False)
 
     @property
@@ -105,17 +120,17 @@ class Claim:
         return not is_unit(self.weight) and bool((self.weight[self.weight > 0] != 1).any())
 
     def rescored(self, function: Callable[[FloatArray], FloatArray]) -> Claim:
-        """The same binary problem with ``function`` of its scores."""
+        """Return the same binary problem with ``function`` applied to its scores."""
         return replace(self, score=function(self.score))
 
 
 def share_rows(claims: Sequence[Claim]) -> bool:
-    """Whether claims are about the same rows, so that they can be fitted at once."""
+    """Whether all claims are about the same rows, so they can be fitted together."""
     return all(claim.weight is claims[0].weight for claim in claims)
 
 
 def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scores and outcomes (J, n) of claims about the same rows, and the weights of the rows."""
+    """Stack scores and outcomes (J, n) of claims about the same rows, and return their weights."""
     if len(claims) == 1:
         return claims[0].score[None], claims[0].hits[None], claims[0].weight
     score, hits = (np.stack([getattr(c, name) for c in claims]) for name in ("score", "hits"))
@@ -126,21 +141,21 @@ def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, Float
 class Claims:
     """All binary problems that a type of calibration makes of some data.
 
-    ``select(rows)`` gives those of a row block; iterating gives each one whole, as a `Claim`, in
-    the order of their index. Whole claims need memory for a few columns of scores at a time.
+    ``select(rows)`` returns those of a block of rows. Iteration yields whole claims (`Claim`) in
+    the order of their index, and needs memory for a few columns of scores at a time.
     """
 
     n_rows: int
     n_quantities: int
     n_labels: int
     weight: FloatArray
-    """The weights of all rows, or of chunked rows an array of the same sum."""
+    """Weights of all rows; for chunked rows an array with the same sum."""
     select: Callable[[slice], ClaimBlock]
     n_columns: int
-    """Columns of the data behind a block: what a block costs."""
+    """Number of columns of the data, which determines the cost of a block."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to add up a chunk: not the data."""
+        """Return what another process needs to add up a chunk, without the data."""
         return {**vars(self), "select": None, "weight": np.empty(0)}
 
     @property
@@ -150,44 +165,42 @@ class Claims:
 
     @property
     def n_present(self) -> int:
-        """Rows of positive weight."""
+        """Number of rows with positive weight."""
         return int(np.count_nonzero(self.weight))
 
     def check_distinct(self, reason: str) -> None:
-        """Raise with the ``reason`` if whole claims do not hold the distinct scores of rows."""
+        """Raise with ``reason`` if whole claims do not contain the distinct scores of rows."""
 
     @property
     def n_claims(self) -> int:
         return self.n_quantities * self.n_labels
 
     def index(self, block: ClaimBlock) -> IntArray:
-        """Claim index of every score of a block, (m, J), or (J,) where it is the same in every
-        row.
-        """
+        """Claim of every score of a block, (m, J), or (J,) if it is the same in all rows."""
         quantity = np.arange(self.n_quantities) * self.n_labels
         return quantity if self.n_labels == 1 else block.labels() + quantity
 
     def share(self, claim: Claim) -> float:
-        """The weight v_c: its rows among those of its quantity, all quantities alike."""
+        """Weight v_c of a claim: its share of the rows, divided by the number of quantities."""
         return float(claim.weight.sum() / (self.weight.sum() * self.n_quantities))
 
     def mean(self, function: Callable[[Claim], float]) -> float:
-        """Mean of ``function(claim)`` over the claims that have rows, with the weights v_c."""
-        # The rows of a quantity add up to all rows, so that the v_c sum to one.
+        """Mean of ``function(claim)`` over the claims with rows, with the weights v_c."""
+        # The claims of a quantity contain every row once, so the v_c sum to one.
         total = sum(claim.weight.sum() * function(claim) for claim in self if claim.weight.any())
         return float(total / (self.weight.sum() * self.n_quantities))
 
     def effective(self) -> Claims:
-        """The claims with weights that sum to the effective number of rows (Kish)."""
+        """Return the claims with weights that sum to the effective number of rows (Kish)."""
         return replace(self, weight=effective_weights(self.weight))
 
     def sum_over(
         self, function: Callable[[ClaimBlock, FloatArray], Any], *, at_least: int = 0
     ) -> Any:
-        """Sum of ``function(block, weight)`` over row blocks of the claims and their weights.
+        """Sum ``function(block, weight)`` over blocks of rows.
 
-        Where few scores are made of many columns, blocks are longer; ``at_least`` asks for so many
-        elements of the data.
+        If few scores are selected from many columns, blocks have more rows. ``at_least`` is the
+        minimum number of elements of the data per block.
         """
         elements = min(READ_BLOCK, CACHE_BLOCK * self.n_columns // self.n_quantities)
         return sum_blocks(
@@ -203,8 +216,10 @@ class Claims:
                 yield from self._split(quantity, score[j], label[j], outcome[j])
 
     def batches(self, elements: int) -> Iterator[list[Claim]]:
-        """Claims that are fitted together: those of one quantity if there is one per label, else
-        as many as have ``elements`` scores.
+        """Yield lists of claims that are fitted together.
+
+        With one claim per label these are the claims of one quantity, otherwise as many claims as
+        have ``elements`` scores.
         """
         if self.n_labels > 1:
             for _, claims in groupby(self, key=lambda claim: claim.index // self.n_labels):
@@ -219,7 +234,7 @@ class Claims:
                 ]
 
     def _gathered(self) -> Iterator[tuple[range, FloatArray, IntArray, BoolArray]]:
-        """Quantities, as many as may be held at a time, with scores, labels and outcomes."""
+        """Yield ranges of quantities that fit in memory, with their scores, labels and outcomes."""
         step = max(1, WORK_MEMORY // self.n_rows)
         for start in range(0, self.n_quantities, step):
             quantities = range(start, min(start + step, self.n_quantities))
@@ -240,6 +255,7 @@ class Claims:
                 hits.reshape(-1)[block.hit] = True
                 outcome[:, rows] = hits[:, columns].T
                 continue
+            # With many columns, only the positions of positive outcomes are written.
             row, column = np.divmod(block.hit, self.n_quantities)
             inside = (column >= columns.start) & (column < columns.stop)
             outcome[column[inside] - columns.start, row[inside] + rows.start] = True
@@ -251,12 +267,17 @@ class Claims:
         if self.n_labels == 1:
             yield Claim(quantity, slice(None), score, outcome, self.weight)
             return
+        # One sort gives the rows of all labels, each in the order of the data.
         order = np.argsort(label, kind="stable")
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
-        for name in range(self.n_labels):
-            rows = order[ends[name] : ends[name + 1]]
+        for label_code in range(self.n_labels):
+            rows = order[ends[label_code] : ends[label_code + 1]]
             yield Claim(
-                quantity * self.n_labels + name, rows, score[rows], outcome[rows], self.weight[rows]
+                quantity * self.n_labels + label_code,
+                rows,
+                score[rows],
+                outcome[rows],
+                self.weight[rows],
             )
 
 
@@ -270,17 +291,17 @@ def claims_of(
     y_pred: LabelsLike | None = None,
     inputs: str = "proba",
 ) -> tuple[Claims, AnyArray]:
-    """The claims of a notion about what a user passed, checked, and the labels of the classes.
+    """Check the arguments of a user; return the claims of a notion and the labels of the classes.
 
-    ``inputs`` says what kind of scores ``y_prob`` holds. Rows of probabilities must sum to one
-    unless the notion says that its claims need not (`Notion.sums_to_one`).
-    With ``y_pred``, ``y_prob`` holds the probabilities of these reported labels.
+    ``inputs`` is the type of the scores in ``y_prob``. Rows of probabilities must sum to one unless
+    `Notion.sums_to_one` is false. With ``y_pred``, ``y_prob`` holds the probabilities of these
+    reported labels.
     """
     if y_pred is not None:
         if inputs != "proba":
             raise ValueError(
-                f"with y_pred, y_prob holds the probabilities of the reported labels, and inputs "
-                f"must be 'proba'; got {inputs!r}"
+                f"With y_pred, y_prob must hold the probabilities of the reported labels, but "
+                f"inputs is {inputs!r}. Pass inputs='proba'."
             )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
@@ -297,8 +318,9 @@ def sample_for(
     *,
     inputs: str = "proba",
 ) -> tuple[Sample, AnyArray]:
-    """What a user passed, checked as the notion requires, as a sample of probabilities; and the
-    labels of the classes.
+    """Check the arguments of a user as the notion requires; return a sample and the class labels.
+
+    The sample holds probabilities.
     """
     sample, names = as_sample(
         y_prob,
@@ -325,8 +347,9 @@ def predictions_for(
     *,
     inputs: str = "proba",
 ) -> Predictions:
-    """What a user passed, checked as the notion asks, as probabilities: rows sum to one unless its
-    claims need not.
+    """Check the arguments of a user as the notion requires, and return probabilities.
+
+    Rows must sum to one unless `Notion.sums_to_one` is false.
     """
     checked = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, sum_to_one=notion.sums_to_one
@@ -348,12 +371,16 @@ def _reported_claims(
     truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
     if score.shape != reported.shape or score.ndim not in (1, 2):
         raise ValueError(
-            f"with y_pred, y_prob holds the probability of each reported label and has its shape; "
-            f"got y_prob {score.shape} and y_pred {reported.shape}"
+            f"With y_pred, y_prob must hold the probability of each reported label, but y_prob has "
+            f"shape {score.shape} and y_pred {reported.shape}. Pass both outputs of predict_top: "
+            f"y_pred, y_prob = calibrator.predict_top(X)."
         )
     check_same_length(y_true=truth, y_pred=reported)
     if not ((score >= 0) & (score <= 1)).all():
-        raise ValueError("with y_pred, y_prob must hold probabilities in [0, 1]")
+        raise ValueError(
+            f"With y_pred, y_prob must hold probabilities in [0, 1], got values from "
+            f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top."
+        )
     names = (
         np.unique(np.concatenate([truth, reported.ravel()]))
         if classes is None

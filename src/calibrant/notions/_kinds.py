@@ -1,4 +1,4 @@
-"""The notions of the literature; `calibrant.notions.as_notion` makes them from strings."""
+"""The types of calibration of the literature; `calibrant.notions.as_notion` makes them by name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,21 @@ from calibrant.notions._notion import Labels, Notion, class_text
 
 @dataclass(frozen=True)
 class RankNotion(Notion):
-    """The scores of some ranks: confidence, top-label, rank-r, top-k-confidence, top-k-label.
+    """Claims about the classes with the highest scores.
 
-    ``ranks`` is one rank, or the ranks 1 to k.
+    The names are "confidence", "top-label", "rank-<r>", "top-<k>-confidence" and "top-<k>-label".
+
+    Parameters
+    ----------
+    ranks : tuple of int, default (1,)
+        One rank, or the ranks 1 to k.
+    by_label : bool, default False
+        Whether there is one claim per label.
+
+    See Also
+    --------
+    calibrant.notions.as_notion : Return the notion with a name.
+    WithinTopNotion : One claim about several ranks.
     """
 
     ranks: tuple[int, ...] = (1,)
@@ -28,12 +40,12 @@ class RankNotion(Notion):
     def __post_init__(self) -> None:
         ranks = tuple(self.ranks)
         if not ranks or min(ranks) < 1:
-            raise ValueError(f"ranks are counted from 1, got {ranks}")
+            raise ValueError(f"Ranks are counted from 1, got {ranks}. Pass RankNotion((1,)).")
         if len(ranks) > 1 and ranks != tuple(range(1, len(ranks) + 1)):
             raise ValueError(
-                f"ranks must be a single rank, or the ranks 1 to k without a gap; got {ranks}: "
-                f"use RankNotion(({ranks[-1]},)) for that rank alone, or "
-                f"as_notion('top-{max(ranks)}-confidence') for all up to it"
+                f"ranks must be a single rank, or the ranks 1 to k without a gap; got {ranks}. "
+                f"Pass RankNotion(({ranks[-1]},)) for that rank alone, or "
+                f"as_notion('top-{max(ranks)}-confidence') for all ranks up to it."
             )
         object.__setattr__(self, "ranks", ranks)
 
@@ -50,7 +62,7 @@ class RankNotion(Notion):
     def title(self) -> str:
         if self.ranks != (1,):
             return self.name
-        return "by predicted class (top-label)" if self.by_label else "top class (confidence)"
+        return "by predicted class (top-label)" if self.by_label else "predicted class (confidence)"
 
     @property
     def splits_by_label(self) -> bool:
@@ -60,7 +72,7 @@ class RankNotion(Notion):
     def axis_labels(self) -> tuple[str, str]:
         if self.ranks == (1,):
             return "confidence (highest probability)", "accuracy"
-        return "predicted probability at the rank", "share of rows where that class is true"
+        return "predicted probability at the rank", "share of rows with that true class"
 
     def n_quantities(self, n_classes: int) -> int:
         _check_rank(self.name, max(self.ranks), n_classes)
@@ -74,7 +86,7 @@ class RankNotion(Notion):
     def claim_name(self, claim: int, classes: Labels) -> str:
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
         if column is None:
-            return "top score" if rank == 1 else f"rank {rank}"
+            return "predicted class" if rank == 1 else f"rank {rank}"
         where = "" if rank == 1 else f"rank {rank}, "
         return f"{where}predicted {classes[column]}"
 
@@ -85,14 +97,13 @@ class RankNotion(Notion):
         where = "" if rank == 1 else f" at rank {rank}"
         return f"{class_text(classes[column])}{where}"
 
-    def question(self, claim: int, classes: Labels) -> str:
+    def caption(self, claim: int, classes: Labels) -> str:
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
-        where = "" if rank == 1 else f" at rank {rank}"
-        if column is not None:
-            return f"Rows predicted {classes[column]}{where}: is it right?"
         if rank > 1:
-            return f"The probability{where}: is the class of that rank right?"
-        return "The top probability: is the top class right?"
+            subject = "the class" if column is None else str(classes[column])
+            return f"Predicted probability and observed frequency of {subject} at rank {rank}."
+        rows = "all rows" if column is None else f"rows predicted as {classes[column]}"
+        return f"Confidence and accuracy of {rows}."
 
     @property
     def keeps_top(self) -> bool:
@@ -107,7 +118,18 @@ class RankNotion(Notion):
 
 @dataclass(frozen=True)
 class ClassNotion(Notion):
-    """The scores of all classes (class-wise), or of one (class-k)."""
+    """Claims about all classes ("class-wise"), or about one ("class-<k>").
+
+    Parameters
+    ----------
+    column : int, optional
+        Column of the class; by default all classes.
+
+    See Also
+    --------
+    NamedClassNotion : Claim about the class with a name.
+    CumulativeNotion : Claims about ordered classes.
+    """
 
     column: int | None = None
     sums_to_one = False
@@ -129,7 +151,10 @@ class ClassNotion(Notion):
         if self.column is None:
             return n_classes
         if self.column >= n_classes:
-            raise ValueError(f"notion {self.name!r}: columns are 0..{n_classes - 1}")
+            raise ValueError(
+                f"notion {self.name!r} does not exist, because the scores have {n_classes} "
+                f"columns. Pass 'class-0' to 'class-{n_classes - 1}'."
+            )
         return 1
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
@@ -143,9 +168,9 @@ class ClassNotion(Notion):
         score = np.asarray(proba[:, self.column : self.column + 1], dtype=np.float64)
         return ClaimBlock(score, label, hit)
 
-    def question(self, claim: int, classes: Labels) -> str:
+    def caption(self, claim: int, classes: Labels) -> str:
         column = claim if self.column is None else self.column
-        return f"The probability of {classes[column]}: is it this class? All rows."
+        return f"Predicted probability and observed frequency of {classes[column]} in all rows."
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
         return claim if self.column is None else self.column
@@ -153,7 +178,17 @@ class ClassNotion(Notion):
 
 @dataclass(frozen=True)
 class NamedClassNotion(Notion):
-    """The scores of the class of a name, whose column is known once the classes are (`bound`)."""
+    """Claim about the class with a name; `bound` finds its column.
+
+    Parameters
+    ----------
+    label : str
+        Name of the class.
+
+    See Also
+    --------
+    ClassNotion : Claims about all classes, or about a column.
+    """
 
     label: str
     sums_to_one = False
@@ -166,8 +201,8 @@ class NamedClassNotion(Notion):
         names = [str(label) for label in classes]
         if self.label not in names:
             raise ValueError(
-                f"notion {self.name!r}: {unknown_name('class', self.label, names)}; notions are "
-                f"{VALID}"
+                f"notion {self.name!r} does not exist: {unknown_name('class', self.label, names)}. "
+                f"Notions are {VALID}."
             )
         return ClassNotion(names.index(self.label))
 
@@ -176,14 +211,24 @@ class NamedClassNotion(Notion):
 
     def select(self, proba: FloatArray, y: IntArray | None = None) -> NoReturn:
         raise ValueError(
-            f"notion {self.name!r} needs to know the classes: pass classes=[...], or the number of "
-            "the column, as in 'class-3'"
+            f"notion {self.name!r} needs the names of the classes. Pass classes=[...], or the "
+            f"number of the column as in notion='class-3'."
         )
 
 
 @dataclass(frozen=True)
 class WithinTopNotion(Notion):
-    """The sum of the r highest scores: is the truth among them?"""
+    """Claim that the true class is among the r classes with the highest scores.
+
+    Parameters
+    ----------
+    rank : int
+        The number r of classes.
+
+    See Also
+    --------
+    RankNotion : Claims about single ranks.
+    """
 
     rank: int
     keeps_top = True
@@ -196,7 +241,7 @@ class WithinTopNotion(Notion):
     def axis_labels(self) -> tuple[str, str]:
         return (
             f"sum of the {self.rank} highest probabilities",
-            f"share of rows with the truth among the {self.rank}",
+            f"share of rows whose true class is among the {self.rank}",
         )
 
     def n_quantities(self, n_classes: int) -> int:
@@ -213,8 +258,11 @@ class WithinTopNotion(Notion):
     def claim_text(self, claim: int, classes: Labels) -> str:
         return f"one of its top {self.rank} classes"
 
-    def question(self, claim: int, classes: Labels) -> str:
-        return f"The sum of the {self.rank} highest probabilities: is the truth among them?"
+    def caption(self, claim: int, classes: Labels) -> str:
+        return (
+            f"Sum of the {self.rank} highest probabilities, and share of rows whose true class is "
+            f"among them."
+        )
 
     def ranks_of(self, quantity: int, n_classes: int) -> range:
         return range(1, self.rank + 1)
@@ -222,7 +270,13 @@ class WithinTopNotion(Notion):
 
 @dataclass(frozen=True)
 class CanonicalNotion(Notion):
-    """The whole vector: no binary notion, and accepted only where a page says so."""
+    """The whole vector, which is no binary problem; accepted only by functions that document it.
+
+    See Also
+    --------
+    calibrant.inference.kernel_test : Test of canonical calibration.
+    calibrant.inference.validity_curve : Validity curve of whole vectors.
+    """
 
     name = "canonical"
     is_binary = False
@@ -235,10 +289,10 @@ class CanonicalNotion(Notion):
 
 
 def no_claims(notion: Notion) -> ValueError:
-    """The error of asking whole vectors for binary claims."""
+    """Error for code that needs binary claims and gets whole vectors."""
     return ValueError(
-        f"notion {notion.name!r} is about whole vectors and makes no binary claims; use one of "
-        f"{VALID}"
+        f"notion {notion.name!r} is about whole vectors and makes no binary claims. Pass one of "
+        f"{VALID}."
     )
 
 
@@ -251,7 +305,8 @@ VALID = (
 def _check_rank(name: str, rank: int, n_classes: int) -> None:
     if rank > n_classes:
         raise ValueError(
-            f"notion {name!r} needs at least {rank} classes; the scores have {n_classes}"
+            f"notion {name!r} needs at least {rank} classes, but the scores have {n_classes}. Pass "
+            f"a rank of at most {n_classes}."
         )
 
 

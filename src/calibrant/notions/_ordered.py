@@ -1,4 +1,4 @@
-"""Notions of ordered classes: is the truth at most class k?"""
+"""Types of calibration of ordered classes: claims that the true class is at most k."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ from calibrant.notions._notion import Labels, Notion, class_text
 
 @dataclass(frozen=True)
 class CumulativeNotion(Notion):
-    """The sums of the first columns: all of them (cumulative), or that up to one (at-most-k).
+    """Claims about ordered classes: at most each class ("cumulative"), or one ("at-most-<k>").
 
-    The classes are ordered as their columns are. The sum of all columns is no claim.
+    The scores are sums of the first columns, which must be in the order of the classes. The sum of
+    all columns is not a claim.
+
+    Parameters
+    ----------
+    column : int, optional
+        Last column of the sum; by default there is one claim per column except the last.
+
+    See Also
+    --------
+    ClassNotion : Claims about classes without an order.
+    calibrant.metrics.ranked_probability_score : Proper score of ordered classes.
     """
 
     column: int | None = None
@@ -39,8 +50,8 @@ class CumulativeNotion(Notion):
             return n_classes - 1
         if self.column >= n_classes - 1:
             raise ValueError(
-                f"notion {self.name!r}: with {n_classes} classes the claims are 'at-most-0' to "
-                f"'at-most-{n_classes - 2}'"
+                f"notion {self.name!r} does not exist: with {n_classes} classes the claims are "
+                f"'at-most-0' to 'at-most-{n_classes - 2}'."
             )
         return 1
 
@@ -61,9 +72,10 @@ class CumulativeNotion(Notion):
     def claim_text(self, claim: int, classes: Labels) -> str:
         return f"at most {class_text(classes[self._last(claim)])}"
 
-    def question(self, claim: int, classes: Labels) -> str:
-        return f"The probability of at most {classes[self._last(claim)]}: is it so? All rows."
+    def caption(self, claim: int, classes: Labels) -> str:
+        label = classes[self._last(claim)]
+        return f"Predicted probability and observed frequency of at most {label} in all rows."
 
     def _last(self, quantity: int) -> int:
-        """The last column of a sum."""
+        """Last column of a sum."""
         return quantity if self.column is None else self.column

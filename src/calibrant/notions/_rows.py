@@ -1,4 +1,4 @@
-"""Rows of probabilities that carry calibrated claims."""
+"""Fill rows of probabilities with calibrated claims."""
 
 from __future__ import annotations
 
@@ -11,38 +11,41 @@ from calibrant._typing import FloatArray, IntArray
 
 
 def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
-    """Rows on the simplex that hold ``claimed`` (m, r) at the columns ``label`` (m, r), and what is
-    left in the proportions of ``proba``.
+    """Return rows on the simplex with ``claimed`` (m, r) at the columns ``label`` (m, r).
 
-    Claims are scaled down together where they exceed one, and up where no column is left to make up
-    for them.
+    The other entries keep the proportions of ``proba``. Claims are scaled down together if they
+    exceed one, and up if no other column can make up for them.
 
     >>> complete_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0]]), np.array([[0.8]])).round(2)
     array([[0.8 , 0.12, 0.08]])
     """
     total = claimed.sum(axis=1, keepdims=True)
+    # If all columns are claimed, no other column can make up for a sum different from one.
     is_whole_row = label.shape[1] == proba.shape[1]
     claimed = normalized(claimed) if is_whole_row else claimed / np.maximum(total, 1.0)
-    rest = np.array(proba)
-    np.put_along_axis(rest, label, 0.0, axis=1)
-    mass = rest.sum(axis=1)
-    rest /= np.where(mass > 0, mass, 1.0)[:, None]
-    rest[mass == 0] = 1.0 / max(1, proba.shape[1] - label.shape[1])  # nothing to scale: evenly
-    rest *= np.maximum(1.0 - total, 0.0)
-    np.put_along_axis(rest, label, claimed, axis=1)
-    return rest
+    others = np.array(proba)
+    np.put_along_axis(others, label, 0.0, axis=1)
+    mass = others.sum(axis=1)
+    others /= np.where(mass > 0, mass, 1.0)[:, None]
+    others[mass == 0] = 1.0 / max(
+        1, proba.shape[1] - label.shape[1]
+    )  # no proportions: spread evenly
+    others *= np.maximum(1.0 - total, 0.0)
+    np.put_along_axis(others, label, claimed, axis=1)
+    return others
 
 
 BELOW = 1 - 1e-6
-"""What stays below a top class does so visibly, in float32 too."""
+"""Factor that keeps other entries below that of the top class, also after rounding to float32."""
 
 
 def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
-    """Completed rows whose highest entry stays at the columns ``top`` (m,), where that can be.
+    """Shrink other entries of completed rows until the highest entry is at the columns ``top``
+    (m,).
 
-    Columns other than the claimed ``label`` (m, r) are drawn towards their mean, with the sum and
-    the order that they had, as far as the largest needs to stay below the entry of the top one. A
-    row stays as it is where their mean is not below it, as with an entry of at most 1/K at the top.
+    Columns other than the claimed ``label`` (m, r) are shrunk toward their mean until the largest
+    is below the entry of the top class. Their sum and order do not change. A row stays unchanged if
+    the mean is not below that entry, for example if the top entry is at most 1/K.
 
     >>> row = np.array([[0.4, 0.54, 0.06]])
     >>> keep_top(row, np.array([0]), np.array([[0]])).round(2)
@@ -54,29 +57,30 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
     limit = np.take_along_axis(rows, top[:, None], axis=1) * BELOW
     is_free = np.ones(rows.shape)
     np.put_along_axis(is_free, label, 0.0, axis=1)
-    rest = np.array(rows)
-    np.put_along_axis(rest, label, 0.0, axis=1)
-    largest = rest.max(axis=1, keepdims=True)
-    mean = rest.sum(axis=1, keepdims=True) / n_free
-    out = shrink_to_mean(rest, is_free, largest, mean, limit)
+    others = np.array(rows)
+    np.put_along_axis(others, label, 0.0, axis=1)
+    largest = others.max(axis=1, keepdims=True)
+    mean = others.sum(axis=1, keepdims=True) / n_free
+    out = shrink_to_mean(others, is_free, largest, mean, limit)
     np.put_along_axis(out, label, np.take_along_axis(rows, label, axis=1), axis=1)
     return out
 
 
-def shrink_to_mean(rest: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
-    """Free entries of rows, shrunk to their mean until the largest is below ``limit``.
+def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
+    """Shrink the free entries of rows toward their mean until the largest is below ``limit``.
 
-    The arguments are arrays, or values of a program that is being exported: only arithmetic,
+    The arguments are arrays, or values of a program that is being exported. Only arithmetic,
     comparisons and ``clip`` are used.
     """
     share = ((largest - limit) / (largest - mean).clip(TINY, 1.0)).clip(0.0, 1.0)
     share = share * (limit > mean)
-    return rest * (1.0 - share) + is_free * (mean * share)
+    return others * (1.0 - share) + is_free * (mean * share)
 
 
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:
-    """Rows on the simplex whose columns ``sets[j]`` (m, r_j), all different, add up to
-    ``claimed[:, j]``, in the proportions that they had (evenly where they had none).
+    """Return rows on the simplex whose columns ``sets[j]`` (m, r_j) sum to ``claimed[:, j]``.
+
+    The sets are disjoint. Their entries keep their proportions; entries of zero are spread evenly.
     """
     shares = [
         normalized(np.take_along_axis(proba, label, axis=1)) * claimed[:, j : j + 1]
@@ -86,7 +90,7 @@ def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> 
 
 
 def rows_of_sums(sums: FloatArray) -> FloatArray:
-    """Rows whose running sums are ``sums`` (m, K - 1), made to rise where they do not.
+    """Return rows with the running sums ``sums`` (m, K - 1), which are made increasing if needed.
 
     >>> rows_of_sums(np.array([[0.2, 0.7], [0.6, 0.5]])).round(2).tolist()
     [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]

@@ -1,4 +1,4 @@
-"""Binary problems of forecasts of which only the top scores are known."""
+"""Binary problems of predictions of which only the top scores are available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def top_claims(notion: Notion, data: TopSample) -> Claims:
-    """All claims of a notion of ranks about top scores."""
+    """Return all claims of a notion of ranks about top scores."""
     top, n_classes = data.top, data.top.n_classes
     _check_known(notion, top)
 
@@ -27,7 +27,7 @@ def top_claims(notion: Notion, data: TopSample) -> Claims:
 
 
 def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> ClaimBlock:
-    """The claims of a block of top scores: as `Notion.select` makes them of whole rows."""
+    """Select the claims of a block of top scores, as `Notion.select` does for complete rows."""
     _check_known(notion, top)
     proba, quantities = top.proba, range(notion.n_quantities(top.n_classes))
     ranks = [notion.ranks_of(j, top.n_classes) or range(0) for j in quantities]
@@ -44,17 +44,17 @@ def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> Cla
 
 
 def _check_known(notion: Notion, top: TopScores) -> None:
-    """Raise where a notion asks for more than the best classes."""
+    """Raise if a notion needs more than the top classes."""
     for quantity in range(notion.n_quantities(top.n_classes)):
         ranks = notion.ranks_of(quantity, top.n_classes)
         if ranks is None:
             raise ValueError(
-                f"notion {notion.name!r} needs the scores of given classes in every row, and "
-                f"TopScores hold the best {top.n_known} of {top.n_classes}: use 'confidence', "
-                "'top-label', 'rank-<r>', 'within-top-<r>' or 'top-<k>-label'"
+                f"notion {notion.name!r} needs the scores of given classes in every row, but "
+                f"TopScores hold the top {top.n_known} of {top.n_classes} classes. Pass "
+                f"'confidence', 'top-label', 'rank-<r>', 'within-top-<r>' or 'top-<k>-label'."
             )
         if ranks.stop - 1 > top.n_known:
             raise ValueError(
-                f"notion {notion.name!r} needs the best {ranks.stop - 1} classes of a row, and "
-                f"{top.n_known} are known"
+                f"notion {notion.name!r} needs the top {ranks.stop - 1} classes of a row, but "
+                f"TopScores hold {top.n_known}. Pass a notion of ranks up to {top.n_known}."
             )

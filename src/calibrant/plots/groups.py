@@ -17,8 +17,8 @@ _COLORS = {
     "underconfident": (ORANGE, "s"),
     "probabilities too high": (VERMILION, "o"),
     "probabilities too low": (ORANGE, "s"),
-    "no gap found": (BLUE, "D"),
-    "too few rows to say": (GREY, "v"),
+    "no gap detected": (BLUE, "D"),
+    "too few rows": (GREY, "v"),
 }
 """Color and marker of the finding about a group."""
 

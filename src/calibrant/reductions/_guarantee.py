@@ -1,6 +1,4 @@
-"""From the fitted bins of a multiclass-to-binary reduction to its guarantee: what is covered, and
-what is not.
-"""
+"""Guarantee of a multiclass-to-binary reduction, from its fitted bins."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ from calibrant.notions import Notion, class_text
 
 
 class FittedBins(NamedTuple):
-    """Histogram binning of all claims of a notion: the bins and the rows of each, and which of the
-    claims share a pooled fit.
-    """
+    """Histogram binning of all claims: bins, rows per claim, and claims with a pooled fit."""
 
     notion: Notion
     classes: AnyArray
@@ -35,12 +31,11 @@ class FittedBins(NamedTuple):
 
 
 def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
-    """The calibrator that a guarantee is about; raises where there is none, with the reason."""
+    """Return the calibrator that a guarantee is about; raise ValueError if there is none."""
     if not isinstance(base, HistogramBinning):
         raise ValueError(
-            f"{type(base).__name__} has no distribution-free guarantee: its values are not "
-            f"frequencies in bins; "
-            "use HistogramBinning()"
+            f"{type(base).__name__} has no distribution-free guarantee, because its values are not "
+            f"frequencies in bins. Use MulticlassToBinary(HistogramBinning())."
         )
     base._check_guaranteed(is_weighted=is_weighted)
     return base
@@ -49,7 +44,7 @@ def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
 def reduction_guarantee(
     bins: FittedBins, alpha: Any, delta: float, *, is_normalized: bool
 ) -> Guarantee:
-    """The guarantee of fitted claims; raises where nothing can be guaranteed."""
+    """Return the guarantee of fitted claims; raise ValueError if there is none."""
     claims = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
     reasons = [*_uncovered_claims(bins, claims.values())]
     if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):
@@ -72,7 +67,7 @@ def _binned_claim(bins: FittedBins, claim: int) -> BinnedClaim:
 
 
 def _quantities(bins: FittedBins, binned: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
-    """The covered claims of each quantity."""
+    """Covered claims of each quantity."""
     n_labels = bins.notion.n_labels(len(bins.classes))
     quantities = []
     for start in range(0, len(bins.fitted), n_labels):
@@ -84,7 +79,7 @@ def _quantities(bins: FittedBins, binned: dict[int, BinnedClaim]) -> list[Binned
 
 
 def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterator[str]:
-    """Claims that the guarantee does not speak of."""
+    """Describe the claims that the guarantee does not cover."""
     if bins.pooled.size:
         labels = np.unique(bins.pooled % len(bins.classes))
         names = shortened([class_text(bins.classes[k]) for k in labels], 5)

@@ -1,6 +1,4 @@
-"""Multiclass calibration by binary calibrators: every claim of a notion is calibrated on its own
-data.
-"""
+"""Multiclass calibration by binary calibrators: each claim is calibrated on its own rows."""
 
 from __future__ import annotations
 
@@ -139,8 +137,8 @@ class MulticlassToBinary(Calibrator):
     array([1, 2])
     """
 
-    # Each claim is one call of its calibrator a block, so that blocks are longer than the cache
-    # would like.
+    # Every block calls the calibrator of each claim, so blocks are larger than the cache: fewer
+    # calls outweigh slower memory.
     _block_elements: ClassVar[int | None] = CALL_BLOCK
 
     def __init__(
@@ -171,14 +169,14 @@ class MulticlassToBinary(Calibrator):
         if not isinstance(base, BaseBinaryCalibrator):
             raise TypeError(
                 f"calibrator must be a binary calibrator such as HistogramBinning(), got "
-                f"{type(base).__name__}; "
-                "a calibrator of whole vectors is fitted as it is"
+                f"{type(base).__name__}. Fit a calibrator of whole vectors directly: "
+                f"{type(base).__name__}().fit(X, y)."
             )
         if base.inputs != "proba" or base.classes is not None:
             raise ValueError(
-                "inputs and classes belong to MulticlassToBinary: its inner calibrator sees "
-                "probabilities and outcomes; "
-                f"got {base!r}"
+                f"inputs and classes belong to MulticlassToBinary, because its inner calibrator "
+                f"is fitted to probabilities and outcomes, but got {base!r}. Pass them as in "
+                f"MulticlassToBinary({type(base).__name__}(), inputs='logits')."
             )
         notion = as_notion(self.notion)
         notion.n_quantities(n_classes)
@@ -186,7 +184,7 @@ class MulticlassToBinary(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """As its calibrator does."""
+        """Whether the inner calibrator counts rows."""
         return self.calibrator.counts_rows
 
     @property
@@ -227,8 +225,9 @@ class MulticlassToBinary(Calibrator):
     def _count_claims(
         self, claims: Claims, base: BaseBinaryCalibrator
     ) -> Iterator[list[Claim]] | None:
-        """Claims whose rows are counted in bins that are known beforehand, so no row is gathered;
-        None if the bins are not known.
+        """Claims as counts per bin if the bins are known before the fit, so no rows are gathered.
+
+        None if the bins depend on the data.
         """
         if claims.n_labels > 1 or not is_unit(claims.weight):
             return None
@@ -242,7 +241,7 @@ class MulticlassToBinary(Calibrator):
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
-        """Fit claims; those of a quantity that have too few rows share a pooled fit."""
+        """Fit claims; claims of a quantity with too few rows share a pooled fit."""
         notion = self._bound
         clones = [
             base._for_claim(notion.column_of(claim.index, self.n_classes_), claim.index)
@@ -250,29 +249,39 @@ class MulticlassToBinary(Calibrator):
         ]
         rows = [float(claim.weight.sum()) for claim in claims]
         can_pool = len(claims) > 1 and notion.n_labels(self.n_classes_) > 1
-        is_few = [
+        has_few_rows = [
             can_pool and n < calibrator._rows_needed()
             for calibrator, n in zip(clones, rows, strict=True)
         ]
-        if any(is_few):
+        if any(has_few_rows):
             pooled = base._for_claim(None, _POOLED)
             pooled._fit_claims([pooled], [_pool(claims)])
-        kept = [j for j, few in enumerate(is_few) if not few]
+        kept = [j for j, few in enumerate(has_few_rows) if not few]
         if kept:
             base._fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
-        for calibrator, n, few in zip(clones, rows, is_few, strict=True):
+        for calibrator, n, few in zip(clones, rows, has_few_rows, strict=True):
             yield _ClaimFit(pooled if few else calibrator, n, few)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
-        """The calibrated claims: what the notion is about, and all that is guaranteed.
+        """Predict the calibrated probabilities of the claims, to which the guarantee applies.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, K)
+            Scores of the type ``inputs``.
 
         Returns
         -------
         array of shape (n, n_columns)
             (n, 1) for "confidence", "top-label", "rank-r", "within-top-r" and "class-k"; (n, K) for
             "class-wise", whose rows need not sum to one; (n, k) for "top-k-confidence" and
-            "top-k-label". In float64 whatever the scores: float32 would merge bins that ``delta``
-            tells apart.
+            "top-k-label". The type is always float64, because float32 would merge bins that differ
+            by ``delta``.
+
+        See Also
+        --------
+        predict_top : The same values with their labels.
+        guarantee : Intervals of the true probabilities.
         """
         check_fitted(self)
         notion = self._bound
@@ -287,27 +296,37 @@ class MulticlassToBinary(Calibrator):
         return self._predict_new(X, self.predict_claims, of_rows, of_top, shape, np.float64)
 
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
-        """Labels and their calibrated probabilities; the labels are those of the scores, whatever
-        the calibration.
+        """Predict labels and their calibrated probabilities.
+
+        The labels are those with the highest scores, whatever the calibration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, K)
+            Scores of the type ``inputs``.
 
         Returns
         -------
         labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and
         "top-k-label"
-            The claims with the labels that they speak of. "class-wise", "class-k" and
-            "within-top-r" give the top class of the scores with its entry in `predict_proba`.
+            The labels of the claims and their probabilities. For "class-wise", "class-k" and
+            "within-top-r", the class with the highest score and its entry in `predict_proba`.
+
+        See Also
+        --------
+        predict_claims : The probabilities without labels.
         """
         check_fitted(self)
         n_columns = self._bound.n_quantities(self.n_classes_) if self._bound.reports_labels else 1
         chunked = as_chunked(X)
-        if chunked is not None:  # which are read once for the labels and once for the claims
+        if chunked is not None:  # chunks are read once for the labels and once for the claims
             shape = (n_columns,) if n_columns > 1 else ()
             types = self.classes_.dtype, np.float64
             labels, claims = (
                 chunked.map(partial(_top_item, self, item), shape, types[item]) for item in (0, 1)
             )
             return labels, claims
-        # Column codes are floats until both arrays are complete.
+        # One float array holds column codes and probabilities, which takes a single pass.
         top = self._predict_new(
             X, self.predict_top, self._top_of, self._top_of_top, (2 * n_columns,), np.float64
         )
@@ -315,7 +334,7 @@ class MulticlassToBinary(Calibrator):
         return (labels, claims) if n_columns > 1 else (labels[:, 0], claims[:, 0])
 
     def _top_of(self, scores: FloatArray) -> FloatArray:
-        """Column codes and probabilities of the labels that are reported, side by side."""
+        """Column codes and probabilities of the reported labels, next to each other."""
         notion, proba = self._bound, self._transform(scores)
         if notion.reports_labels:
             block = notion.select(proba)
@@ -328,15 +347,18 @@ class MulticlassToBinary(Calibrator):
         return np.hstack([block.labels(), self._calibrate(block)])
 
     def _words(self) -> str:
-        pooled = len(self.fallback_classes_)
-        rest = f" {pooled} class(es) had too few rows and share a pooled map." if pooled else ""
+        n_pooled = len(self.fallback_classes_)
+        pooled = ""
+        if n_pooled:
+            subject = "1 class has" if n_pooled == 1 else f"{n_pooled} classes have"
+            pooled = f" {subject} too few rows and a calibrator that is fitted to all labels."
         return (
             f"{type(self.calibrator).__name__} for each of {len(self.calibrators_)} claims of the "
-            f"notion {as_notion(self.notion).name!r}.{rest}"
+            f"notion {as_notion(self.notion).name!r}.{pooled}"
         )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        """Rows that carry the claims, as the notion fills them."""
+        """Rows of probabilities, filled with the calibrated claims by the notion."""
         notion, proba = self._bound, self._transform(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
@@ -347,18 +369,19 @@ class MulticlassToBinary(Calibrator):
         return self.normalize and self._bound.claims_are_rows
 
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
-        """The calibrated scores of a block of claims, (m, J)."""
+        """Calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
+        # With one claim per column, one call predicts all columns.
         if len(self.calibrators_) == score.shape[1]:
             return self.calibrators_[0]._predict_claims(self.calibrators_, score)
         out = np.empty(score.shape)
         for quantity in range(score.shape[1]):
-            for claim, rows in self._makers(block, quantity):
+            for claim, rows in self._claims_in(block, quantity):
                 out[rows, quantity] = self.calibrators_[claim]._predict_claim(score[rows, quantity])
         return out
 
-    def _makers(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
-        """The claims about a quantity that rows of a block make, with these rows."""
+    def _claims_in(self, block: ClaimBlock, quantity: int) -> Iterator[tuple[int, Any]]:
+        """Yield the claims of a quantity that occur in a block, with their rows."""
         n_labels = self._bound.n_labels(self.n_classes_)
         if n_labels == 1:
             yield quantity, slice(None)
@@ -372,13 +395,38 @@ class MulticlassToBinary(Calibrator):
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         if not fitted:
             raise AttributeError(
-                f"bins_ is for histogram binning; {type(self.calibrator).__name__} has no bins"
+                f"{type(self.calibrator).__name__} has no bins, so there is no bins_. Use "
+                f"MulticlassToBinary(HistogramBinning())."
             )
         return Bins(tuple(c.edges_ for c in fitted))
 
     def guarantee(self, alpha: float | Sequence[float] = 0.05) -> Guarantee:
-        r"""What is guaranteed about `predict_claims` for new data, whatever their distribution.
+        r"""Return distribution-free bounds for `predict_claims` on new data.
 
+        Parameters
+        ----------
+        alpha : float, or one per class (class-wise) or rank, default 0.05
+            Probability that the guarantee fails. Several values add up.
+
+        Returns
+        -------
+        Guarantee
+            Bounds of the calibration error, and an interval of the true probability per bin.
+
+        Raises
+        ------
+        ValueError
+            If there is no guarantee: for calibrators other than histogram binning, for
+            ``boundary="include"``, for weighted rows, if no claim has two points per bin, and for a
+            calibrator that `CalibratedClassifier` fitted on scores of other models than the one
+            that predicts.
+
+        See Also
+        --------
+        calibrant.binary.HistogramBinning : The calibrator that has a guarantee.
+
+        Notes
+        -----
         With k points per bin, n rows and :math:`\delta` of the histogram binning (Theorems 1 and
         2),
 
@@ -389,29 +437,10 @@ class MulticlassToBinary(Calibrator):
         and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union
         bound).
 
-        Parameters
-        ----------
-        alpha : float, or one per class (class-wise) or rank
-            Probability that the guarantee fails; given one by one, they add up.
-
-        Returns
-        -------
-        Guarantee
-
-        Raises
-        ------
-        ValueError
-            Where there is none: for calibrators other than histogram binning, for
-            ``boundary="include"``, for weighted rows, where no claim has two points a bin, and for
-            a calibrator that was fitted inside `CalibratedClassifier` on scores of other models
-            than the one that predicts.
-
-        Notes
-        -----
-        Two assumptions nobody can check for you: the calibration rows are independent of each
-        other, and the model was neither trained nor selected on them. `predict_top` is covered for
-        notions of ranks only: to be the top class is a selection that claims about given classes
-        know nothing of.
+        Two assumptions cannot be checked: the calibration rows are independent of each other, and
+        the model was neither trained nor selected on them. `predict_top` is covered for notions of
+        ranks only. For claims about given classes, choosing the class with the highest score is a
+        selection that the guarantee does not account for.
         """
         check_fitted(self)
         check_deployed(self.out_of_fold_)
@@ -427,12 +456,12 @@ class MulticlassToBinary(Calibrator):
         return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
 
-# The place of the pooled claim of a quantity in the order of seeds: before all others.
+# Index of the pooled claim of a quantity. Seeds depend on the index, and no claim has -1.
 _POOLED = -1
 
 
 class _ClaimFit(NamedTuple):
-    """A fitted claim: its calibrator, its rows, and whether the calibrator is the pooled one."""
+    """A fitted claim: its calibrator, its number of rows, and whether the fit is pooled."""
 
     calibrator: BaseBinaryCalibrator
     rows: float
@@ -444,7 +473,7 @@ def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
 
 
 def _pool(claims: Sequence[Claim]) -> Claim:
-    """The claim of all labels: the rows of their claims together."""
+    """Join the rows of all claims to the claim of all labels."""
     score, outcome, weight = (
         np.concatenate([getattr(c, name) for c in claims])
         for name in ("score", "outcome", "weight")
@@ -458,7 +487,7 @@ def _pool(claims: Sequence[Claim]) -> Claim:
 
 
 def _pool_rows(ends: FloatArray, claims: Sequence[Claim]) -> FloatArray:
-    """Rows in the cell of each entry, of all claims together."""
+    """Number of rows in the cell of each entry, over all claims."""
     values, place = np.unique(ends, return_inverse=True)
     total = np.zeros(len(values))
     for claim in claims:

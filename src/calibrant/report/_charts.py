@@ -55,7 +55,7 @@ def _diagrams(
     notion: Notion, tables: Sequence[BinTable], names: Sequence[str]
 ) -> Iterator[Reliability]:
     for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
-        column, question = notion.column_of(claim, len(names)), notion.question(claim, names)
+        column, question = notion.column_of(claim, len(names)), notion.caption(claim, names)
         yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
 
 

@@ -1,6 +1,4 @@
-"""Calibration without choosing a method: maps averaged over folds, methods stacked, methods
-compared.
-"""
+"""Combine and compare calibrators: stacking, averages over folds, and cross-validation."""
 
 from calibrant.inference import Gain
 from calibrant.selection._auto import AutoCalibration

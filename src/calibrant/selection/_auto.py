@@ -69,13 +69,16 @@ class AutoCalibration(Calibrator):
         Seed for the folds. None means 0, so a second fit gives the same result.
     n_jobs : int, optional
         Number of folds that are fitted in parallel.
-    progress : bool
-        Show a progress bar on a terminal.
+    progress : bool, default False
+        Whether to show a progress bar on a terminal.
     time_budget : float, optional
         Seconds after which no other candidate is started. Candidates are fitted in the given order,
         so the last ones are left out. The result depends on the speed of the machine.
-    inputs : {"proba", "logits", "log_proba"}
-    classes : labels of the columns, optional
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores that you pass to `fit` and to `predict_proba`.
+    classes : array-like of labels, optional
+        Labels of the columns. If None, integer labels are column numbers and other labels are
+        sorted.
 
     Attributes
     ----------
@@ -120,14 +123,13 @@ class AutoCalibration(Calibrator):
     cannot mislead, which limits the loss of a surprising label. The third term is sample variance
     penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
 
-    An average of calibrated probabilities is not calibrated. So the weights are found twice. The
+    An average of calibrated probabilities is not calibrated, so the weights are found twice. The
     first weights v are those of the members that do not calibrate the confidence. A spline h
     (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
     its out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
-    likelihoods of this corrected average come from splines of the other folds, and they are one
-    more column of P.
-    The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))`
-    with the second weights w.
+    likelihoods of this corrected average come from splines of the other folds. They are one more
+    column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with the
+    second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
     smoothed isotonic regression of the confidence. With at least one row per class and at most 300
@@ -193,14 +195,14 @@ class AutoCalibration(Calibrator):
     @property
     def citation(self) -> Citation:
         return Citation(
-            "a stack of {parts}, weighted by cross-fitted log-loss",
+            "a stacked ensemble of {parts}, weighted by cross-fitted log-loss",
             (WOLPERT_1992,),
             tuple(self.members_.values()),
         )
 
     @property
     def needs_rows(self) -> bool:
-        """Whether any candidate does."""
+        """Whether any candidate needs all rows in memory."""
         if self.candidates is None:
             return False
         return any(needs_rows(member) for member in named_candidates(self.candidates).values())
@@ -211,9 +213,9 @@ class AutoCalibration(Calibrator):
             return
         is_calibrator = isinstance(top, MulticlassToBinary) and top.inputs == "proba"
         if not is_calibrator or top.n_classes_ != fitted.get("n_classes_"):
-            raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes")
+            raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes.")
         if not np.sum(fitted.get("top_weights_", 0.0)) > 0:
-            raise ValueError("top_weights_ must have a positive sum if there is a top_")
+            raise ValueError("top_weights_ must have a positive sum if there is a top_.")
 
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
@@ -250,7 +252,7 @@ class AutoCalibration(Calibrator):
         self.members_ = dict(zip(used, shown, strict=True))
 
     def _keep(self, members: Mapping[str, Any]) -> FoldFits:
-        """Keep the scores as they are: one row cannot be cross-fitted."""
+        """Keep the scores unchanged, because a single row cannot be cross-fitted."""
         self.left_out_ = ()
         self.names_ = (*members, "uniform")
         self._keep_uncorrected(np.eye(1, len(self.names_))[0])
@@ -280,10 +282,12 @@ class AutoCalibration(Calibrator):
     def _weigh_with_correction(
         self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
     ) -> OutOfFold:
-        """Find the weights with one more member, the ensemble of the plain members with a
-        calibrated confidence; return the likelihoods with this member.
+        """Find the weights with the corrected ensemble as one more member; return its likelihoods,
+        too.
 
-        Calibrators of the confidence are not plain: their probabilities are corrected already.
+        The corrected ensemble consists of the plain members with a calibrated confidence.
+        Calibrators of the confidence are not plain, because their probabilities are corrected
+        already.
         """
         first = np.zeros(len(is_plain))
         first[is_plain] = stack_weights(rows.select(is_plain))
@@ -315,16 +319,17 @@ class AutoCalibration(Calibrator):
         return plain
 
     def _average(self, scores: FloatArray, *weights: FloatArray) -> list[FloatArray]:
-        """Weighted averages of the members: each member predicts once for all of them."""
-        totals = [np.full(scores.shape, one[-1] / self.n_classes_) for one in weights]
+        """Weighted averages of the members; each member predicts once for all averages."""
+        # The last weight belongs to the uniform forecast.
+        totals = [np.full(scores.shape, shares[-1] / self.n_classes_) for shares in weights]
         for name, fitted in self.members_.items():
             proba, member = proba_of(fitted, scores, self.inputs), self.names_.index(name)
-            for total, one in zip(totals, weights, strict=True):
-                total += one[member] * proba
+            for total, shares in zip(totals, weights, strict=True):
+                total += shares[member] * proba
         return totals
 
     def explain(self) -> str:
-        """Summary of the fit, with the weight and the cross-fitted log-loss of each member."""
+        """Describe the fit, with the weight and the cross-fitted log-loss of each member."""
         check_fitted(self)
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
@@ -335,43 +340,45 @@ class AutoCalibration(Calibrator):
     def _words(self) -> str:
         gain = self.gain_
         if gain is None:
-            return "One row cannot be cross-fitted: the scores are left as they are."
+            return "The scores are unchanged, because a single row cannot be cross-fitted."
         share = dict(zip(self.names_, self.weights_.tolist(), strict=True))
-        own, even = share.pop("identity"), share.pop("uniform")
-        if own > _ALONE:
-            said = f"The scores are left as they are, no candidate is better: {gain.numbers}."
+        identity, uniform = share.pop("identity"), share.pop("uniform")
+        if identity > _ALONE:
+            summary = f"The scores are unchanged, because no candidate is better: {gain.numbers}."
         else:
-            said = f"{gain.sentence()} {_words_of_stack(share, own, even)}"
-        late = f" There was no time for {', '.join(self.left_out_)}." if self.left_out_ else ""
-        return f"{said}{self._words_of_top()}{late}"
+            summary = f"{gain.sentence()} {_describe_ensemble(share, identity, uniform)}"
+        late = ""
+        if self.left_out_:
+            late = f" The time budget left no time for {', '.join(self.left_out_)}."
+        return f"{summary}{self._describe_correction()}{late}"
 
-    def _words_of_top(self) -> str:
+    def _describe_correction(self) -> str:
         if self.top_ is None:
             return ""
-        said = self.top_.calibrators_[0]._words_at(_EXAMPLES)
+        examples = self.top_.calibrators_[0]._words_at(_EXAMPLES)
         return (
-            f" For {self.top_weights_.sum():.0%} of the weight the confidence of the mixture is "
-            f"corrected: {said}."
+            f" A part with {self.top_weights_.sum():.0%} of the weight has a corrected confidence: "
+            f"{examples}."
         )
 
 
-def _words_of_stack(share: Mapping[str, float], own: float, even: float) -> str:
-    """What a stack is made of: maps, the scores as they are, what is spread over the classes."""
-    maps = sorted(((w, name) for name, w in share.items() if w >= _WORTH_SAYING), reverse=True)
-    said = [f"{weight:.0%} {name}" for weight, name in maps]
-    said += [f"{own:.0%} the scores as they are"] if own >= _WORTH_SAYING else []
-    said += [f"{even:.0%} spread evenly over the classes"] if even >= _WORTH_SAYING else []
-    return f"The probabilities are a mixture: {', '.join(said)}."
+def _describe_ensemble(share: Mapping[str, float], identity: float, uniform: float) -> str:
+    """Weights of the calibrators, of the uncalibrated scores and of the uniform forecast."""
+    weights = sorted(((w, name) for name, w in share.items() if w >= _VISIBLE), reverse=True)
+    parts = [f"{weight:.0%} {name}" for weight, name in weights]
+    parts += [f"{identity:.0%} uncalibrated scores"] if identity >= _VISIBLE else []
+    parts += [f"{uniform:.0%} uniform probabilities"] if uniform >= _VISIBLE else []
+    return f"The result is a weighted average: {', '.join(parts)}."
 
 
 _ALONE = 0.99
-"""Share of the identity above which nothing else is worth a word."""
+"""If the identity has a larger weight, the summary does not list other members."""
 
 _EXAMPLES = (0.5, 0.7, 0.9)
-"""Confidences by which their correction is explained."""
+"""Confidences whose correction the summary shows."""
 
-_WORTH_SAYING = 0.005
-"""Weights below are not worth a word."""
+_VISIBLE = 0.005
+"""The summary does not list smaller weights, which would be rounded to 0%."""
 
 _MANY_SCORES = 2**21
-"""From so many scores on, 20,000 rows of 100 classes, one fold is enough to weigh members on."""
+"""From this many scores on (20,000 rows with 100 classes), one fold determines the weights well."""

@@ -1,4 +1,4 @@
-"""The base calibrators that `AutoCalibration` stacks."""
+"""The candidates that `AutoCalibration` combines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from calibrant.reductions import MulticlassToBinary
 from calibrant.selection.methods import by_name
 
 _MOST_CLASSES = 300
-"""For calibrators with parameters per class or pair of classes: their fits take too long above."""
+"""With more classes, calibrators with parameters per class or pair of classes take too long."""
 
 _MOST_CLASSES_OF_DIRICHLET = 20
 _FEWEST_ROWS_OF_DIRICHLET = 50
-"""With fewer rows a matrix that is hardly regularized fits noise, and takes half of the time."""
+"""With fewer rows, a matrix with little regularization fits noise and takes half of the time."""
 
 _MATRIX_WORK = 2**30
-"""Rows times squared classes of one pass of a matrix fit: a second, and a fit takes dozens."""
+"""Maximum of rows times squared classes. One pass of a matrix fit then takes about a second, and a
+fit takes dozens of passes.
+"""
 
 
 def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
-    """The default candidates for a number of rows (sum of weights) and classes."""
+    """Return the default candidates for a number of rows (sum of weights) and classes."""
     isotonic = IsotonicCalibration("linear", smoothing=1.0)
     confidence = IsotonicCalibration("linear", smoothing=1.0, clip=True)
     chosen: dict[str, Any] = {
@@ -47,9 +49,7 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
 
 
 def is_trusted(candidate: Any) -> bool:
-    """Whether a candidate is safe with few rows: the identity, and the average over temperatures,
-    which has a prior.
-    """
+    """Whether a candidate is safe with few rows: the identity or the average over temperatures."""
     return isinstance(candidate, Identity | BayesianTemperatureScaling)
 
 
@@ -61,12 +61,13 @@ def calibrates_confidence(candidate: Any) -> bool:
 
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Candidates by name; those of a list are named after their class."""
+    """Return candidates by name; those of a list are named after their class."""
     chosen = by_name(candidates)
-    taken = {"identity", "uniform"} & set(chosen)
-    if taken:
+    reserved = sorted({"identity", "uniform"} & set(chosen))
+    if reserved:
+        verb = "is" if len(reserved) == 1 else "are"
         raise ValueError(
-            f"{', '.join(sorted(taken))} is always a member: give the candidate another name, or "
-            f"leave it out"
+            f"{' and '.join(reserved)} {verb} always a member of the ensemble. Give the candidate "
+            f"another name, or leave it out."
         )
     return chosen

@@ -69,69 +69,79 @@ def compare(
     by: Any = None,
     rng: Rng = None,
 ) -> Comparison:
-    """Compare calibrators on one or many sets of predictions.
+    """Compare calibrators on one or several data sets by cross-validation.
 
-    Every row is predicted by calibrators that were fitted on other rows. What a method chooses by
-    cross-validation of its own (the weights of `AutoCalibration`, the strength of
-    `DirichletCalibration`) it chooses within these rows: nested cross-validation, so that choosing
-    is charged for.
+    Every row is predicted by calibrators that were fitted on other rows. Methods that
+    cross-validate themselves (the weights of `AutoCalibration`, the penalty of
+    `DirichletCalibration`) do so within the training rows (nested cross-validation), so the cost of
+    this choice is included.
 
     Parameters
     ----------
-    y_true : labels of shape (n,), or dict of name -> labels
-    scores : scores of shape (n, K), or dict of name -> scores
-        Chunked scores (`calibrant.io.open_scores`, dask arrays) are read once per pass: folds are
-        runs of 60 rows, and metrics and methods those that need not see all rows at once, which
-        leaves out Gaussian processes and `CanonicalBinning`.
-    inputs : {"proba", "logits", "log_proba"}
+    y_true : array-like of shape (n,), or dict of name -> labels
+        True labels.
+    scores : array-like of shape (n, K), or dict of name -> scores
+        Predicted scores; a dict holds one array per data set. Chunked scores
+        (`calibrant.io.open_scores`, dask arrays) are read once per pass. Their folds are runs of 60
+        rows, and metrics and methods that need all rows in memory are not available (Gaussian
+        processes, `CanonicalBinning`).
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores.
     methods : list of names or calibrators, or dict of name -> either, optional
-        A name ("temperature", "structured-matrix", "auto", ...) is the map of `calibrant.method`.
-        By default temperature, structured vector and matrix scaling, isotonic and auto.
-        "uncalibrated" is always there.
-    cv : int, splitter or iterable of (train, test) rows
-    metrics : names or functions, or dict of name -> either, optional
+        Calibrators to compare. A name ("temperature", "structured-matrix", "auto", ...) is passed
+        to `calibrant.method`. By default temperature, structured vector and matrix scaling,
+        isotonic and auto. "uncalibrated" is always added.
+    cv : int, splitter or iterable of (train, test) rows, default 5
+        Folds.
+    metrics : list of names or functions, or dict of name -> either, optional
         Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
-        "cw_ece", "tl_ece", "ks", ... Functions of your own are given column codes and
-        probabilities; smaller is better, unless a `calibrant.metrics.Metric` says otherwise.
-    sample_weight : weights of shape (n,), or dict of name -> weights, optional
-    classes : labels of the columns, optional
+        "cw_ece", "tl_ece", "ks", ... Your own functions receive column codes and probabilities;
+        lower is better, unless you pass a `calibrant.metrics.Metric`.
+    sample_weight : array-like of shape (n,), or dict of name -> weights, optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
     random_state : int, optional
-        The same as ``rng``, by the name that estimators have for it.
+        The same as ``rng``, with the name that scikit-learn uses.
     n_jobs : int, optional
-        Fits at the same time.
-    progress : bool
-        Show a bar where the output is a terminal; needs the package rich.
-    groups : array of shape (n,), or dict of name -> array, optional
-        Rows that belong together, such as those of one patient, are in one fold, also in the folds
-        that a method cuts itself. Intervals still count rows, as if they were independent.
-    by : array of shape (n,), or dict or data frame of such columns, optional
+        Number of fits that run in parallel.
+    progress : bool, default False
+        Whether to show a progress bar on a terminal; needs the package rich.
+    groups : array-like of shape (n,), or dict of name -> array, optional
+        Group of each row, for example the patient. Rows of a group are in the same fold, also in
+        the inner folds of a method. Intervals still treat rows as independent.
+    by : array-like of shape (n,), dict or data frame, optional
         Also compare the methods within each group of rows. Calibrators are fitted on rows of all
         groups. The result is the attribute ``by_group``.
     rng : int, Generator or None
-        Decides the folds; None is 0.
+        Seed or generator of the folds. None means 0.
 
     Returns
     -------
     Comparison
+        ``str()`` is a table. ``difference("a", "b")`` compares two methods.
 
     See Also
     --------
     compare_models : Compare the probabilities of several models on the same rows.
+    AutoCalibration : Combine several calibrators.
+    calibrant.inference.calibration_gain : Improvement by the best calibrator.
 
     Notes
     -----
     Metrics are computed on the held-out rows of all folds together. A calibration error of few rows
     is mostly sampling noise, so a mean over folds would be too large.
 
-    Intervals of gains are the "nadeau-bengio" ones of `Gain`: of what a map fitted on as many rows
-    gains, asymptotic. `calibration_gain` gives another, of what the best map would gain. Ranks,
-    Friedman's test and critical differences are over datasets. Do not choose a method by ECE: it
-    rewards coarse forecasts.
+    Intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`: they estimate the
+    improvement by a calibrator fitted on as many rows. `calibration_gain` estimates the improvement
+    by the best calibrator instead. Ranks, Friedman's test and critical differences are over data
+    sets. Do not choose a method by its ECE, because the ECE rewards coarse predictions.
 
-    The best of several looks better than it is, the more so the fewer the rows: of eleven methods
-    for 50 rows of a calibrated model the winner seemed to gain 0.008 in log-loss and lost 0.030 on
-    new rows, for 200 rows 0.002 and 0.016. Evaluate a winner on rows that were not used to choose
-    it, or use `AutoCalibration`, whose gain is cross-fitted.
+    The best of several methods looks better than it is, especially with few rows. Of eleven methods
+    on 50 rows of a calibrated model, the winner seemed to reduce the log-loss by 0.008 and
+    increased it by 0.030 on new rows; with 200 rows the figures are 0.002 and 0.016. Evaluate a
+    winner on rows that were not used to choose it, or use `AutoCalibration`, whose gain is
+    cross-fitted.
 
     References
     ----------
@@ -146,21 +156,21 @@ def compare(
     >>> result.methods, result.gains["data", "temperature", "log_loss"].gain > 0
     (('uncalibrated', 'temperature'), True)
     """
-    chosen, judges = _as_methods(methods), as_metrics(metrics)
+    chosen, table_metrics = _as_methods(methods), as_metrics(metrics)
     seed = one_seed(rng, random_state)
     names = None if by is None else name_groups(by)
     samples = _as_samples(y_true, scores, sample_weight, groups, inputs, classes, names)
     runs = {
-        name: _Run(sample, _plan(cv, sample, seed, name), chosen, judges, inputs)
+        name: _Run(sample, _plan(cv, sample, seed, name), chosen, table_metrics, inputs)
         for name, sample in samples.items()
     }
     results = _evaluate_runs(runs, chosen, n_jobs, progress=progress)
     whole = {name: result[ALL_ROWS] for name, result in results.items()}
-    comparison = collect(whole, chosen, judges, is_ranked=True)
+    comparison = collect(whole, chosen, table_metrics, is_ranked=True)
     if by is None:
         return comparison
     parts = {name: part for name, part in results["data"].items() if name != ALL_ROWS}
-    return replace(comparison, by_group=collect(parts, chosen, judges, is_ranked=False))
+    return replace(comparison, by_group=collect(parts, chosen, table_metrics, is_ranked=False))
 
 
 def _evaluate_runs(
@@ -195,7 +205,7 @@ class Result(NamedTuple):
     spread: FloatArray
     """The standard deviation over folds of metrics that are means over rows; NaN for others."""
     differences: dict[tuple[str, str, str], Gain]
-    """What a method gains over another in a score."""
+    """Gain of a method over another in a score."""
     notes: tuple[str, ...]
     """How fits to chunked data differ from fits to rows in memory."""
 
@@ -219,12 +229,12 @@ class _Run:
                 self.sample.rows(name)
 
     def fit(self, method: str, fold: int) -> Any:
-        """Fit a method on the rows that a fold does not hold out."""
+        """Fit a method on the training rows of a fold."""
         adapted = set_up(self.methods[method], self.inputs, self.sample.n_columns)
         return fit_clone(adapted, self.plan.train(fold), self.inputs)
 
     def evaluate(self, fitted: Mapping[tuple[str, int], Any]) -> dict[str, Result]:
-        """Evaluate all fits on held-out rows, in one pass: on all of them, and by group."""
+        """Evaluate all fits on held-out rows in one pass, over all rows and per group."""
         n_folds = self.plan.n_folds
         fits = [[fitted[method, fold] for fold in range(n_folds)] for method in self.methods]
         sums = partial(sum_held_out, fits, tuple(self.metrics.values()), self.inputs)
@@ -234,7 +244,7 @@ class _Run:
         return {
             name: self._result(*total)._replace(notes=notes)
             for name, total in totals.items()
-            if total[0].any()  # a group may have no weight
+            if total[0].any()  # leave out groups in which all weights are zero
         }
 
     def _result(
@@ -266,7 +276,7 @@ class _Run:
 def all_gains(
     moments: Mapping[str, LossMoments], names: Sequence[str], ratios: FloatArray | tuple[()] = ()
 ) -> dict[tuple[str, str, str], Gain]:
-    """What each method gains over each other in each score."""
+    """Gain of each method over each other in each score."""
     return {
         (method, other, score): moments[score].gain(b, a, ratios, score=score)
         for a, method in enumerate(names)
@@ -278,8 +288,8 @@ def all_gains(
 def _check_weights(weight: FloatArray) -> None:
     if not (weight > 0).all():
         raise ValueError(
-            f"{(weight == 0).sum()} of {len(weight)} folds have no rows of positive weight: "
-            "pass fewer folds by cv"
+            f"{(weight == 0).sum()} of {len(weight)} folds have no rows of positive weight. Pass "
+            f"fewer folds, for example cv=2."
         )
 
 
@@ -287,7 +297,8 @@ def _plan(cv: Any, sample: Sample, seed: Rng, name: str) -> FoldPlan:
     plan = plan_folds(cv, sample, seed, by_runs=True)
     if plan.n_folds < 2:
         raise ValueError(
-            f"{name} cannot be cross-validated: at least two rows of positive weight are needed"
+            f"{name!r} cannot be cross-validated, because it has fewer than two rows of positive "
+            f"weight; at least two rows are needed."
         )
     return plan
 
@@ -302,19 +313,22 @@ def _as_samples(
     names: AnyArray | None,
 ) -> dict[str, Sample]:
     if names is not None and isinstance(scores, Mapping):
-        raise ValueError("by= goes with one data set, and scores is a dict of several")
+        raise ValueError(
+            "by= is only allowed with one data set, but scores is a dict of several. Call "
+            "compare(y_true, scores, by=...) for each of them."
+        )
     weights = _per_set(sample_weight, scores, "sample_weight")
     together = _per_set(groups, scores, "groups")
     if not isinstance(scores, Mapping):
         y_true, scores = {"data": y_true}, {"data": scores}
     elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
         raise ValueError(
-            "with scores given as a dict, y_true must be a dict with the same names. To compare "
-            "models on the same rows call calibrant.compare_models(y_true, scores)."
+            "If scores is a dict, y_true must be a dict with the same names. To compare models on "
+            "the same rows call calibrant.compare_models(y_true, scores)."
         )
     samples = {
         name: as_sample(
-            one,
+            table,
             y_true[name],
             weights.get(name),
             together.get(name),
@@ -322,19 +336,25 @@ def _as_samples(
             inputs=inputs,
             columns=() if names is None else (names,),
         )[0].countable()
-        for name, one in scores.items()
+        for name, table in scores.items()
     }
     if names is not None and samples["data"].n_rows not in (None, len(names)):
-        raise ValueError(f"by has {len(names)} rows, and there are {samples['data'].n_rows} labels")
+        raise ValueError(
+            f"by has {len(names)} rows, but there are {samples['data'].n_rows} labels. Pass the "
+            f"group of every row."
+        )
     return samples
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:
-    """What was given for each data set, or for the only one."""
+    """Return the values of each data set, or of the only one."""
     if not isinstance(scores, Mapping):
         return {"data": values}
     if values is not None and not isinstance(values, Mapping):
-        raise ValueError(f"with scores given as a dict, {name} must be a dict with the same names")
+        raise ValueError(
+            f"If scores is a dict, {name} must be a dict with the same names. Pass "
+            f"{name}={{name: ... for name in scores}}."
+        )
     return values or {}
 
 
@@ -345,37 +365,39 @@ def _as_methods(methods: Any) -> dict[str, Any]:
 
 
 def as_metrics(metrics: Any) -> dict[str, Metric]:
-    """Metrics by their names in the table of a comparison."""
+    """Return metrics by their names in the table of a comparison."""
     if isinstance(metrics, Mapping):
         return {name: as_metric(metric) for name, metric in metrics.items()}
-    asked = _DEFAULT_METRICS if metrics is None else metrics
-    return {metric_label(metric): as_metric(metric) for metric in asked}
+    listed = _DEFAULT_METRICS if metrics is None else metrics
+    return {metric_label(metric): as_metric(metric) for metric in listed}
 
 
 def collect(
     results: Mapping[str, Result],
     chosen: Mapping[str, Any],
-    judges: Mapping[str, Metric],
+    metrics: Mapping[str, Metric],
     *,
     is_ranked: bool,
 ) -> Comparison:
-    """The comparison of results by data set; gains are those over the first method."""
+    """Build the comparison from results per data set; gains are those over the first method."""
     values, first = np.array([result.values for result in results.values()]), next(iter(chosen))
     differences = {
         (name, *key): gain
         for name, result in results.items()
         for key, gain in result.differences.items()
     }
-    upwards = frozenset(name for name, judge in judges.items() if judge.greater_is_better)
+    greater_is_better = frozenset(
+        name for name, metric in metrics.items() if metric.greater_is_better
+    )
     friedman, difference = (
-        _rank_tests(values, tuple(judges), upwards)
+        _rank_tests(values, tuple(metrics), greater_is_better)
         if is_ranked and len(results) > 1 and len(chosen) > 1
         else ({}, None)
     )
     return Comparison(
         tuple(results),
         tuple(chosen),
-        tuple(judges),
+        tuple(metrics),
         values,
         np.array([result.spread for result in results.values()]),
         {
@@ -385,7 +407,7 @@ def collect(
         },
         friedman,
         difference,
-        upwards,
+        greater_is_better,
         differences,
         tuple(note for result in results.values() for note in result.notes) if is_ranked else (),
     )

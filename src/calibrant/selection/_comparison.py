@@ -1,4 +1,4 @@
-"""Many calibrators on one or several data sets, compared by cross-validation."""
+"""Result of a comparison of calibrators or models."""
 
 from __future__ import annotations
 
@@ -21,44 +21,53 @@ from calibrant.selection._table import markdown_table, plain
 
 UNCALIBRATED = "uncalibrated"
 
-_SPREAD_NOTE = "Metrics are of all held-out rows; ± is the standard deviation over folds."
-_GAIN_NOTE = "Gain: reduction in log-loss compared with {first}."
+_SPREAD_NOTE = "Metrics are computed on all held-out rows; ± is the standard deviation over folds."
+_GAIN_NOTE = "Gain is the reduction in log-loss compared with {first}."
 _GROUP_NOTE = "The intervals of groups are not adjusted for the number of groups."
 
 _BEST_OF_SEVERAL = (
     "The best of several methods looks better than it is. "
-    "Evaluate it on rows that did not choose it."
+    "Evaluate it on rows that were not used to choose it."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ShortRepr):
-    """Methods compared over sets of predictions; the first method is "uncalibrated", the scores as
-    they are.
+    """Comparison of methods over one or several data sets, returned by `compare`.
+
+    ``str()`` is a table. The first method is "uncalibrated", or the first model of
+    `compare_models`.
 
     Attributes
     ----------
     datasets, methods, metrics : tuples of str
+        Names of the data sets, methods and metrics.
     mean : array of shape (n_datasets, n_methods, n_metrics)
         Metrics of all held-out rows together.
     spread : array of shape (n_datasets, n_methods, n_metrics)
         Standard deviation over folds of metrics that are means over rows; NaN for others.
     ranks : array of shape (n_datasets, n_methods, n_metrics)
-        Of the means; 1 is best, ties share their average.
+        Ranks of the methods; 1 is best, and ties share their average rank.
     gains : dict of (dataset, method, score) -> Gain
-        Paired gains over the scores as they are, in log-loss and Brier score.
+        Paired gains over the first method in log-loss and Brier score.
     friedman : dict of metric -> FriedmanResult
-        Where there are several datasets.
+        Friedman's test of each metric, if there are several data sets.
     critical_difference : float or None
-        Of average ranks, all pairs (Nemenyi, 5%), where there are several datasets.
+        Critical difference of average ranks for all pairs (Nemenyi, 5%), if there are several data
+        sets.
     greater_is_better : frozenset of str
-        The metrics that are ranked downwards.
+        Metrics of which higher values are better.
     differences : dict of (dataset, method, other, score) -> Gain
-        What each method gains over each other; see `difference`.
+        Gain of each method over each other; see `difference`.
     notes : tuple of str
-        How maps of scores that come in parts differ from those of rows in memory.
+        How fits to chunked data differ from fits to rows in memory.
     by_group : Comparison or None
         The same comparison within each group, if groups were passed; ``datasets`` are the groups.
+
+    See Also
+    --------
+    compare : Compare calibrators.
+    compare_models : Compare the probabilities of several models.
     """
 
     datasets: tuple[str, ...]
@@ -76,23 +85,37 @@ class Comparison(ShortRepr):
 
     @property
     def ranks(self) -> FloatArray:
+        # Ranks count from the smallest value, so metrics of which higher is better are negated.
         sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
         return np.asarray(scipy.stats.rankdata(sign * self.mean, axis=1))
 
     @property
     def best(self) -> str:
-        """The method of the best average rank in the first metric; of ties the first named.
+        """Method with the best average rank in the first metric; the first one if several tie.
 
-        It was chosen by these rows, so that its own figures look a little too good; `difference`
-        says whether it is better than another.
+        It was chosen on these rows, so its own figures are slightly too good. Use `difference` to
+        test whether it is better than another method.
         """
         return self.methods[int(self.ranks[:, :, 0].mean(axis=0).argmin())]
 
     def difference(
         self, method: str, other: str, *, score: str = "log_loss", dataset: str | None = None
     ) -> Gain:
-        """What ``method`` gains over ``other`` in a proper score, paired over rows, with the
-        interval of `Gain`; of the first dataset unless one is named.
+        """Return the gain of ``method`` over ``other`` in a proper score, with its paired interval.
+
+        Parameters
+        ----------
+        method, other : str
+            Names of the methods.
+        score : {"log_loss", "brier_score"}, default "log_loss"
+            The proper score.
+        dataset : str, optional
+            Name of the data set; by default the first.
+
+        Returns
+        -------
+        Gain
+            Positive if ``method`` has the lower score.
         """
         name = self.datasets[0] if dataset is None else dataset
         for value, valid, kind in (
@@ -106,13 +129,13 @@ class Comparison(ShortRepr):
         return self.differences[name, method, other, score]
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row per dataset and method."""
+        """Return a pandas frame with one row per data set and method."""
         import pandas
 
         return pandas.DataFrame(list(self._records())).set_index(["dataset", "method"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return all values as plain values."""
         return {
             "datasets": list(self.datasets),
             "methods": list(self.methods),
@@ -125,7 +148,7 @@ class Comparison(ShortRepr):
         }
 
     def to_markdown(self, digits: int = 4) -> str:
-        """A table per dataset and per group, and of average ranks if there are several datasets."""
+        """Return Markdown tables per data set and group, and average ranks of several data sets."""
         parts = [*self._tables(digits), self._note]
         if self.by_group is not None:
             parts += [*self.by_group._tables(digits), _GROUP_NOTE]
@@ -137,7 +160,7 @@ class Comparison(ShortRepr):
 
     @property
     def _note(self) -> str:
-        """What the numbers of the tables are."""
+        """Explain the numbers of the tables."""
         gain = _GAIN_NOTE.format(first=plain(self.methods[0]))
         return gain if np.isnan(self.spread).all() else f"{_SPREAD_NOTE} {gain}"
 
@@ -181,8 +204,8 @@ class Comparison(ShortRepr):
         ]
 
     def _cells(self, d: int, digits: int = 4) -> tuple[list[str], list[list[str]]]:
-        """Head and rows of the table of a dataset."""
-        head = ["method", *self.metrics, "log-loss gain", "95% interval"]
+        """Header and rows of the table of a data set."""
+        head = ["method", *self.metrics, "log-loss gain", "95% CI"]
         rows = []
         for m, method in enumerate(self.methods):
             gain = self.gains[self.datasets[d], method, "log_loss"]
@@ -192,9 +215,9 @@ class Comparison(ShortRepr):
                 for mean, spread in pairs
             ]
             interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}"
-            # The first method is the scores as they are, which gain nothing over themselves.
-            gained = [f"{gain.gain:+.{digits}f}", interval] if m else ["", ""]
-            rows.append([method, *cells, *gained])
+            # The first method is the reference and has no gain over itself.
+            gain_cells = [f"{gain.gain:+.{digits}f}", interval] if m else ["", ""]
+            rows.append([method, *cells, *gain_cells])
         return head, rows
 
     def _rank_table(self) -> str:

@@ -20,8 +20,10 @@ from calibrant.selection._out_of_fold import FoldFits
 
 
 class EnsembleRows(NamedTuple):
-    """Out-of-fold predictions of an ensemble: the predicted class, its probability (the confidence)
-    and that of the true class, with column codes, weights and groups.
+    """Out-of-fold predictions of an ensemble, with column codes, weights and groups.
+
+    ``top`` is the predicted class, ``confidence`` its probability and ``true`` that of the true
+    class.
     """
 
     top: IntArray
@@ -32,12 +34,12 @@ class EnsembleRows(NamedTuple):
     group: IntArray
 
     def claim(self, rows: BoolArray | slice = slice(None)) -> Claim:
-        """The binary problem "the predicted class is correct", for some of the rows."""
+        """Return the binary problem "the predicted class is correct" for some of the rows."""
         is_correct = (self.top == self.y)[rows].astype(np.float64)
         return Claim(0, slice(None), self.confidence[rows], is_correct, self.weight[rows])
 
     def sample(self, n_classes: int) -> TopSample:
-        """The predicted classes and their probabilities, as top-1 scores."""
+        """Return the predicted classes and their probabilities as top-1 scores."""
         top = TopScores(self.top[:, None], log_of(self.confidence)[:, None], n_classes)
         return TopSample(top, self.y, self.weight)
 
@@ -45,9 +47,9 @@ class EnsembleRows(NamedTuple):
 def predict_ensemble(
     fits: FoldFits, weights: FloatArray, plan: FoldPlan, inputs: str
 ) -> EnsembleRows:
-    """Out-of-fold predictions of the weighted ensemble."""
+    """Return out-of-fold predictions of the weighted ensemble."""
     shares = zip(weights[:-1].tolist(), fits.values(), strict=True)
-    used = [(weight, one) for weight, one in shares if weight > 0]
+    used = [(weight, folds) for weight, folds in shares if weight > 0]
     chunks = plan.sum_held_out(partial(_mix, used, float(weights[-1]), inputs))
     return EnsembleRows(*map(np.concatenate, zip(*chunks, strict=True)))
 
@@ -65,18 +67,20 @@ def _mix(
 
 
 FEWEST_ROWS = 300
-"""50 rows per knot of the spline. With fewer it often fits noise, which calibrated scores suffer
-from."""
+"""50 rows per knot of the spline. With fewer rows it often fits noise, which harms scores that are
+calibrated already.
+"""
 
 _POINTS = 128
-"""Points at which the fitted curve is stored. It bends at six knots, so every row is too many."""
+"""Points at which the fitted curve is stored. It has six knots and needs no point per row."""
 
 
 def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:
-    """The calibrator of the confidence, fitted on all out-of-fold predictions."""
+    """Fit the calibrator of the confidence on all out-of-fold predictions."""
     calibrator = MulticlassToBinary(SplineCalibration(), notion="confidence")
     calibrator._fit_checked(rows.sample(n_classes))
     (curve,) = calibrator.calibrators_
+    # Keep evenly spaced points of the curve, including its ends.
     kept = np.linspace(0, len(curve.scores_) - 1, _POINTS).round().astype(np.intp)
     curve.scores_, curve.values_ = (
         values[np.unique(kept)] for values in (curve.scores_, curve.values_)
@@ -96,13 +100,15 @@ def corrected_likelihood(rows: EnsembleRows, n_classes: int) -> FloatArray:
         curve, others = SplineCalibration(), rows.claim(~held_out)
         curve._fit_claims([curve], [others])
         confidence[held_out] = _clip(curve._predict_claim(rows.confidence[held_out]), others)
-    rest = 1.0 - rows.confidence
-    # Without any rest, it is spread evenly, as `MulticlassToBinary` does.
-    share = np.divide(rows.true, rest, out=np.full(len(rest), 1.0 / n_classes), where=rest > 0)
+    tail = 1.0 - rows.confidence
+    # If the confidence is 1, the other classes have no proportions and share evenly, as in
+    # `MulticlassToBinary`.
+    even = np.full(len(tail), 1.0 / n_classes)
+    share = np.divide(rows.true, tail, out=even, where=tail > 0)
     return np.maximum(np.where(rows.top == rows.y, confidence, share * (1.0 - confidence)), EPS)
 
 
 def _clip(proba: FloatArray, claim: Claim) -> FloatArray:
-    """Keep a distance from 0 and 1 by the rule of succession."""
+    """Clip probabilities away from 0 and 1 by the rule of succession."""
     edge = 1.0 / (float(claim.weight.sum()) + 2.0)
     return np.clip(proba, edge, 1.0 - edge)

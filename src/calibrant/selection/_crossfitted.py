@@ -1,4 +1,4 @@
-"""Maps of folds, averaged."""
+"""Average of a calibrator over folds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CrossFitted(Calibrator):
     @property
     def citation(self) -> Citation:
         return Citation(
-            f"the mean of {len(self.calibrators_)} cross-fitted maps of {{parts}}",
+            f"the average of {len(self.calibrators_)} cross-fitted fits of {{parts}}",
             (KULL_2019,),
             tuple(self.calibrators_),
         )
@@ -95,7 +95,7 @@ class CrossFitted(Calibrator):
 
     @property
     def needs_rows(self) -> bool:
-        """As its calibrator does."""
+        """Whether the calibrator needs all rows in memory."""
         return needs_rows(as_calibrator(self.calibrator))
 
     def _check_sample(self, sample: Sample) -> None:
@@ -106,7 +106,7 @@ class CrossFitted(Calibrator):
         calibrator = as_calibrator(self.calibrator)
         member = set_up(calibrator, self.inputs, sample.n_columns, self.classes)
         plan = plan_folds(self.cv, sample, self.random_state)
-        # One row has no folds.
+        # A single row has no folds, so the calibrator is fitted to it directly.
         self.calibrators_ = fit_folds(member, plan, self.inputs) or [
             fit_on(member, sample, self.inputs)
         ]
@@ -117,7 +117,7 @@ class CrossFitted(Calibrator):
 
     def _words(self) -> str:
         name = type(self.calibrator).__name__
-        return f"The average of {len(self.calibrators_)} maps of {name}, each of other rows."
+        return f"The average of {len(self.calibrators_)} fits of {name}, each on different rows."
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         total = proba_of(self.calibrators_[0], scores, self.inputs)
@@ -132,5 +132,5 @@ class CrossFitted(Calibrator):
 
     @property
     def check_exceptions(self) -> Mapping[str, str]:
-        """Those of the calibrator; one that counts rows is given whole weights as copies."""
+        """Exceptions of the calibrator; one that counts rows gets whole weights as copies."""
         return getattr(as_calibrator(self.calibrator), "check_exceptions", {})

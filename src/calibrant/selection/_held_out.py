@@ -1,4 +1,4 @@
-"""Sums over held-out rows, of which a comparison is made: of all rows and of each group."""
+"""Sums over held-out rows for a comparison, over all rows and per group."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SUMMED = frozenset(entry.name for entry in fields(Evaluation)) & set(METRICS) - 
 """Metrics that are sums over rows."""
 
 MEANS = frozenset({"log_loss", "brier_score", "accuracy"})
-"""Metrics that are means over rows, so those of folds can be compared with those of all rows."""
+"""Metrics that are means over rows, so values of folds are comparable with those of all rows."""
 
 ALL_ROWS = ""
-"""Stands for all rows in the place of the name of a group, which is never empty."""
+"""Key of the sums over all rows. Names of groups are never empty."""
 
 
 class Moments(dict[str, LossMoments]):
@@ -46,7 +46,7 @@ class KeptRows:
         return KeptRows(self.rows + other.rows)
 
     def measure(self, metric: Metric, method: int) -> float:
-        """A metric of all rows; a function of the user's gets weights only if there are any."""
+        """Return a metric of all rows; users' functions get weights only if there are any."""
         rows = [columns for number, *columns in self.rows if number == method]
         y, proba, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         options = {} if (weight == 1).all() else {"sample_weight": weight}
@@ -64,7 +64,7 @@ class _GroupSums(dict[str, tuple[Any, ...]]):
 def sum_held_out(
     fits: Sequence[Sequence[Any]], metrics: Sequence[Metric], inputs: str, held_out: HeldOut
 ) -> _GroupSums:
-    """Sums over all held-out rows and over those of each group."""
+    """Sum over all held-out rows and over those of each group."""
     rows, sums = held_out.rows, partial(_sum_rows, fits, metrics, inputs, held_out.fold)
     names = rows.columns[0] if rows.columns else np.array([])
     groups = {str(name): rows.subset(np.flatnonzero(names == name)) for name in np.unique(names)}
@@ -78,27 +78,30 @@ def _sum_rows(
     fold: int,
     rows: ArraySample,
 ) -> tuple[Any, ...]:
-    """Sums over rows: the weight of each fold, moments of losses, the rows themselves if a metric
-    needs them, and an accumulator per method and fold for the other metrics.
+    """Sum over rows.
+
+    The sums are the weight per fold, moments of losses, the rows themselves if a metric needs them,
+    and an accumulator per method and fold for the other metrics.
     """
     n_folds, kept = len(fits[0]), []
     weight = np.zeros(n_folds)
     weight[fold] = rows.weight.sum()
     losses = {score: np.empty((len(fits), rows.shape[0])) for score in SCORES}
     accumulators = [MetricAccumulator(keep_top=0) for _ in range(len(fits) * n_folds)]
-    for number, own in enumerate(fits):
-        proba = proba_of(own[fold], rows.u[:], inputs)
+    for number, folds in enumerate(fits):
+        proba = proba_of(folds[fold], rows.u[:], inputs)
         for score, rule in SCORES.items():
             losses[score][number] = rule.losses(proba, rows.y) if len(rows.y) else 0.0
         if rows.weight.any():
             accumulators[number * n_folds + fold]._update_checked(rows.with_scores(proba))
         if not all(map(is_summed, metrics)):
             kept.append((number, rows.y, proba, rows.weight))
-    moments = {score: LossMoments.of_rows(own, rows.weight) for score, own in losses.items()}
+    moments = {score: LossMoments.of_rows(loss, rows.weight) for score, loss in losses.items()}
     return weight, Moments(moments), KeptRows(tuple(kept)), *accumulators
 
 
 def is_summed(metric: Metric) -> bool:
-    known = METRICS.get(metric.name, metric)
-    is_same = known.function is metric.function and known.options == metric.options
+    """Whether a metric can be computed from sums over rows."""
+    entry = METRICS.get(metric.name, metric)
+    is_same = entry.function is metric.function and entry.options == metric.options
     return is_same and metric.name in SUMMED

@@ -32,20 +32,29 @@ def compare_models(
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    scores : dict of name -> scores of shape (n, K)
-        The first model is the reference of the table.
-    inputs : {"proba", "logits", "log_proba"}
-    metrics : names or functions, or dict of name -> either, optional
+    y_true : array-like of shape (n,)
+        True labels.
+    scores : dict of name -> array-like of shape (n, K)
+        Predicted scores of each model. The first model is the reference of the table.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores.
+    metrics : list of names or functions, or dict of name -> either, optional
         As for `compare`.
-    sample_weight : weights of shape (n,), optional
-    classes : labels of the columns, optional
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    classes : array-like of labels, optional
+        Labels of the columns.
 
     Returns
     -------
     Comparison
         ``methods`` are the models. ``difference("a", "b")`` is the reduction in log-loss by a
         compared with b, with its paired interval.
+
+    See Also
+    --------
+    compare : Compare calibrators by cross-validation.
+    evaluate : All metrics of one model.
 
     Examples
     --------
@@ -57,13 +66,16 @@ def compare_models(
     True
     """
     if len(scores) < 2:
-        raise ValueError(f"compare_models needs at least two models, got {len(scores)}")
-    judges, n_rows = as_metrics(metrics), len(as_array(y_true))
-    for name, n_own in ((name, len(as_array(table))) for name, table in scores.items()):
-        if n_own != n_rows:
+        raise ValueError(
+            f"compare_models needs at least two models, got {len(scores)}. For one model call "
+            f"calibrant.evaluate(y_true, y_prob)."
+        )
+    table_metrics, n_rows = as_metrics(metrics), len(as_array(y_true))
+    for name, n_scores in ((name, len(as_array(table))) for name, table in scores.items()):
+        if n_scores != n_rows:
             raise ValueError(
-                f"{name} has {n_own} rows and there are {n_rows} labels. All models must predict "
-                "the same rows."
+                f"{name} has {n_scores} rows, but there are {n_rows} labels. Pass scores of the "
+                f"same rows for all models."
             )
     samples = [
         as_sample(table, y_true, sample_weight, classes=classes, inputs=inputs)[0].rows("models")
@@ -72,10 +84,12 @@ def compare_models(
     probas = [as_proba(np.asarray(sample.u), inputs) for sample in samples]
     y, weight = samples[0].y, samples[0].weight
     options = {} if (weight == 1).all() else {"sample_weight": weight}
-    values = np.array([[metric(y, p, **options) for metric in judges.values()] for p in probas])
+    values = np.array(
+        [[metric(y, p, **options) for metric in table_metrics.values()] for p in probas]
+    )
     moments = {
         score: LossMoments.of_rows(np.array([rule.losses(p, y) for p in probas]), weight)
         for score, rule in SCORES.items()
     }
     result = Result(values, np.full(values.shape, np.nan), all_gains(moments, tuple(scores)), ())
-    return collect({"data": result}, scores, judges, is_ranked=False)
+    return collect({"data": result}, scores, table_metrics, is_ranked=False)

@@ -27,25 +27,25 @@ class OutOfFold(NamedTuple):
     likelihood: FloatArray
     weight: FloatArray
     group: IntArray
-    """Rows of other groups than these can fit the weights that are evaluated on these."""
+    """Weights that are evaluated on the rows of a group can be fitted on the other groups."""
     is_trusted: BoolArray
-    """Base calibrators (J,) that enter the ensemble as one member; the identity is the first."""
+    """Base calibrators (J,) that enter the ensemble as one member, among them the identity."""
     n_classes: int
 
     def subset(self, rows: BoolArray) -> OutOfFold:
-        """The same base calibrators on some of the rows."""
+        """Select rows."""
         return self._replace(
             likelihood=self.likelihood[rows], weight=self.weight[rows], group=self.group[rows]
         )
 
     def select(self, members: BoolArray) -> OutOfFold:
-        """Some of the base calibrators on the same rows."""
+        """Select base calibrators."""
         return self._replace(
             likelihood=self.likelihood[:, members], is_trusted=self.is_trusted[members]
         )
 
     def add_member(self, likelihood: FloatArray) -> OutOfFold:
-        """One more base calibrator on the same rows; it is not trusted."""
+        """Add a base calibrator, which is not trusted."""
         return self._replace(
             likelihood=np.column_stack([self.likelihood, likelihood]),
             is_trusted=np.append(self.is_trusted, False),
@@ -57,8 +57,9 @@ FoldFits = Mapping[str, Sequence[Any]]
 
 
 class Effort(NamedTuple):
-    """Parallel jobs, whether to show a progress bar, and the seconds after which no other base
-    calibrator is started.
+    """Parallel jobs, whether to show a progress bar, and the time budget.
+
+    After ``time_budget`` seconds no other base calibrator is started.
     """
 
     n_jobs: int | None = None
@@ -87,6 +88,7 @@ def fit_members(
     for name, member in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (fits and is_late):
+            # The first fit is done alone: the others start at its optimum.
             first = fit_clone(member, plan.train(0), inputs)
             work = (
                 delayed(fit_clone)(member, plan.train(fold), inputs, first)
@@ -99,7 +101,7 @@ def fit_members(
 def predict_held_out(
     fits: FoldFits, is_trusted: Sequence[bool], plan: FoldPlan, inputs: str, n_classes: int
 ) -> OutOfFold:
-    """Out-of-fold likelihoods of all base calibrators and of the uniform forecast, in one pass."""
+    """Return out-of-fold likelihoods of all base calibrators and of the uniform forecast."""
     chunks = plan.sum_held_out(partial(_likelihoods, tuple(fits.values()), inputs))
     likelihood, weight, group = map(np.concatenate, zip(*chunks, strict=True))
     return OutOfFold(likelihood, weight, group, np.array([*is_trusted, False]), n_classes)
@@ -108,17 +110,18 @@ def predict_held_out(
 def _likelihoods(
     fits: Sequence[Sequence[Any]], inputs: str, held_out: HeldOut
 ) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-    """Likelihoods, weights and groups of the held-out rows of a fold. The last column of the
-    likelihoods belongs to the uniform forecast.
+    """Likelihoods, weights and groups of the held-out rows of a fold.
+
+    The last column of the likelihoods belongs to the uniform forecast.
     """
     rows, scores = held_out.rows, held_out.rows.u[:]
-    columns = [_true_proba(one[held_out.fold], scores, rows.y, inputs) for one in fits]
+    columns = [_true_proba(folds[held_out.fold], scores, rows.y, inputs) for folds in fits]
     likelihood = np.column_stack([*columns, np.full(len(scores), 1.0 / scores.shape[1])])
     return [(likelihood, rows.weight, held_out.group)]
 
 
 def _true_proba(fitted: Any, scores: FloatArray, y: IntArray, inputs: str) -> FloatArray:
-    """Probabilities of the true classes, clipped from below as in the log-loss."""
+    """Probabilities of the true classes, floored as in the log-loss."""
     blocks = [
         np.maximum(true_class(proba, y[rows]), EPS)
         for rows, proba in proba_blocks(fitted, scores, inputs)

@@ -1,4 +1,4 @@
-"""Tables in Markdown: of comparisons and of reports."""
+"""Markdown tables of comparisons and reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibrant._validation import printable
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""A table with a line per row; numbers with four digits, "-" for None.
+    r"""Return a table with one line per row; floats have four digits, None is "-".
 
     Examples
     --------
@@ -30,7 +30,7 @@ def _cell(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is: no tags, no cells, no line breaks, nothing unseen."""
+    """Escape text for Markdown, in one line."""
     one_line = printable(" ".join(text.split()))
     return (
         one_line.replace("\\", "\\\\")

@@ -27,28 +27,31 @@ from calibrant.inference import Gain, paired_gain
 from calibrant.selection._out_of_fold import OutOfFold
 
 PSEUDO_ROWS = 2.0
-"""Additional rows that only the trusted members predicted. They bound the weight of the others, so
-one row with a surprising label costs little."""
+"""Pseudo-observations that favor the trusted members. They bound the weight of the others, so one
+row with a surprising label costs little.
+"""
 
 STANDARD_ERRORS = 1.0
-"""Standard errors of a total gain that are subtracted from it."""
+"""Number of standard errors that are subtracted from a total gain."""
 
 _SMOOTHING = (1e-1, 1e-3, 1e-5, 1e-7)
-"""Added to the standard error, in nats and in quadrature. It has a kink where all weight is on the
-trusted members. Newton steps would stall there, so the search approaches it in stages."""
+"""Added to the standard error, in nats and in quadrature. The standard error has a kink where all
+weight is on the trusted members. Newton steps would stall there, so the smoothing decreases in
+stages.
+"""
 
 _TOLERANCE = 1e-2
-"""Of the optimality conditions, in units of the smoothing."""
+"""Tolerance of the optimality conditions, in units of the smoothing."""
 
 _MAX_STEPS = 100
 _SHORTEST_STEP = 1e-8
 
 _NEGLIGIBLE = 1e-6
-"""Smaller weights are set to zero: the member would be fitted and stored for nothing."""
+"""Smaller weights are set to zero, because fitting and storing the member would not pay off."""
 
 
 def stack_weights(rows: OutOfFold) -> FloatArray:
-    """Weights (J,) of the members of a stacked ensemble."""
+    """Return the weights (J,) of the members of a stacked ensemble."""
     shares = trusted_shares(rows)
     trusted = rows.likelihood[:, rows.is_trusted] @ shares
     problem = _Problem(
@@ -62,11 +65,12 @@ def stack_weights(rows: OutOfFold) -> FloatArray:
 
 
 def trusted_shares(rows: OutOfFold) -> FloatArray:
-    """Shares of the trusted members: proportional to the exponential of their out-of-fold
-    log-likelihoods, each minus a standard error of its gain over the identity.
+    """Return the shares of the trusted members.
 
-    With fewer rows than classes it is the share n / K of a standard error: so few rows cannot show
-    significantly what the identity loses, although each of them says much about the temperature.
+    They are proportional to the exponential of the out-of-fold log-likelihood, minus one standard
+    error of the gain over the identity. With fewer rows than classes, only the fraction n / K of a
+    standard error is subtracted: so few rows cannot show a significant loss of the identity,
+    although each of them determines the temperature well.
     """
     logs = np.log(rows.likelihood[:, rows.is_trusted])
     gain = logs - logs[:, :1]
@@ -79,8 +83,10 @@ def trusted_shares(rows: OutOfFold) -> FloatArray:
 
 
 class _Sums(NamedTuple):
-    """Sums over rows at some weights: with a row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i,
-    the matrices of c a a' and of c g a a'.
+    """Sums over rows at some weights.
+
+    With a row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i, these are the matrices of c a a' and
+    of c g a a'.
     """
 
     products: FloatArray
@@ -94,13 +100,13 @@ class _Sums(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """The likelihoods (n, J) of members, of which the first is the reference, and row weights."""
+    """Likelihoods (n, J) of members, of which the first is the reference, and row weights."""
 
     likelihood: FloatArray
     weight: FloatArray
 
     def solve(self) -> FloatArray:
-        """The weights (J,) on the simplex."""
+        """Return the weights (J,) on the simplex."""
         n_members = self.likelihood.shape[1]
         w = np.full(n_members, 1.0 / n_members)
         sums = self._sums(w)
@@ -109,10 +115,10 @@ class _Problem(NamedTuple):
         return w / w.sum()
 
     def _maximize(self, w: FloatArray, sums: _Sums, smoothing: float) -> tuple[FloatArray, _Sums]:
-        """Newton's method over non-negative weights; the sums belong to the weights.
+        """Newton's method over non-negative weights; returns the weights and their sums.
 
-        The objective of t w is that of w plus log t times the number of rows. So its maximum over
-        the simplex is that of the objective minus the sum of the weights, over w >= 0.
+        The objective of t w is that of w plus log t times the number of rows. Its maximum over the
+        simplex is therefore that of the objective minus the sum of the weights, over w >= 0.
         """
         for _ in range(_MAX_STEPS):
             gradient, curvature = _quadratic_model(sums, w, smoothing)
@@ -123,9 +129,9 @@ class _Problem(NamedTuple):
             value, length = _loss(sums, w, smoothing), 1.0
             while length > _SHORTEST_STEP:
                 trial = w + length * step
-                found = self._sums(trial)
-                if _loss(found, trial, smoothing) < value:
-                    w, sums = trial, found
+                trial_sums = self._sums(trial)
+                if _loss(trial_sums, trial, smoothing) < value:
+                    w, sums = trial, trial_sums
                     break
                 length *= 0.5
             else:  # rounding hides any further decrease
@@ -133,7 +139,7 @@ class _Problem(NamedTuple):
         return w, sums
 
     def _sums(self, w: FloatArray) -> _Sums:
-        """The sums over rows, block by block: nothing of the size of the data is made."""
+        """Sums over rows in blocks, without temporary arrays of the size of the data."""
 
         def block_sums(block: slice) -> FloatArray:
             likelihood, c = self.likelihood[block], self.weight[block]
@@ -186,7 +192,7 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
 
 
 def stack_gain(rows: OutOfFold, ratios: FloatArray) -> Gain:
-    """Cross-fitted reduction of the log-loss: weights of the other groups evaluate each group."""
+    """Cross-fitted reduction of the log-loss: each group uses weights of the other groups."""
     after = np.empty(len(rows.weight))
     for number in np.unique(rows.group):
         held_out = rows.group == number

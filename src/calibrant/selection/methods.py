@@ -1,6 +1,4 @@
-"""The one table of methods: calibrators by the names that `compare`, the command line, the report
-and the README use.
-"""
+"""Table of all methods: calibrators by the names that `compare` and the command line accept."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ from calibrant.reductions import MulticlassToBinary
 
 @dataclass(frozen=True)
 class Method:
-    """A calibrator by its name: how it is made, and what it does in one line.
+    """A calibrator by name, with a one-line description.
 
-    ``is_binary`` calibrators are for two classes. With more classes there is one per class, unless
-    another notion is given.
+    ``make`` returns the unfitted calibrator. Calibrators with ``is_binary`` are for two classes.
+    With more classes one is fitted per class, unless another notion is passed.
     """
 
     name: str
@@ -31,67 +29,87 @@ class Method:
 
 
 def _auto() -> Any:
-    from calibrant.selection._auto import AutoCalibration  # its candidates are named by this table
+    # Imported here, because AutoCalibration reads the names of its candidates from this table.
+    from calibrant.selection._auto import AutoCalibration
 
     return AutoCalibration()
 
 
 def _isotonic() -> Any:
-    # Linear between blocks and smoothed: as it is, isotonic regression calls things impossible.
+    # Linear between blocks and smoothed, because plain isotonic regression predicts 0 and 1.
     return binary.IsotonicCalibration("linear", smoothing=1.0)
 
 
 _STRUCTURED = multiclass.StructuredScaling
 _TABLE = (
-    Method("auto", _auto, "stacks several methods and the identity: rarely harms"),
-    Method("identity", multiclass.Identity, "leaves probabilities as they are"),
+    Method("auto", _auto, "combines several methods by stacking; rarely increases the log-loss"),
+    Method("identity", multiclass.Identity, "leaves probabilities unchanged"),
     Method("temperature", multiclass.TemperatureScaling, "divides logits by one number"),
     Method(
         "ensemble-temperature",
         multiclass.EnsembleTemperatureScaling,
-        "mixes tempered, raw and uniform probabilities",
+        "averages temperature-scaled, uncalibrated and uniform probabilities",
     ),
     Method(
         "bayesian-temperature",
         multiclass.BayesianTemperatureScaling,
-        "averages over the temperatures that few rows allow",
+        "averages over plausible temperatures, for few rows",
     ),
-    Method("vector", multiclass.VectorScaling, "a factor and an offset for each class"),
-    Method("matrix", multiclass.MatrixScaling, "an affine map of logits"),
-    Method("dirichlet", multiclass.DirichletCalibration, "an affine map of log-probabilities"),
+    Method("vector", multiclass.VectorScaling, "one factor and one offset per class"),
+    Method("matrix", multiclass.MatrixScaling, "affine function of the logits"),
+    Method(
+        "dirichlet", multiclass.DirichletCalibration, "affine function of the log-probabilities"
+    ),
     Method(
         "structured-vector",
         partial(_STRUCTURED, "vector"),
-        "temperature, then vector scaling as far as rows allow",
+        "temperature scaling plus penalized vector scaling",
     ),
     Method(
         "structured-matrix",
         partial(_STRUCTURED, "matrix"),
-        "temperature, then matrix scaling as far as rows allow",
+        "temperature scaling plus penalized matrix scaling",
     ),
-    Method("gp", multiclass.GaussianProcessCalibration, "a latent Gaussian process of scores"),
+    Method("gp", multiclass.GaussianProcessCalibration, "latent Gaussian process of the scores"),
     Method("canonical", multiclass.CanonicalBinning, "frequencies in bins of the whole simplex"),
     Method("platt", binary.PlattScaling, "logistic regression on log-odds", is_binary=True),
-    Method("beta", binary.BetaCalibration, "a beta-shaped curve of the score", is_binary=True),
-    Method("isotonic", _isotonic, "a monotone curve, smoothed", is_binary=True),
-    Method("histogram", binary.HistogramBinning, "frequencies in bins, guaranteed", is_binary=True),
-    Method("bbq", binary.BayesianBinning, "an average of many binnings", is_binary=True),
-    Method("spline", binary.SplineCalibration, "a spline of cumulative outcomes", is_binary=True),
-    Method("venn-abers", binary.VennAbers, "two isotonic maps, two probabilities", is_binary=True),
+    Method("beta", binary.BetaCalibration, "curve of the beta family", is_binary=True),
+    Method("isotonic", _isotonic, "monotone curve, smoothed", is_binary=True),
+    Method(
+        "histogram",
+        binary.HistogramBinning,
+        "frequencies in bins, with a finite-sample guarantee",
+        is_binary=True,
+    ),
+    Method("bbq", binary.BayesianBinning, "average of many binnings", is_binary=True),
+    Method(
+        "spline",
+        binary.SplineCalibration,
+        "derivative of a spline of cumulative outcomes",
+        is_binary=True,
+    ),
+    Method(
+        "venn-abers",
+        binary.VennAbers,
+        "two isotonic regressions, which give a probability interval",
+        is_binary=True,
+    ),
 )
 
 METHODS: dict[str, Method] = {entry.name: entry for entry in _TABLE}
-"""Every method by its name, in the order in which they are listed to users."""
+"""All methods by name, in the order of lists that users see."""
 
 _OTHER_NAMES = {"sigmoid": "platt", "logistic": "platt", "venn_abers": "venn-abers"}
-"""What other packages call a method."""
+"""Names of methods in other packages."""
 
 _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic", "auto")
 
 
 def method(name: str, *, notion: str | None = None) -> Any:
-    """The unfitted calibrator that a name means: in `compare`, on the command line and wherever a
-    calibrator may be given by its name (`CalibratedClassifier(estimator, "isotonic")`).
+    """Return the unfitted calibrator with this name.
+
+    The same names are accepted by `compare`, by the command line and by every parameter that takes
+    a calibrator, as in ``CalibratedClassifier(estimator, "isotonic")``.
 
     Parameters
     ----------
@@ -104,6 +122,12 @@ def method(name: str, *, notion: str | None = None) -> Any:
     Returns
     -------
     calibrator
+        The unfitted calibrator.
+
+    See Also
+    --------
+    compare : Compare calibrators by name.
+    calibrant.notions : Types of calibration.
 
     Examples
     --------
@@ -116,9 +140,10 @@ def method(name: str, *, notion: str | None = None) -> Any:
     if notion is None:
         return chosen.make()
     if not chosen.is_binary:
-        lifted = ", ".join(entry.name for entry in _TABLE if entry.is_binary)
+        binary_names = ", ".join(entry.name for entry in _TABLE if entry.is_binary)
         raise ValueError(
-            f"a notion goes with the methods {lifted}; {name} calibrates the whole vector"
+            f"notion= is only allowed for the binary methods {binary_names}, but {name} calibrates "
+            f"the whole vector. Call method({name!r}) without notion."
         )
     return MulticlassToBinary(chosen.make(), notion=notion, normalize=notion == "class-wise")
 
@@ -132,12 +157,12 @@ def _find(name: str) -> Method:
 
 
 def as_calibrator(calibrator: Any) -> Any:
-    """A calibrator as it is, or the one that a name means."""
+    """Return a calibrator unchanged, or the one with this name."""
     return method(calibrator) if isinstance(calibrator, str) else check_calibrator(calibrator)
 
 
 def needs_rows(calibrator: Any) -> bool:
-    """Whether a calibrator needs all rows in memory; classifiers of other packages do."""
+    """Whether a calibrator needs all rows in memory. Classifiers of other packages do."""
     return bool(getattr(calibrator, "needs_rows", True))
 
 
@@ -147,18 +172,21 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
         if needs_rows(member):
             sample.rows(name)
         if getattr(member, "_folds_by_row", False):
-            # It assigns chunked rows to folds by their number, as the folds outside do.
+            # It assigns chunked rows to folds by their number, and so do the outer folds. The inner
+            # folds would then be the same as the outer ones.
             sample.rows(f"{name} inside other folds", "pass the calibrators inside it instead")
 
 
 def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Calibrators with what they are called: as a dict says, by the names that they were asked for,
-    or after their class, numbered from 1 where it comes several times.
+    """Return calibrators by name.
+
+    Names are those of a dict, the names in a list, or the class names of calibrators. Repeated
+    names are numbered from 1.
     """
     if isinstance(calibrators, Mapping):
-        return {name: as_calibrator(given) for name, given in calibrators.items()}
+        return {name: as_calibrator(entry) for name, entry in calibrators.items()}
     listed = [calibrators] if isinstance(calibrators, str) else list(calibrators)
-    kinds = [given if isinstance(given, str) else type(given).__name__ for given in listed]
+    kinds = [entry if isinstance(entry, str) else type(entry).__name__ for entry in listed]
     names = [
         f"{kind}-{kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else kind
         for i, kind in enumerate(kinds)
@@ -167,10 +195,10 @@ def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
 
 
 def default_methods() -> dict[str, Any]:
-    """What `compare` compares unless told otherwise."""
+    """Return the default methods of `compare`."""
     return {name: method(name) for name in _DEFAULT}
 
 
 def method_of(calibrator: Any) -> Method | None:
-    """The entry that makes calibrators of this type; None for one that is not in the table."""
+    """Return the entry that makes calibrators of this type; None if there is none."""
     return next((entry for entry in _TABLE if type(entry.make()) is type(calibrator)), None)
