@@ -91,7 +91,7 @@ def test_one_row_has_no_folds():
 
 
 def test_one_fold_is_refused(rows):
-    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         as_folds(1, *rows, np.ones(60), None)
 
 
@@ -142,7 +142,7 @@ def test_more_folds_than_rows_are_refused():
 def test_stratified_folds_need_two_rows_of_a_class():
     with pytest.raises(ValueError, match="a class with at least two rows, got n_samples=3"):
         list(stratified_rows(5, np.arange(3)))
-    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         list(stratified_rows(1, np.zeros(3, dtype=int)))
 
 

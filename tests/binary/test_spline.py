@@ -62,7 +62,7 @@ def test_the_fewest_knots_still_hold_every_line(runout, fewest):
     knots = np.linspace(0, 1, fewest)
     t = np.linspace(0, 1, 20)
     np.testing.assert_allclose(_spline_basis(knots, runout)(t) @ (2 * knots + 1), 2 * t + 1)
-    with pytest.raises(ValueError, match=f"n_knots must be a whole number of at least {fewest}"):
+    with pytest.raises(ValueError, match=f"n_knots must be an integer of at least {fewest}"):
         SplineCalibration(fewest - 1, runout=runout).fit([0.2, 0.8], [0, 1])
 
 

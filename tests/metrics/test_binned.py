@@ -280,7 +280,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
     ("options", "message"),
     [
         ({"notion": "top"}, "unknown notion 'top'; valid are 'confidence'"),
-        ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
+        ({"n_bins": 0}, "n_bins must be an integer of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
         ({"debias": True}, "debias=True is defined for norm=2"),
         ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is defined for norm=2"),

@@ -23,11 +23,11 @@ from calibrant._validation import (
     check_inputs,
     check_scores,
     check_weight,
-    remark,
     shortened,
+    warn_data,
 )
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
-from calibrant._validation._scores import LOGITS_HINT
+from calibrant._validation._score_hints import LOGITS_HINT, ScoreHints
 
 Change = Callable[[ArraySample], ArraySample]
 """A function of the rows of a chunk."""
@@ -43,10 +43,10 @@ class ChunkReader(NamedTuple):
     classes: AnyArray | None = None
     n_classes: int = 2
     sum_to_one: bool = True
-    hint: str = LOGITS_HINT
+    hint: ScoreHints = LOGITS_HINT
     renormalize: bool = False
     is_trusted: bool = False
-    note: Callable[[str], None] = remark
+    note: Callable[[str], None] = warn_data
     """Called with what was repaired."""
 
     def read(self, chunk: Chunk) -> ArraySample:
@@ -164,7 +164,7 @@ class _CheckedSource:
             raise ValueError("all sample weights are zero: at least one row must count")
         # A warning for the first chunk speaks for the others, and for all later passes.
         for note in counts.notes[:1]:
-            remark(note)
+            warn_data(note)
         self.reader = self.reader._replace(is_trusted=not counts.n_changed, note=_ignore)
         return counts
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant._kernels.simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
-from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, remark
+from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, warn_data
 
 _MAX_COPIES = 2**24
 """Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
@@ -125,12 +125,12 @@ def _remark_rare(codes: IntArray, n_folds: int, most: int) -> None:
     said.
     """
     if n_folds > most:
-        remark(f"cv={n_folds} is lowered to {most}: no class has more than {most} rows")
+        warn_data(f"cv={n_folds} is lowered to {most}: no class has more than {most} rows")
         return
     counts = np.bincount(codes)
     least = int(counts[counts > 0].min())
     if least < n_folds:
-        remark(
+        warn_data(
             f"the smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
             " of cv: some folds have none of it"
         )

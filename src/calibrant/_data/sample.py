@@ -24,7 +24,7 @@ from calibrant._kernels.simplex import (
     true_class,
 )
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import remark
+from calibrant._validation import warn_data
 
 _FEW_CLASSES = 16
 
@@ -270,7 +270,7 @@ class Sample(ABC):
         if self.total >= 2 and self.is_whole:
             return self
         scaled = self.effective()
-        remark(
+        warn_data(
             f"the weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
             f"of copies; they were scaled to the effective number of rows, {scaled.total:,.6g}"
         )

@@ -239,7 +239,7 @@ def _class_names(n_classes: int | None, classes: LabelsLike | None) -> AnyArray:
         )
     size = len(as_array(classes)) if n_classes is None else n_classes
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 2:
-        raise ValueError(f"n_classes must be a whole number of at least 2, got {size!r}")
+        raise ValueError(f"n_classes must be an integer of at least 2, got {size!r}")
     return check_classes(classes, int(size))
 
 

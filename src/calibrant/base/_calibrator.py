@@ -27,7 +27,7 @@ from calibrant.base import _frames
 from calibrant.base._citation import methods_paragraph
 from calibrant.base._declarations import Declarations
 from calibrant.base._impossible import warn_impossible
-from calibrant.base._new_scores import check_new_scores, check_new_top_scores
+from calibrant.base._new_scores import check_n_columns, check_new_scores, check_new_top_scores
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, summarize_training
@@ -276,6 +276,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             return of_top(check_new_top_scores(self, X))
         chunked = as_chunked(X)
         if chunked is not None:
+            check_n_columns(self, (-1, chunked.n_columns))  # chunks are read later
             return chunked.map(method, shape, dtype)
         scores = check_new_scores(self, X)
         out = np.empty((len(scores), *shape), dtype or _output_dtype(scores))

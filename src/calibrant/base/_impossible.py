@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant._data.sample import Sample
-from calibrant._validation import remark
+from calibrant._validation import warn_data
 
 _USUAL = 0.02
 """Share of rows whose true class may have probability zero without a warning: the votes of a forest
@@ -16,7 +16,7 @@ def warn_impossible(owner: str, sample: Sample, inputs: str) -> None:
     """
     count, n_rows = sample.count_impossible(inputs), sample.shape[0]
     if count > (_USUAL * n_rows if inputs == "proba" else 0):
-        remark(
+        warn_data(
             f"{owner}: {count:,} of {n_rows:,} rows have a true class of score "
             f"{'zero' if inputs == 'proba' else '-inf'}, which is taken as the probability eps and "
             "makes the fit cautious; where scores were cut off (the best five tokens, say), put "

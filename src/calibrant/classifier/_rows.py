@@ -71,4 +71,4 @@ def _check_no_label_missing(y: LabelsLike, labels: AnyArray) -> None:
         raise_if_missing(y, labels)
     note = missing_as_text(labels)
     if note:
-        remark(f"{note}; it is taken to be a class")
+        remark(f"{note} It is treated as a class.")

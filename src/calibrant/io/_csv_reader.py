@@ -111,7 +111,7 @@ class CsvReader(TableReader):
             line = self._line_of(int(match[1]))
             return match[0] if line is None else f"{match[0]} (line {line})"
 
-        return re.sub(r"\brow (\d+)", with_line, super().locate(message), count=1)
+        return re.sub(r"\b[Rr]ow (\d+)", with_line, super().locate(message), count=1)
 
     def _line_of(self, row: int) -> int | None:
         """The line on which a row ends: blank lines are no rows, and quoted text has line ends."""

@@ -18,12 +18,13 @@ from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import (
     Message,
     ParameterError,
+    ScoreHints,
     check_inputs,
     check_scores,
     check_weight,
     encode_labels,
     look_like_proba,
-    remark,
+    warn_data,
 )
 from calibrant.io._loading import load_blocks
 from calibrant.io._roles import KINDS, FileOptions, ModelScores
@@ -35,6 +36,15 @@ if TYPE_CHECKING:  # needs pyarrow
 
 _SCORE_BYTES = 8
 """Bytes of a score in memory."""
+
+_FILE_HINTS = ScoreHints(
+    logits="{logits}",
+    log_odds="{logits}",
+    log_proba="{log_proba}",
+    percent="{percent:True}",
+    divide="{renormalize:True}",
+)
+"""Fixes for scores of files, as templates of parameters."""
 
 
 class LoadedRows(NamedTuple):
@@ -82,7 +92,7 @@ class ScoreFile:
         model: ModelScores | None = None,
         needs_label: bool = True,
         keeps_text: bool = False,
-        note: Callable[[Message], None] = lambda message: remark(str(message)),
+        note: Callable[[Message], None] = lambda message: warn_data(str(message)),
         progress: bool = False,
     ) -> None:
         self.options, self.path, self.progress = options, options.path, progress
@@ -219,7 +229,9 @@ class ScoreFile:
             yield block._replace(scores=scores)
         self._is_checked = is_plain
         if repairs:
-            self._note_once("{repair}; {renormalize:True} says so", {"repair": repairs[0]})
+            self._note_once(
+                "{repair} To avoid this warning, pass {renormalize:True}.", {"repair": repairs[0]}
+            )
 
     def sample(self, classes: AnyArray) -> Sample:
         """The rows as a sample that is read in blocks; ``classes`` are those of the file."""
@@ -244,19 +256,19 @@ class ScoreFile:
                 scores = check_scores(
                     values,
                     inputs=self.inputs,
-                    hint="say {logits} for raw scores",
-                    sum_hint="or {renormalize:True} for rounded rows",
+                    hint=_FILE_HINTS,
                     first_row=block.start,
                     renormalize=self.options.renormalize,
                     note=repairs.append,
                 )
         except ValueError as error:
-            # The hints are the only braces in a message of numbers, except for names of columns.
+            # The message is used as a template. Its only braces are those of the hints: it quotes
+            # numbers, and `locate` escapes the braces in names of columns.
             raise ParameterError(self.reader.locate(str(error))) from None
         if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
             self._note_once(
-                "the logits are between 0 and 1 and every row sums to one: if these are "
-                "probabilities, say {proba}"
+                "The logits are between 0 and 1 and every row sums to one. If they are "
+                "probabilities, pass {proba} instead of {logits}."
             )
         return scores
 

@@ -22,7 +22,7 @@ from calibrant._optim.top_temperature import (
     tempered,
 )
 from calibrant._typing import FloatArray, Inputs
-from calibrant._validation import check_eps, check_prior_scale, remark
+from calibrant._validation import check_eps, check_prior_scale, warn_data
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
 from calibrant.base._words import CHI2_95, likelihood_ratio
 from calibrant.base.fitted import TEMPERATURE, FittedValue
@@ -193,7 +193,7 @@ def _rows_inside(data: TopSample) -> Any:
     if not len(rows):
         raise ValueError("no row has its truth among the known classes, and the rest is unknown")
     if len(rows) < len(data.y):
-        remark(
+        warn_data(
             f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows have a truth "
             "that was cut off, and with an unknown rest they are left out"
         )
