@@ -87,8 +87,8 @@ class BetaCalibration(BaseBinaryCalibrator):
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: (
-            "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on "
-            "more rows"
+            "Fit on more rows, or use PlattScaling(), whose smoothed targets always have a "
+            "solution."
         ),
     }
 

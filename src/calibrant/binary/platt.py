@@ -76,7 +76,7 @@ class PlattScaling(BaseBinaryCalibrator):
 
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: "use target_smoothing=True, or calibrate on more rows",
+        Outcome.SEPARABLE: "Use target_smoothing=True, or fit on more rows.",
     }
 
     def __init__(

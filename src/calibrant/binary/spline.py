@@ -112,7 +112,7 @@ class SplineCalibration(BaseBinaryCalibrator):
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.ITERATION_LIMIT: (
-            "the map left [0, 1] and was clipped; use fewer knots, or constrained=False"
+            "The spline left [0, 1] and was clipped. Reduce n_knots, or use constrained=False."
         ),
     }
 

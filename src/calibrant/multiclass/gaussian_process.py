@@ -166,7 +166,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     remedies: ClassVar[Mapping[Outcome, str]] = dict.fromkeys(
         (Outcome.ITERATION_LIMIT, Outcome.STALLED),
-        "the best kernel so far is kept; fewer inducing inputs (n_inducing) make the search easier",
+        "The best kernel so far is kept. Reduce n_inducing to make the search easier.",
     )
 
     def __init__(

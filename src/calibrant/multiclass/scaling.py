@@ -20,13 +20,13 @@ from calibrant.base.fitted import FittedValue
 from calibrant.base.references import GUO_2017, KULL_2019
 
 PENALTY_REMEDIES: Mapping[Outcome, str] = {
-    Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
-    Outcome.SEPARABLE: "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling",
+    Outcome.ITERATION_LIMIT: "Use a penalty (lam > 0), which makes the problem easier.",
+    Outcome.SEPARABLE: "Fit on more rows, use a penalty (lam > 0), or use StructuredScaling().",
     Outcome.MISSING_CLASS: (
-        "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        "Add rows of that class, use a penalty (lam > 0), or use StructuredScaling()."
     ),
 }
-"""What helps calibrators that have the parameter ``lam``."""
+"""Advice for calibrators with the parameter ``lam``."""
 
 
 class AffineCalibrator(SoftmaxCalibrator):
@@ -110,8 +110,8 @@ class VectorScaling(AffineCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: 'calibrate on more rows, or use StructuredScaling("vector")',
-        Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
+        Outcome.SEPARABLE: 'Fit on more rows, or use StructuredScaling("vector").',
+        Outcome.MISSING_CLASS: 'Add rows of that class, or use StructuredScaling("vector").',
     }
     _is_diagonal = True
 

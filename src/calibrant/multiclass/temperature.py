@@ -101,7 +101,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: "calibrate on more rows, or use a prior (prior_scale=0.25)",
+        Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
     _is_centred: ClassVar[bool] = False
 
@@ -250,9 +250,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: (
-            "calibrate on more rows, or use a prior (TemperatureScaling(prior_scale=0.25))"
-        ),
+        Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
     _is_centred: ClassVar[bool] = False
 
