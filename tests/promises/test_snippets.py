@@ -113,7 +113,7 @@ def test_w5_truncated_scores_have_one_loss_whichever_way_they_come():
 
 @pytest.mark.parametrize("labels", [["approve", "reject"], ["fraud", "legit"], ["yes", "no"]])
 def test_w6_the_class_of_one_score_a_row_is_asked_for(labels):
-    with pytest.raises(ValueError, match=r"give both by classes=\[other, scored\]"):
+    with pytest.raises(ValueError, match=r"Pass classes=\[negative, positive\]"):
         evaluate(labels, [0.9, 0.1])
     assert evaluate(labels, [0.9, 0.1], classes=labels[::-1]).accuracy == 1.0
     assert evaluate(labels, [0.1, 0.9], classes=labels).accuracy == 1.0

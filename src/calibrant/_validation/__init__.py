@@ -221,9 +221,9 @@ def check_total(total: float, n_rows: int, what: str) -> None:
     """Raise if the weights of several rows sum to less than two; ``what`` is a noun phrase."""
     if total < 2 <= n_rows:
         raise ValueError(
-            f"{what} counts a weight of 2 as two rows, but the weights of {n_rows:,} rows sum to "
-            f"{total:.6g}. Pass w * n / w.sum() with n = len(w), or with the effective number of "
-            "rows n = w.sum() ** 2 / (w ** 2).sum()."
+            f"{what[0].upper()}{what[1:]} counts a weight of 2 as two rows, but the weights of "
+            f"{n_rows:,} rows sum to {total:.6g}. Pass w * n / w.sum() with n = len(w), or with "
+            "the effective number of rows n = w.sum() ** 2 / (w ** 2).sum()."
         )
 
 
