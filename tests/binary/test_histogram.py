@@ -429,8 +429,8 @@ def test_prediction_before_the_fit_raises():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_bins": 0}, "n_bins must be a whole number"),
-        ({"points_per_bin": 2.5}, "points_per_bin must be a whole number"),
+        ({"n_bins": 0}, "n_bins must be an integer"),
+        ({"points_per_bin": 2.5}, "points_per_bin must be an integer"),
         ({"points_per_bin": [50, 60]}, "one number per class is for MulticlassToBinary"),
         ({"strategy": "kmeans"}, "strategy must be one of"),
         ({"boundary": "open"}, "boundary must be one of"),

@@ -265,7 +265,8 @@ def test_a_quadratic_program_that_is_cut_short_warns(rng, monkeypatch):
     monkeypatch.setattr("calibrant.binary.spline._MAX_ROUNDS", 1)
     spline = SplineCalibration(14, constrained=True)
     with pytest.warns(
-        ConvergenceWarning, match="SplineCalibration: the iteration limit .* use fewer knots"
+        ConvergenceWarning,
+        match="SplineCalibration: the fit reached its iteration limit .* Reduce n_knots",
     ) as caught:
         spline.fit(*steep(rng))
     assert caught[0].filename == __file__

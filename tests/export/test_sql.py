@@ -52,7 +52,7 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
         ({"columns": ["a", "b"], "keep": ["id", "ID"]}, "would be called 'ID'"),
         ({"columns": ["a", "b"], "keep": ["Calibrated_1"]}, "would be called 'Calibrated_1'"),
         ({"columns": ["a", "b"], "keep": ["calibrated_label"]}, "would be called"),
-        ({"columns": ["a", "b"], "dialect": "duckbd"}, "did you mean 'duckdb'"),
+        ({"columns": ["a", "b"], "dialect": "duckbd"}, "Did you mean 'duckdb'"),
         ({"columns": ["a", "b"], "keep": ["calibrant_0"]}, "must not begin"),
         ({"columns": ["a", "b\0"]}, "cannot be written"),
         ({"columns": ["a", ""]}, "cannot be written"),

@@ -419,9 +419,9 @@ def test_too_few_points_leave_no_guarantee():
     ("parameters", "message"),
     [
         ({"partition": "voronoi"}, "partition must be one of"),
-        ({"n_bins": 0}, "n_bins must be a whole number"),
-        ({"partition": "sierpinski", "depth": 0}, "depth must be a whole number"),
-        ({"partition": "grid", "resolution": 0.5}, "resolution must be a whole number"),
+        ({"n_bins": 0}, "n_bins must be an integer"),
+        ({"partition": "sierpinski", "depth": 0}, "depth must be an integer"),
+        ({"partition": "grid", "resolution": 0.5}, "resolution must be an integer"),
         ({"directions": "spiral"}, "directions must be one of"),
         ({"directions": np.ones((2, 4))}, r"an array of shape \(m, 3\)"),
         ({"directions": np.zeros((2, 3))}, "rows are not zero"),

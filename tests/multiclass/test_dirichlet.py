@@ -188,7 +188,7 @@ def test_classes_in_another_order_give_the_same_map_in_that_order(rng):
         ({"lam": -0.1}, "lam must be a finite number of at least 0"),
         ({"mu": np.inf}, "mu must be"),
         ({"penalty": "l1"}, "penalty must be one of 'odir', 'l2'"),
-        ({"eps": 0}, "eps must lie between 0 and 0.5"),
+        ({"eps": 0}, "eps must be a number between 0 and 0.5"),
         ({"cv": 1}, "cv must be an integer of at least 2"),
         ({"grid": ()}, "grid must hold at least one strength"),
         ({"grid": (-1,)}, "lam must be"),

@@ -54,7 +54,7 @@ def quietly(calibrator, proba, y):
         return calibrator.fit(proba, y).predict_proba(proba)
 
 
-@pytest.mark.filterwarnings("ignore:TemperatureScaling. 1 of 30 rows")
+@pytest.mark.filterwarnings("ignore:TemperatureScaling. the true class of 1 of 30 rows")
 def test_a_prior_pulls_the_temperature_towards_one(digits):
     few = slice(0, 30)
     plain, held = (
@@ -90,7 +90,7 @@ def test_anti_informative_scores_become_uniform_with_one_warning(rng):
     proba = softmax(3 * rng.normal(size=(200, 3)))
     worst = proba.argmin(axis=1)
     with pytest.warns(
-        ConvergenceWarning, match="TemperatureScaling: higher scores do not go with the truth"
+        ConvergenceWarning, match="TemperatureScaling: higher scores do not go with the true labels"
     ) as record:
         out = TemperatureScaling().fit(proba, worst).predict_proba(proba)
     assert len(record) == 1

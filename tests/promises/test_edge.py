@@ -309,9 +309,11 @@ def test_t5_one_row_is_told_apart_from_one_score_a_row():
 def test_b5_folds_that_rare_classes_do_not_fill_are_said(rng):
     X, y = rng.normal(size=(40, 2)), np.repeat([0, 1, 2], [19, 18, 3])
     model = CalibratedClassifier(GaussianNB(), Identity())
-    with pytest.warns(DataWarning, match="the smallest class has 3 rows, fewer than the 5 folds"):
+    with pytest.warns(DataWarning, match="The smallest class has 3 rows, fewer than the 5 folds"):
         model.fit(X, y)
-    with pytest.warns(DataWarning, match="cv=5 is lowered to 3: no class has more than 3 rows"):
+    with pytest.warns(
+        DataWarning, match="cv=5 was reduced to 3, because no class has more than 3 rows"
+    ):
         model.set_params(ensemble=False).fit(X[[0, 1, 2, 19, 20]], y[[0, 1, 2, 19, 20]])
 
 

@@ -658,7 +658,7 @@ def test_the_inner_calibrator_declares_no_inputs():
     ("notion", "points", "message"),
     [
         ("class-wise", [50, 50], "one for each of the 4 classes"),
-        ("class-wise", [50, 50, 0, 50], "points_per_bin must be a whole number"),
+        ("class-wise", [50, 50, 0, 50], "points_per_bin must be an integer"),
         ("confidence", [50] * 4, "one number where claims are about no single class"),
     ],
 )

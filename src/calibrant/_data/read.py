@@ -1,4 +1,4 @@
-"""The boundary: what users pass becomes a sample, or an error that says what to do."""
+"""Conversion of user input to a sample, with validation."""
 
 from __future__ import annotations
 
