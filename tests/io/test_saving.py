@@ -389,7 +389,7 @@ def test_a_depth_that_would_never_end_is_refused(tmp_path, refused):
         fitted(calibrant.CanonicalBinning(partition="sierpinski"))[0], tmp_path / "model.json"
     )
     text = (tmp_path / "model.json").read_text()
-    assert "more bins than can be numbered" in refused(
+    assert "has too many bins. Use a smaller depth" in refused(
         text.replace('"depth": 3', '"depth": 3000000000')
     )
 

@@ -190,7 +190,7 @@ def test_classes_in_another_order_give_the_same_map_in_that_order(rng):
         ({"penalty": "l1"}, "penalty must be one of 'odir', 'l2'"),
         ({"eps": 0}, "eps must be a number between 0 and 0.5"),
         ({"cv": 1}, "cv must be an integer of at least 2"),
-        ({"grid": ()}, "grid must hold at least one strength"),
+        ({"grid": ()}, "grid must not be empty"),
         ({"grid": (-1,)}, "lam must be"),
     ],
 )

@@ -161,7 +161,7 @@ def test_s_7_a11_a_report_names_the_map_that_it_is_of_and_says_what_that_mended(
     made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
     assert "Calibration by TemperatureScaling helps" in made.verdict
     assert made.how[0].startswith("TemperatureScaling was cross-fitted")
-    assert "softened: the model was overconfident" in made.map.text
+    assert "softened, because the model is overconfident" in made.map.text
     honest = draw_labels(softmax(np.log(p + 1e-3), axis=1), rng=0)
     soft = softmax(np.log(p + 1e-3), axis=1)
     calm = summarize(honest, soft, calibrator=TemperatureScaling(), n_resamples=19)

@@ -44,10 +44,13 @@ def words_of_fit(training: TrainingSummary | None) -> str:
     n_seen = sum(weight > 0 for weight in training.class_weights)
     is_lower = training.log_loss_after < training.log_loss_before
     caveat = " Expect a smaller reduction on new rows." if is_lower else ""
+    losses = training.log_loss_before, training.log_loss_after
+    # Three digits are enough unless both losses look equal.
+    style = ".3g" if len({f"{loss:.3g}" for loss in losses}) == 2 else "#.5g"
+    before, after = (f"{loss:{style}}" for loss in losses)
     return (
         f"Fitted on {training.n_samples:,.6g} rows of {n_seen} of {training.n_classes} classes. "
-        f"Their log-loss changed from {training.log_loss_before:.3g} to "
-        f"{training.log_loss_after:.3g}.{caveat}"
+        f"Their log-loss changed from {before} to {after}.{caveat}"
     )
 
 

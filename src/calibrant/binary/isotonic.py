@@ -101,7 +101,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         check_option(self.interpolation, "interpolation", ("step", "linear"))
         s = self.smoothing
         if s is not None and not (isinstance(s, Real) and 0.0 < s < np.inf):
-            raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}")
+            raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}.")
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
         "edges_": SCORES,

@@ -44,8 +44,8 @@ def as_javascript(program: Program) -> str:
     """The text of an ES module."""
     if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in program.classes):
         raise ValueError(
-            f"JavaScript rounds whole numbers beyond {_LARGEST_INTEGER:,}, and the labels would "
-            f"change. Fit with labels of text: classes=[...]."
+            f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change the "
+            "labels. Fit with text labels, classes=[...]."
         )
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")

@@ -104,7 +104,8 @@ class Program:
         scores = check_scores(X, inputs=self.inputs)
         if scores.shape[1] != self.n_classes:
             raise ValueError(
-                f"X has {scores.shape[1]} columns, but the program has {self.n_classes} classes"
+                f"X has {scores.shape[1]} columns, but the program has {self.n_classes} classes. "
+                "Pass one column per class."
             )
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
@@ -284,7 +285,8 @@ def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
     for label in labels:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
-                f"labels to export must be text or numbers, got {label!r}; fit with classes=[...]"
+                f"Labels must be text or numbers to be exported, got {label!r}. Fit with "
+                "classes=[...]."
             )
     return tuple(labels)
 

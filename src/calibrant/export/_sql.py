@@ -54,8 +54,8 @@ def as_sql(
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
     if len(columns) != program.n_classes or _repeated(columns):
         raise ValueError(
-            f"columns must name the {program.n_classes} columns of scores, each once and in the "
-            f"order of the classes; got {len(columns)}"
+            f"columns must contain {program.n_classes} different names of score columns, in the "
+            f"order of the classes, got {len(columns)} names."
         )
     _check_outputs(program, keep)
     sql = Sql(DIALECTS[dialect])
@@ -73,12 +73,12 @@ def _repeated(names: Sequence[str]) -> list[str]:
 def _check_outputs(program: Program, keep: Sequence[str]) -> None:
     """Raise if two columns of the result have the same name."""
     if any(column.casefold().startswith(_PREFIX) for column in keep):
-        raise ValueError(f"columns to keep must not begin with {_PREFIX!r}")
+        raise ValueError(f"Columns in keep= must not begin with {_PREFIX!r}. Rename them.")
     repeated = _repeated([*_outputs(program), *keep])
     if repeated:
         raise ValueError(
-            f"two columns of the result would be called {repeated[0]!r}, regardless of case. Keep "
-            f"each column once, or fit with other names of classes: classes=[...]"
+            f"Two columns of the result would have the name {repeated[0]!r}, regardless of case. "
+            "Keep each column once, or fit with other names of classes, classes=[...]."
         )
 
 

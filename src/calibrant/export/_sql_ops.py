@@ -122,7 +122,10 @@ class Sql:
 
 def _quote(text: str, quote: str, escape: str) -> str:
     if "\0" in text or (not text and quote != "'"):
-        raise ValueError(f"{text!r} cannot be written in SQL")
+        raise ValueError(
+            f"{text!r} cannot be written in SQL. Use names that are not empty and text without NUL "
+            "characters."
+        )
     escaped = text.replace("\\", "\\\\") if escape == "\\" else text
     return quote + escaped.replace(quote, escape + quote) + quote
 
@@ -188,8 +191,8 @@ def _scale(q: Sql, x: list[Columns], c: Any) -> Columns:
 def _affine(q: Sql, x: list[Columns], c: Any) -> Columns:
     if c["coef"].size > _MOST_TERMS:
         raise ValueError(
-            f"a map with {c['coef'].size:,} coefficients is too long for a query: calibrate by "
-            f'StructuredScaling("vector"), or export to ONNX'
+            f"A calibrator with {c['coef'].size:,} coefficients is too long for a query. Use "
+            f'StructuredScaling("vector"), or export to ONNX with to_onnx.'
         )
     rows = []
     for line, offset in zip(c["coef"], c["offset"], strict=True):

@@ -155,7 +155,7 @@ class DirichletCalibration(AffineCalibrator):
         if self.mu is not None:
             check_strength(self.mu, "mu")
         if self.lam is None and not len(self.grid):
-            raise ValueError("grid must hold at least one strength")
+            raise ValueError("grid must not be empty. Pass at least one strength of the penalty.")
 
     def _penalty(self, lam: float, n_classes: int) -> QuadraticPenalty:
         if self.penalty == "l2":

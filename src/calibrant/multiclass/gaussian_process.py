@@ -267,13 +267,13 @@ class GaussianProcessCalibration(BaseCalibrator):
         if self.inputs == "proba":
             if not ((z >= 0) & (z <= 1)).all():
                 raise ValueError(
-                    "z must hold probabilities, in [0, 1]: this calibrator was made with "
-                    "inputs='proba'"
+                    "z must be probabilities between 0 and 1, because the calibrator was fitted "
+                    "with inputs='proba'."
                 )
             return log_clipped(z, self.eps)
         if not (z < np.inf).all():
             raise ValueError(
-                "z must hold logits, measured from their row mean; NaN and +inf are not allowed"
+                "z must be logits minus their row mean, and NaN and +inf are not allowed."
             )
         return np.where(np.isneginf(z), LOG_ZERO, z)
 

@@ -201,7 +201,7 @@ class MatrixScaling(AffineCalibrator):
         self.eps = eps
 
     citation: ClassVar[Citation] = Citation(
-        "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
+        "matrix scaling with off-diagonal and intercept regularization", (GUO_2017, KULL_2019)
     )
 
     def _check_parameters(self, n_classes: int) -> None:
@@ -215,9 +215,10 @@ class MatrixScaling(AffineCalibrator):
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:
-    """What a map with these factors does on the scale of logits, ``first`` being done before."""
+    """A sentence about a function with these coefficients; ``first`` describes earlier steps."""
     if np.ndim(coef) == 1:
-        return f"Every class has a factor and an offset of its own, on the scale of logits{first}."
+        return f"The logit of each class{first} is multiplied by a factor and shifted."
     return (
-        f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+        f"The logits{first} are transformed by a matrix and shifted. The matrix corrects "
+        "confusions between pairs of classes."
     )

@@ -158,7 +158,9 @@ class StructuredScaling(AffineCalibrator):
         return centred(log_q) if self.centre else log_q
 
     def _words(self) -> str:
-        return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
+        return words_of_affine(
+            self.coef_, f" after division by the temperature {self.temperature_:.3g}"
+        )
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return super()._logits(self._tempered(u))

@@ -139,19 +139,19 @@ class TemperatureScaling(SoftmaxCalibrator):
     def _words(self) -> str:
         is_softer = self.temperature_ > 1
         effect = "softened" if is_softer else "sharpened"
-        if self._is_beyond_chance():
-            effect += f": the model was {'over' if is_softer else 'under'}confident"
+        if self._is_significant():
+            effect += f", because the model is {'over' if is_softer else 'under'}confident"
         else:
-            effect += ", by no more than chance explains"
+            effect += ", but not significantly (5% level)"
         return (
-            f"Logits are divided by the temperature {self.temperature_:.4g}. The probabilities are "
-            f"{effect}. The ranking of classes is kept."
+            f"Logits are divided by the temperature {self.temperature_:.3g}. The probabilities are "
+            f"{effect}. The ranking of the classes does not change."
         )
 
-    def _is_beyond_chance(self) -> bool:
-        """Whether T differs from 1 by more than chance explains, at the level of 5%."""
-        # Wald's statistic is of all rows, but small if the labels are nearly separated. The rows of
-        # the summary show that case by their likelihood ratio.
+    def _is_significant(self) -> bool:
+        """Whether T differs significantly from 1, at the 5% level."""
+        # Wald's statistic uses all rows, but is too small if the labels are nearly separated. The
+        # likelihood ratio on the rows of the summary detects that case.
         wald = self.class_weights_.sum() * self.curvature_ * np.log(self.temperature_) ** 2
         return bool(max(wald, likelihood_ratio(vars(self).get("training_"))) > CHI2_95)
 
@@ -179,23 +179,25 @@ class TemperatureScaling(SoftmaxCalibrator):
 
 
 def _tail(top: TopScores) -> Tail | None:
-    """How the rest is spread; None where it is unknown, or where there is none."""
+    """The distribution of the tail mass; None if it is unknown, or if there is no tail."""
     if top.log_rest is None or top.n_known == top.n_classes:
         return None
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
 
 
 def _rows_inside(data: TopSample) -> Any:
-    """Rows whose truth is among the known classes: all that speaks of the temperature where the
-    mass of the others is unknown.
-    """
+    """Rows whose true class is among the top m; only these are informative without tail mass."""
     rows = np.flatnonzero(data.is_inside & (data.weight > 0))
     if not len(rows):
-        raise ValueError("no row has its truth among the known classes, and the rest is unknown")
+        raise ValueError(
+            "The true class of no row is among the top scores, and the tail mass is unknown. Pass "
+            "TopScores(..., rest='complement'), or more classes per row."
+        )
     if len(rows) < len(data.y):
         warn_data(
-            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows have a truth "
-            "that was cut off, and with an unknown rest they are left out"
+            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows are left "
+            "out, because their true class is not among the top scores and the tail mass is "
+            "unknown. Pass TopScores(..., rest='complement') to use them."
         )
     return rows
 
@@ -284,7 +286,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         store_outcome(self, replace(temperature, objective=mixture.objective, outcome=outcome))
 
     def _likelihoods(self, block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
-        """What each member predicts for the true classes of a block, (m, 3), and the weights."""
+        """Probabilities of the true classes of a block under each member, (m, 3), and weights."""
         members = self._log_members(block.u)
         return [(np.exp(members[:, np.arange(len(block.y)), block.y].T), block.weight)]
 
@@ -301,8 +303,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _words(self) -> str:
         tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
         return (
-            f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
-            f"{uniform} uniform."
+            f"A mixture of probabilities: {tempered} tempered with T = {self.temperature_:.4g}, "
+            f"{raw} original, {uniform} uniform."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:
