@@ -87,7 +87,7 @@ def test_a_loss_that_rises_is_not_said_to_fall():
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"width": 0.0}, "width must be a positive"), ({"centre": np.inf}, "centre must be a finite")],
+    [({"width": 0.0}, "width must be a positive"), ({"center": np.inf}, "center must be a finite")],
 )
 def test_a_prior_that_is_none_is_refused(given, message):
     with pytest.raises(ValueError, match=message):

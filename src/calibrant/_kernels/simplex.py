@@ -177,7 +177,7 @@ def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
     return out
 
 
-def centred(logits: FloatArray, eps: float = EPS) -> FloatArray:
+def centered(logits: FloatArray, eps: float = EPS) -> FloatArray:
     """Finite logits minus their row mean, which removes a constant that was added to a row."""
     out = finite_logits(logits, eps)
     return out - (row_sum(out) / out.shape[1])[:, None]

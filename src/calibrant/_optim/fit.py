@@ -58,7 +58,7 @@ def _hold_missing(
     """
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
-        np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.centre)
+        np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.center)
     )
 
 

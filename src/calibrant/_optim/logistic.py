@@ -73,64 +73,64 @@ def fit_logistics(
     share the ``weight`` (m,).
     """
     share = weight / weight.sum()
-    centre = (
+    center = (
         np.stack([x @ share if intercept else np.zeros(len(x)) for x in columns], axis=-1)
         if columns
         else np.zeros((len(target), 0))
     )
-    design, scale = [], np.ones(centre.shape)
+    design, scale = [], np.ones(center.shape)
     for j, x in enumerate(columns):
-        spread = np.sqrt(_square_sums(x, centre[:, j], share))
+        spread = np.sqrt(_square_sums(x, center[:, j], share))
         # A column that is constant up to round-off must not be scaled by its round-off. It becomes
         # zero (division by infinity), so its coefficient stays 0.
         size = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))
         is_constant = spread <= _CONSTANT * size
         scale[~is_constant, j] = spread[~is_constant]
         width = np.where(is_constant, np.inf, spread)
-        design.append(_standardised(x, centre[:, j], width))
+        design.append(_standardized(x, center[:, j], width))
     problem = _Problem(design, target, share, intercept)
-    solutions = _newton(problem, problem.start(_shrunken_start(centre, scale)), _CONVERGED)
+    solutions = _newton(problem, problem.start(_shrunken_start(center, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
-        for solution, middle, width in zip(solutions, centre, scale, strict=True)
+        for solution, middle, width in zip(solutions, center, scale, strict=True)
     ]
 
 
-def _square_sums(x: FloatArray, centre: FloatArray, share: FloatArray) -> FloatArray:
-    """``sum_i share_i (x_i - centre)^2`` of each claim."""
+def _square_sums(x: FloatArray, center: FloatArray, share: FloatArray) -> FloatArray:
+    """``sum_i share_i (x_i - center)^2`` of each claim."""
     total = np.zeros(len(x))
     for rows in row_blocks(x.shape[1], len(x)):
-        away = x[:, rows] - centre[:, None]
+        away = x[:, rows] - center[:, None]
         total += np.einsum("ij,ij,j->i", away, away, share[rows])
     return total
 
 
-def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> FloatArray:
-    """``(x - centre) / width`` of each claim."""
+def _standardized(x: FloatArray, center: FloatArray, width: FloatArray) -> FloatArray:
+    """``(x - center) / width`` of each claim."""
     out = np.empty(x.shape)
     for rows in row_blocks(x.shape[1], len(x)):
-        part = np.subtract(x[:, rows], centre[:, None], out=out[:, rows])
+        part = np.subtract(x[:, rows], center[:, None], out=out[:, rows])
         part /= width[:, None]
     return out
 
 
-def _shrunken_start(centre: FloatArray, scale: FloatArray) -> FloatArray:
+def _shrunken_start(center: FloatArray, scale: FloatArray) -> FloatArray:
     """Standardized parameters that shrink the log-odds toward zero, (J, d + 1).
 
     They are equal coefficients without an intercept. For informative scores, this start is closer
     to the optimum than a constant. The identity would be closer still, but Newton steps from an
     overconfident start are too long.
     """
-    return _SHRINKAGE * np.column_stack([scale, centre.sum(axis=1)])
+    return _SHRINKAGE * np.column_stack([scale, center.sum(axis=1)])
 
 
 def _unscaled(
-    solution: Solution, centre: FloatArray, scale: FloatArray, intercept: bool
+    solution: Solution, center: FloatArray, scale: FloatArray, intercept: bool
 ) -> Solution:
     """The solution in terms of the original columns."""
     beta = solution.parameters
     coef = beta[: len(scale)] / scale
-    last = beta[-1] - coef @ centre if intercept else 0.0
+    last = beta[-1] - coef @ center if intercept else 0.0
     return replace(solution, parameters=np.append(coef, last))
 
 

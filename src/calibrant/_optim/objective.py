@@ -177,7 +177,7 @@ class Objective:
         """Project a direction so that steps stay among the parameters that the penalty prefers.
 
         Adding a constant to a line of parameters changes no probability. Among such parameters, the
-        penalty prefers ``sum curvature * (theta - centre) = 0`` on the line. Conjugate gradients
+        penalty prefers ``sum curvature * (theta - center) = 0`` on the line. Conjugate gradients
         that stay there need half the products.
         """
         axis, mask = self.map.gauge()
@@ -191,10 +191,10 @@ class Objective:
         """The parameters with the same probabilities that the penalty prefers."""
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
-        centre = np.where(
-            self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.centre, theta
+        center = np.where(
+            self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.center, theta
         )
-        excess = (normal * (theta - centre)).sum(axis=axis, keepdims=True) / normal.sum(
+        excess = (normal * (theta - center)).sum(axis=axis, keepdims=True) / normal.sum(
             axis=axis, keepdims=True
         )
         return theta - mask * excess

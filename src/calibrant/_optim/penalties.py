@@ -1,4 +1,4 @@
-"""Quadratic penalties of parameters: ``sum_j curvature_j (theta_j - centre_j)^2``."""
+"""Quadratic penalties of parameters: ``sum_j curvature_j (theta_j - center_j)^2``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from calibrant._typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """A ridge penalty toward ``centre`` with a weight ``curvature`` for each parameter."""
+    """A ridge penalty toward ``center`` with a weight ``curvature`` for each parameter."""
 
     curvature: FloatArray
-    centre: FloatArray
+    center: FloatArray
 
     def value(self, theta: FloatArray) -> float:
-        return float((self.curvature * (theta - self.centre) ** 2).sum())
+        return float((self.curvature * (theta - self.center) ** 2).sum())
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        return 2.0 * self.curvature * (theta - self.centre)
+        return 2.0 * self.curvature * (theta - self.center)
 
     @property
     def hessian_diagonal(self) -> FloatArray:
@@ -28,13 +28,13 @@ class QuadraticPenalty:
 
 
 def _affine(
-    diagonal: float, off_diagonal: float, intercept: float, centre: FloatArray, n_classes: int
+    diagonal: float, off_diagonal: float, intercept: float, center: FloatArray, n_classes: int
 ) -> QuadraticPenalty:
     """A penalty of affine parameters ``[W | b]``, (K, K + 1), with one weight for each group."""
     curvature = np.full((n_classes, n_classes + 1), off_diagonal)
     np.fill_diagonal(curvature, diagonal)
     curvature[:, -1] = intercept
-    return QuadraticPenalty(curvature, centre)
+    return QuadraticPenalty(curvature, center)
 
 
 def off_diagonal_and_intercept(lam: float, mu: float, n_classes: int) -> QuadraticPenalty:

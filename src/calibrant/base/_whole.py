@@ -11,7 +11,7 @@ from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import (
     EPS,
     as_proba,
-    centred,
+    centered,
     finite_logits,
     log_clipped,
     log_softmax,
@@ -44,7 +44,7 @@ class BaseCalibrator(Calibrator):
     form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
     eps: float = EPS
 
-    _is_centred: ClassVar[bool] = True
+    _is_centered: ClassVar[bool] = True
     """Whether to subtract the row mean from logits. Not needed if the method is invariant to a
     constant per row."""
 
@@ -81,7 +81,7 @@ class BaseCalibrator(Calibrator):
             return log_clipped(scores, self.eps)
         if self.form == "log_softmax":
             return log_softmax(finite_logits(scores, self.eps))
-        return (centred if self._is_centred else finite_logits)(scores, self.eps)
+        return (centered if self._is_centered else finite_logits)(scores, self.eps)
 
 
 class SoftmaxCalibrator(BaseCalibrator):

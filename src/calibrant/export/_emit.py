@@ -261,7 +261,7 @@ def transform(calibrator: BaseCalibrator, scores: Value) -> Value:
     logits = _finite(scores, calibrator.eps)
     if calibrator.form == "log_softmax":
         return logits.apply("log_softmax")
-    return logits.apply("center") if calibrator._is_centred else logits
+    return logits.apply("center") if calibrator._is_centered else logits
 
 
 # Whole vectors.
@@ -309,7 +309,7 @@ def _structured(model: StructuredScaling, scores: Value) -> Value:
     proba = (transform(model, scores) / model.temperature_).apply("softmax")
     share = model.smoothing_
     log_q = proba.scale(1.0 - share, share / model.n_classes_).apply("log")
-    log_q = log_q.apply("center") if model.centre else log_q
+    log_q = log_q.apply("center") if model.center else log_q
     return _affine_softmax(log_q, model.coef_, model.intercept_)
 
 
@@ -382,7 +382,7 @@ def _bins(model: Any, score: Value) -> Value:
 @emits(binary.IsotonicCalibration)
 def _isotonic(model: binary.IsotonicCalibration, score: Value) -> Value:
     if model.interpolation == "linear":
-        return score.apply("interpolate", x=model.centres_, y=model.values_)
+        return score.apply("interpolate", x=model.centers_, y=model.values_)
     return _step(score, model.edges_[:-1], model.values_)
 
 

@@ -1,4 +1,4 @@
-"""JavaScript: an ES module without imports."""
+"""Export to a JavaScript (ES) module without imports."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def as_javascript(program: Program) -> str:
 
 
 def _literal(value: Any) -> str:
-    """JSON, in which ``<`` is written so that no text ends a script of a page."""
+    """JSON with ``<`` escaped, so no text can end the script element of a page."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

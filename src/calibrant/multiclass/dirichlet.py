@@ -219,7 +219,7 @@ class DirichletCalibration(AffineCalibrator):
     def _words(self) -> str:
         return (
             f"softmax(A log(K p) + log c), the canonical form, penalty {self.lam_:g}: c is where "
-            "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
+            "the center of the simplex goes, entry (k, l) of A how much the score of class l "
             "speaks for class k."
         )
 
@@ -227,13 +227,13 @@ class DirichletCalibration(AffineCalibrator):
         r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log
         c)`.
 
-        The smallest entry of each column of A is zero; c is the image of the centre of the simplex.
+        The smallest entry of each column of A is zero; c is the image of the center of the simplex.
         See `canonical_to_linear` for the way back.
         """
         check_fitted(self)
         coef = self.coef_ - self.coef_.min(axis=0)
-        centre = self.intercept_ - self.coef_.sum(axis=1) * np.log(self.n_classes_)
-        return coef, np.exp(log_softmax(centre[None])[0])
+        center = self.intercept_ - self.coef_.sum(axis=1) * np.log(self.n_classes_)
+        return coef, np.exp(log_softmax(center[None])[0])
 
     def generative(self) -> tuple[FloatArray, FloatArray]:
         """The generative form (alpha, pi): class k's scores follow Dirichlet(alpha[k]), classes
@@ -247,7 +247,7 @@ class DirichletCalibration(AffineCalibrator):
         return alpha, np.exp(log_softmax((self.intercept_ + _log_beta(alpha))[None])[0])
 
 
-def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+def canonical_to_linear(coef: FloatArray, center: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(W, b) of the same map as the canonical (A, c): ``W = A``, ``b = log c - A log(1/K)``; Kull
     2019, Theorem 1.
 
@@ -256,7 +256,7 @@ def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArra
     >>> canonical_to_linear(np.eye(2), np.array([0.5, 0.5]))[1].round(12).tolist()
     [0.0, 0.0]
     """
-    return coef, np.log(centre) + coef.sum(axis=1) * np.log(len(centre))
+    return coef, np.log(center) + coef.sum(axis=1) * np.log(len(center))
 
 
 def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -228,14 +228,14 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _keep(self, evidence: Evidence, summary: ScoreSummary) -> None:
         """Fitted attributes, in units of u."""
-        centre, scale = summary.rows.centre, summary.rows.scale
+        center, scale = summary.rows.center, summary.rows.scale
         self.kernel_variance_ = evidence.inducing.kernel.variance
         self.lengthscale_ = evidence.inducing.kernel.lengthscale * scale
         self.noise_ = evidence.inducing.kernel.noise
-        self.inducing_inputs_ = evidence.inducing.inputs * scale + centre
+        self.inducing_inputs_ = evidence.inducing.inputs * scale + center
         self.inducing_mean_ = evidence.point.mean
         self.inducing_covariance_ = evidence.point.covariance
-        self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
+        self.score_range_ = np.array([summary.low, summary.high]) * scale + center
         self.elbo_ = evidence.point.value
         store_outcome(self, evidence.solution)
 

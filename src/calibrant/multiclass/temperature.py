@@ -103,7 +103,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
