@@ -114,7 +114,7 @@ def test_arguments_that_do_not_fit_are_refused():
         build.append("add", (0, two))
     with pytest.raises(ValueError, match="same number of columns"):
         build.append("mix", (0, two), {"weights": np.zeros(2), "constant": 0.0})
-    with pytest.raises(ValueError, match="3 values for 2"):
+    with pytest.raises(ValueError, match="it needs 2 values for 2 columns, got 3"):
         build.append("put", (0, two, 0))
 
 

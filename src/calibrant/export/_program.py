@@ -100,8 +100,8 @@ class Program:
                 )
         if shapes.widths[-1] != len(self.classes):
             raise ValueError(
-                f"the last value has {shapes.widths[-1]} columns, but there are {len(self.classes)} "
-                "classes"
+                f"the last value has {shapes.widths[-1]} columns, but there are "
+                f"{len(self.classes)} classes"
             )
 
     @property
