@@ -106,8 +106,6 @@ __all__ = [
     "printable_lines",
     "raise_if_missing",
     "readings",
-    "remark",
-    "remark_other_order",
     "shortened",
     "unknown_name",
     "user_level",
@@ -116,7 +114,6 @@ __all__ = [
     "warn_proba_as_logits",
 ]
 
-remark, remark_other_order = warn_data, warn_other_order  # earlier names
 
 _MANY_ROWS = 20
 """From this many rows on, logits that all look like probabilities are no coincidence."""

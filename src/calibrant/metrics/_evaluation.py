@@ -11,7 +11,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import remark
+from calibrant._validation import warn_data
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, evaluate_groups
 from calibrant.metrics._ks import claims_ks
@@ -151,7 +151,7 @@ def evaluate(
 def _remark_impossible(count: int, n_rows: int | None) -> None:
     """Warn about true classes of score -inf, which a few rows can dominate the log-loss with."""
     if count:
-        remark(
+        warn_data(
             f"{count:,} of {n_rows:,} rows have a true class of score -inf. The log-loss takes it "
             f"as the probability {EPS:g}, {-log(EPS):.1f} nats per row."
         )
