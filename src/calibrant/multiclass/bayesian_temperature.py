@@ -134,8 +134,9 @@ class BayesianTemperatureScaling(BaseCalibrator):
         spread = np.sqrt(self.weights_ @ (points - middle) ** 2)
         low, mean, high = np.exp([middle - 2 * spread, middle, middle + 2 * spread]).tolist()
         return (
-            f"Logits are divided by temperatures around {mean:.4g}, {low:.3g} to {high:.3g}, over "
-            "which the probabilities are averaged. The ranking of classes is kept."
+            f"Logits are divided by several temperatures around {mean:.3g} ({low:.3g} to "
+            f"{high:.3g}), and the probabilities are averaged. The ranking of the classes does not "
+            "change."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:
